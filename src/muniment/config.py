@@ -1,0 +1,196 @@
+"""
+Every setting: its name, its default, a line of help.
+
+The only reader of the environment. Imports nothing of Django and nothing of ours but the kernel, so
+that a process can read its settings before anything heavy is loaded.
+"""
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+PREFIX = "MUNIMENT_"
+
+
+class ConfigError(Exception):
+    """A setting holds a value that it does not take. The message names the setting and what it takes."""
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _path(value: str) -> Path:
+    return Path(value).expanduser()
+
+
+def _natural(value: str) -> int:
+    if not re.fullmatch(r"\d{1,12}", value):
+        message = "takes a whole number"
+        raise ValueError(message)
+    return int(value)
+
+
+def _switch(value: str) -> bool:
+    if value.lower() not in {"on", "off"}:
+        message = "takes on or off"
+        raise ValueError(message)
+    return value.lower() == "on"
+
+
+def _limit(value: str) -> int:
+    return 0 if value.lower() == "off" else _natural(value)
+
+
+def _words(value: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[\s,]+", value) if word)
+
+
+def _networks(value: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    return tuple(ipaddress.ip_network(word, strict=False) for word in _words(value))
+
+
+def _base_url(value: str) -> str:
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
+        message = "takes an address such as https://registry.example"
+        raise ValueError(message)
+    if parts.path not in {"", "/"}:
+        message = "takes an origin without a path"
+        raise ValueError(message)
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _currency(value: str) -> str:
+    if not re.fullmatch(r"[A-Z]{3}", value):
+        message = "takes an ISO 4217 code such as USD"
+        raise ValueError(message)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: the environment variable is ``MUNIMENT_`` and the upper-case name."""
+
+    name: str
+    default: str
+    read: Callable[[str], Any]
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """Give the name of the environment variable."""
+        return PREFIX + self.name.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
+    Setting("database_url", "", _text, "postgresql://… to grow; empty keeps SQLite in the data folder."),
+    Setting("base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."),
+    Setting("registry_name", "Muniment", _text, "What the registry calls itself on pages, cards and documents."),
+    Setting("currency", "USD", _currency, "ISO 4217 code of every amount of money in this registry."),
+    Setting("rate_limit", "600", _limit, "Requests a minute for each client address; off removes the limit."),
+    Setting("rate_burst", "100", _natural, "Requests that a client may send at once before the rate holds it."),
+    Setting("trusted_proxies", "", _networks, "Networks whose Forwarded and X-Forwarded-For headers are believed."),
+    Setting("allowed_hosts", "", _words, "Further Host names that the tool servers answer to."),
+    Setting("allowed_origins", "", _words, "Further Origins that may call the tool servers on a loopback Host."),
+    Setting("cache_mb", "32", _natural, "Megabytes of finished answers that a process keeps."),
+    Setting("changes_kept", "200000", _natural, "Entries that the change feed keeps."),
+    Setting("max_connections", "4000", _natural, "Connections that a process holds; beyond it the most idle one goes."),
+    Setting("header_timeout_s", "10", _natural, "Seconds that a client has to send a request's headers."),
+    Setting("body_timeout_s", "60", _natural, "Seconds that a client may pause while it sends a body."),
+    Setting("express_lane", "on", _switch, "Answer ready responses from within the HTTP parser."),
+    Setting("log_format", "json", _text, "json for machines, text for people."),
+    Setting("log_requests", "off", _switch, "Write a line for each request."),
+)
+
+
+class Config:
+    """The settings of one process, read once, an attribute each; see :data:`SETTINGS`."""
+
+    data: Path
+    database_url: str
+    base_url: str
+    registry_name: str
+    currency: str
+    rate_limit: int
+    rate_burst: int
+    trusted_proxies: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    cache_mb: int
+    changes_kept: int
+    max_connections: int
+    header_timeout_s: int
+    body_timeout_s: int
+    express_lane: bool
+    log_format: str
+    log_requests: bool
+
+    def __init__(self, environment: Mapping[str, str] | None = None, **overrides: object) -> None:
+        """
+        Read every setting.
+
+        Args:
+            environment: the variables; the process's own when absent.
+            overrides: finished values that win over the environment, by setting name.
+
+        Raises:
+            ConfigError: a value that its setting does not take.
+        """
+        source = os.environ if environment is None else environment
+        for setting in SETTINGS:
+            if setting.name in overrides:
+                value = overrides[setting.name]
+            else:
+                try:
+                    value = setting.read(source.get(setting.variable, setting.default))
+                except ValueError as error:
+                    message = f"{setting.variable} {error}."
+                    raise ConfigError(message) from None
+            object.__setattr__(self, setting.name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: settings are read once."""
+        message = f"settings are read once; {name} cannot change"
+        raise AttributeError(message)
+
+    @property
+    def database_file(self) -> Path:
+        """Where the SQLite database stands: everything on SQLite, nothing on PostgreSQL."""
+        return self.data / "muniment.sqlite3"
+
+    @property
+    def published_file(self) -> Path:
+        """Where the published documents stand: the database itself on SQLite, a node's own copy on PostgreSQL."""
+        return self.data / "published.sqlite3" if self.on_postgresql else self.database_file
+
+    @property
+    def on_postgresql(self) -> bool:
+        """Tell whether the database is PostgreSQL."""
+        return self.database_url.startswith(("postgresql://", "postgres://"))
+
+
+_current: Config | None = None
+
+
+def current() -> Config:
+    """Give the settings of this process, read at the first call."""
+    global _current  # noqa: PLW0603 - one process, one configuration
+    if _current is None:
+        _current = Config()
+    return _current
+
+
+def use(config: Config) -> Config:
+    """Make *config* the settings of this process: the command line does so before anything else is imported."""
+    global _current  # noqa: PLW0603 - one process, one configuration
+    _current = config
+    return cast("Config", config)

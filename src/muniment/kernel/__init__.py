@@ -1,0 +1,1 @@
+"""Words that every other room uses. No I/O, and no import of ours."""

@@ -1,0 +1,49 @@
+"""Who acts, through which credential, with which scopes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["visitor", "owner", "reviewer", "operator"]
+Via = Literal["system", "command", "web", "token", "app"]
+
+SCOPES: tuple[str, ...] = (
+    "companies:read",
+    "companies:write",
+    "profile:read",
+    "profile:write",
+    "documents:read",
+    "documents:write",
+    "reports:read",
+    "reports:run",
+)
+ALL_SCOPES = frozenset(SCOPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """
+    The one on whose behalf an operation runs.
+
+    Args:
+        account_id: primary key of the account; None for the system and for visitors.
+        role: what the account may do beyond its own listings.
+        via: the kind of credential that spoke.
+        credential: what history names: a token's name, an app's name, a command; never a secret.
+        scopes: what the credential permits; pages and the command line hold all.
+    """
+
+    account_id: int | None
+    role: Role
+    via: Via
+    credential: str = ""
+    scopes: frozenset[str] = ALL_SCOPES
+
+    @property
+    def is_reviewer(self) -> bool:
+        """Tell whether the actor may approve listings and author frameworks."""
+        return self.role in {"reviewer", "operator"}
+
+
+SYSTEM = Actor(account_id=None, role="operator", via="system", credential="system")
+COMMAND = Actor(account_id=None, role="operator", via="command", credential="command line")
+VISITOR = Actor(account_id=None, role="visitor", via="web", scopes=frozenset())

@@ -1,0 +1,67 @@
+"""Names that the registry gives: slugs, time-ordered ids, digests; and the clock they read."""
+
+import hashlib
+import os
+import re
+import time
+import unicodedata
+from datetime import UTC, datetime
+
+MAX_SLUG_CHARACTERS = 200
+_FORBIDDEN_IN_SLUG = frozenset("/\\?#%<>\"'`&")
+_FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def now() -> datetime:
+    """Give the time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def slug_fault(slug: str) -> str | None:
+    """
+    Say what is wrong with *slug*, or None when it can name a listing.
+
+    Source: decisions, section 2, slugs.
+    """
+    if not slug:
+        return "is empty"
+    if len(slug) > MAX_SLUG_CHARACTERS:
+        return f"has {len(slug)} characters, at most {MAX_SLUG_CHARACTERS} are allowed"
+    if slug in {".", ".."}:
+        return "is a relative path"
+    for character in slug:
+        if character in _FORBIDDEN_IN_SLUG or unicodedata.category(character) in _FORBIDDEN_CATEGORIES:
+            return f"holds the character U+{ord(character):04X}, which an address cannot carry plainly"
+    if not unicodedata.is_normalized("NFC", slug):
+        return "is not in Unicode normalization form C"
+    return None
+
+
+def slug_from_name(name: str) -> str:
+    """
+    Make a lower-case slug out of *name*; native scripts stay, everything else becomes a hyphen.
+
+    Returns:
+        The slug, or "" when the name holds no letter or digit.
+    """
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
+    kept = "".join(
+        character if unicodedata.category(character)[0] in "LMN" else "-" for character in folded.replace("'", "")
+    )
+    return re.sub(r"-+", "-", kept).strip("-")[:MAX_SLUG_CHARACTERS].rstrip("-")
+
+
+def new_id() -> str:
+    """
+    Make an id of 26 characters that sorts by the time it was made.
+
+    48 bits of milliseconds and 80 random bits in Crockford's base 32, as a ULID.
+    """
+    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def digest(content: bytes) -> str:
+    """Give the 96-bit BLAKE2b digest of *content* in hexadecimal: the opaque part of an ETag."""
+    return hashlib.blake2b(content, digest_size=12).hexdigest()

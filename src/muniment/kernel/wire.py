@@ -1,0 +1,125 @@
+"""Money, dates, numbers and absent values as the contract shows them."""
+
+import re
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from enum import Enum
+from typing import Final, Literal
+
+
+class Unset(Enum):
+    """The type of :data:`UNSET`, so that absent differs from null in every signature."""
+
+    UNSET = "unset"
+
+    def __bool__(self) -> Literal[False]:
+        """Count as nothing in a condition."""
+        return False
+
+
+UNSET: Final = Unset.UNSET
+
+_SUFFIXES = ("", "K", "M", "B", "T")
+_MAGNITUDES = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
+_WORDS = {"THOUSAND": "K", "MILLION": "M", "MM": "M", "MN": "M", "BILLION": "B", "BN": "B", "TRILLION": "T", "TN": "T"}
+_MONEY = re.compile(r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<suffix>[A-Za-z]*)")
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CHF": "CHF ", "INR": "₹", "BRL": "R$", "KRW": "₩"}
+MAX_MINOR_UNITS = 10**17
+"""The largest amount that one company may hold: beyond every treasury, and within 64 bits."""
+
+
+def currency_sign(currency: str) -> str:
+    """Give what stands before an amount in *currency* (an ISO 4217 code)."""
+    return _SIGNS.get(currency, f"{currency} ")
+
+
+def format_money(minor_units: int, currency: str = "USD") -> str:
+    """
+    Show an amount with its magnitude suffix: ``$1.2M``.
+
+    At most one decimal, rounded half up, a trailing ``.0`` dropped, promoted when rounding reaches 1000.
+
+    Source: decisions, section 2, treasury.
+    """
+    amount = Decimal(minor_units) / 100
+    for index, suffix in enumerate(_SUFFIXES):
+        rounded = (amount / 10 ** (3 * index)).quantize(Decimal("0.1"), ROUND_HALF_UP)
+        if rounded < 1000 or index == len(_SUFFIXES) - 1:
+            break
+    text = f"{rounded:f}".removesuffix(".0")
+    return f"{currency_sign(currency)}{text}{suffix}"
+
+
+def parse_money(text: str, currency: str = "USD") -> int:
+    """
+    Read an amount in *currency* as people write it: ``$1.2M``, ``1,200,000``, ``USD 1.2 million``.
+
+    Returns:
+        Minor units, rounded half up.
+
+    Raises:
+        ValueError: the text is no amount of that currency; the message says what was expected.
+    """
+    rest = text.strip()
+    for sign in (currency_sign(currency).strip(), currency):
+        rest = rest.removeprefix(sign).strip()
+    rest = rest.removesuffix(currency).strip()
+    match = _MONEY.fullmatch(rest)
+    suffix = match["suffix"].upper() if match else ""
+    suffix = _WORDS.get(suffix, suffix)
+    if match is None or suffix not in _MAGNITUDES:
+        message = f"is not an amount such as {currency_sign(currency)}1.2M"
+        raise ValueError(message)
+    amount = Decimal(match["number"].replace(",", "")) * 10 ** _MAGNITUDES[suffix] * 100
+    minor_units = int(amount.to_integral_value(ROUND_HALF_UP))
+    if minor_units > MAX_MINOR_UNITS:
+        message = "is more than any treasury holds"
+        raise ValueError(message)
+    return minor_units
+
+
+_MONTHS = (
+    "January February March April May June July August September October November December".split()  # noqa: SIM905 - reads as the calendar does
+)
+
+
+def month_and_year(day: date) -> str:
+    """Show a listing date as the contract does: ``March 2024``."""
+    return f"{_MONTHS[day.month - 1]} {day.year}"
+
+
+def parse_month_and_year(text: str) -> date:
+    """
+    Read ``March 2024`` as the first day of that month.
+
+    Raises:
+        ValueError: the text is no month and year.
+    """
+    month, _, year = text.strip().partition(" ")
+    if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
+        message = "is not a month and year such as March 2024"
+        raise ValueError(message)
+    return date(int(year), _MONTHS.index(month.capitalize()) + 1, 1)
+
+
+def timestamp(moment: datetime) -> str:
+    """Show an aware moment as RFC 3339 in UTC with microseconds: sorts as text, round-trips exactly."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """
+    Read an RFC 3339 moment.
+
+    Raises:
+        ValueError: the text is no RFC 3339 moment, or names no offset from UTC.
+    """
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text):
+        message = "is not an RFC 3339 moment such as 2026-11-21T10:00:00Z"
+        raise ValueError(message)
+    return datetime.fromisoformat(text.upper()).astimezone(UTC)
+
+
+def number(value: float) -> int | float:
+    """Give a whole number without its ``.0``, so that 5 and 5.0 are written alike."""
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
