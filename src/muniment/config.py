@@ -93,7 +93,9 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
     Setting("database_url", "", _text, "postgresql://… to grow; empty keeps SQLite in the data folder."),
-    Setting("base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."),
+    Setting(
+        "base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."
+    ),
     Setting("registry_name", "Muniment", _text, "What the registry calls itself on pages, cards and documents."),
     Setting("currency", "USD", _currency, "ISO 4217 code of every amount of money in this registry."),
     Setting("rate_limit", "600", _limit, "Requests a minute for each client address; off removes the limit."),

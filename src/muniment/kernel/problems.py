@@ -95,7 +95,9 @@ class TooMany(Problem):
     code = "bad_request"
     status = HTTPStatus.TOO_MANY_REQUESTS
 
-    def __init__(self, message: str, hint: str, *, retry_after_s: int, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str, *, retry_after_s: int, headers: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(message, hint, headers={**(headers or {}), "Retry-After": str(retry_after_s)})
         self.retry_after_s = retry_after_s
 
