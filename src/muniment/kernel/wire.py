@@ -42,7 +42,7 @@ def format_money(minor_units: int, currency: str = "USD") -> str:
     Source: decisions, section 2, treasury.
     """
     amount = Decimal(minor_units) / 100
-    for index, suffix in enumerate(_SUFFIXES):
+    for index, suffix in enumerate(_SUFFIXES):  # noqa: B007 - the last suffix is the one shown
         rounded = (amount / 10 ** (3 * index)).quantize(Decimal("0.1"), ROUND_HALF_UP)
         if rounded < 1000 or index == len(_SUFFIXES) - 1:
             break
