@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 PREFIX = "MUNIMENT_"
@@ -195,4 +195,4 @@ def use(config: Config) -> Config:
     """Make *config* the settings of this process: the command line does so before anything else is imported."""
     global _current  # noqa: PLW0603 - one process, one configuration
     _current = config
-    return cast("Config", config)
+    return config
