@@ -104,7 +104,7 @@ def parse_month_and_year(text: str) -> date:
 
 def timestamp(moment: datetime) -> str:
     """Show an aware moment as RFC 3339 in UTC with microseconds: sorts as text, round-trips exactly."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -114,10 +114,13 @@ def parse_timestamp(text: str) -> datetime:
     Raises:
         ValueError: the text is no RFC 3339 moment, or names no offset from UTC.
     """
+    message = "is not an RFC 3339 moment such as 2026-11-21T10:00:00Z"
     if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text):
-        message = "is not an RFC 3339 moment such as 2026-11-21T10:00:00Z"
         raise ValueError(message)
-    return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    try:
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):  # the 31st of February; the year 0 once moved to UTC
+        raise ValueError(message) from None
 
 
 def number(value: float) -> int | float:

@@ -1,0 +1,221 @@
+"""
+The whole suite's set-up.
+
+One process of the suite has one data folder and one database of its own, made before Django is set
+up: the SQLite file in that folder, or with ``--database postgresql`` a database of a throwaway
+cluster. It is migrated once. A test with a transaction of its own is rolled back; after a test that
+commits, the database is put back as it was after the migrations.
+"""
+
+import importlib.util
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muniment import config as settings_of_process
+from services.chromium import chromium
+from services.mail import Mailbox
+from services.postgres import Postgres
+from services.product import DEMO, Product, run
+
+TEMPLATE = "after_migrations"
+
+
+class Stand:
+    """What one process of the suite stands on."""
+
+    def __init__(self, *, database: str, worker: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
+        self.cluster: Postgres | None = None
+        self.name = f"muniment_{worker}"
+        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0}
+        if database == "postgresql":
+            self.cluster = Postgres()
+            overrides["database_url"] = self.cluster.create(self.name)
+        self.config = settings_of_process.use(settings_of_process.Config({}, **overrides))
+
+    def close(self) -> None:
+        """Remove everything."""
+        if self.cluster is not None:
+            self.cluster.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+stand_key = pytest.StashKey[Stand]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--database",
+        choices=("sqlite", "postgresql"),
+        default="sqlite",
+        help="the database of the tests; with postgresql only the tests that use a database run",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    for line in (
+        "requirement(id): the test proves this row of tests/contract/requirements.py",
+        "sqlite: only on SQLite, the reason stands beside it",
+        "postgresql: only on PostgreSQL; runs with --database postgresql",
+        "proof: takes long; runs in `make prove`",
+    ):
+        config.addinivalue_line("markers", line)
+    worker = getattr(config, "workerinput", {}).get("workerid")
+    if worker is None and getattr(config.option, "numprocesses", None):
+        return  # the one that hands out the tests runs none
+    stand = Stand(database=config.getoption("--database"), worker=worker or "alone")
+    config.stash[stand_key] = stand
+    if importlib.util.find_spec("muniment.settings") is None:
+        return
+    os.environ["DJANGO_SETTINGS_MODULE"] = "muniment.settings"
+    import django
+
+    django.setup()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    stand = config.stash.get(stand_key, None)
+    if stand is not None:
+        stand.close()
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    names = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(names & {"db", "transactional_db"})
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what belongs to the other database, and the long proofs unless they are asked for by name."""
+    on_postgresql = config.getoption("--database") == "postgresql"
+    chosen, left = [], []
+    for item in items:
+        if on_postgresql:
+            fits = item.get_closest_marker("sqlite") is None and (
+                _uses_database(item) or item.get_closest_marker("postgresql") is not None
+            )
+        else:
+            fits = item.get_closest_marker("postgresql") is None
+        if item.get_closest_marker("proof") and "proof" not in (config.option.markexpr or ""):
+            fits = False
+        (chosen if fits else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly what this run could not look at."""
+    if not sample_folder():
+        terminalreporter.write_line(
+            "MUNIMENT_SAMPLE_DATA is not set: the tests on a real registry were left out.", yellow=True, bold=True
+        )
+
+
+def sample_folder() -> Path | None:
+    """Give the folder of a real registry in the import form, when this machine has one."""
+    named = os.environ.get("MUNIMENT_SAMPLE_DATA", "")
+    return Path(named) if named else None
+
+
+@pytest.fixture(scope="session")
+def stand(pytestconfig: pytest.Config) -> Stand:
+    """Give what this process stands on."""
+    return pytestconfig.stash[stand_key]
+
+
+@pytest.fixture(scope="session")
+def sample_data() -> Path:
+    """Give a real registry in the import form; the test is left out, and the summary says so, without one."""
+    folder = sample_folder()
+    if folder is None:
+        pytest.skip("MUNIMENT_SAMPLE_DATA is not set")
+    assert folder.is_dir(), f"MUNIMENT_SAMPLE_DATA names {folder}, which is no folder"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(stand: Stand, django_db_blocker: Any) -> None:
+    """Migrate this process's own database, once, and keep a copy to put it back to."""
+    from django.core.management import call_command
+    from django.db import connections
+
+    with django_db_blocker.unblock():
+        call_command("migrate", verbosity=0, interactive=False)
+        connections.close_all()
+    if stand.cluster is not None:
+        stand.cluster.create(TEMPLATE, template=stand.name)
+    else:
+        source = sqlite3.connect(stand.config.database_file)
+        copy = sqlite3.connect(stand.folder / TEMPLATE)
+        source.backup(copy)
+        copy.close()
+        source.close()
+
+
+def _put_back(stand: Stand) -> None:
+    from django.db import connections
+
+    connections.close_all()
+    if stand.cluster is not None:
+        stand.cluster.drop(stand.name)
+        stand.cluster.create(stand.name, template=TEMPLATE)
+        for file in stand.folder.glob("published.sqlite3*"):
+            file.unlink()
+    else:
+        kept = sqlite3.connect(stand.folder / TEMPLATE)
+        target = sqlite3.connect(stand.config.database_file, timeout=20)
+        kept.backup(target)
+        target.close()
+        kept.close()
+
+
+@pytest.fixture(autouse=True)
+def _committed_tests_leave_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
+    marker = request.node.get_closest_marker("django_db")
+    commits = "transactional_db" in request.fixturenames or (marker is not None and marker.kwargs.get("transaction"))
+    yield
+    if commits:
+        _put_back(request.getfixturevalue("stand"))
+
+
+@pytest.fixture(scope="session")
+def postgres(stand: Stand) -> Iterator[Postgres]:
+    """Give a PostgreSQL cluster whichever database the run is on: for fleets, followers and moves between the two."""
+    if stand.cluster is not None:
+        yield stand.cluster
+        return
+    cluster = Postgres()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """Give the running product with the demo registry. Shared: a test that changes anything starts its own."""
+    data = tmp_path_factory.mktemp("demo") / "data"
+    run("import", str(DEMO), data=data)
+    with Product(data) as product:
+        yield product
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Give Chromium, for the tests of one module."""
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def mailbox() -> Iterator[Mailbox]:
+    """Give a mail server that keeps what it is sent."""
+    with Mailbox() as box:
+        yield box

@@ -1,0 +1,48 @@
+"""A real SMTP server on loopback that keeps what it is given."""
+
+import email
+import email.policy
+from email.message import EmailMessage
+from typing import Any, Self
+
+from aiosmtpd.controller import Controller
+
+from services.ports import free_port, wait_until
+
+
+class Mailbox:
+    """The server and the messages that came; ``url`` is where to send."""
+
+    def __init__(self) -> None:
+        self.messages: list[EmailMessage] = []
+        self.port = free_port()
+        self._controller = Controller(self, hostname="127.0.0.1", port=self.port)
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return f"smtp://127.0.0.1:{self.port}"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 - aiosmtpd's name
+        """Keep one message."""
+        message = email.message_from_bytes(envelope.content, policy=email.policy.default)
+        assert isinstance(message, EmailMessage)
+        self.messages.append(message)
+        return "250 kept"
+
+    def wait_for(self, recipient: str, *, subject: str = "", within_s: float = 10) -> EmailMessage:
+        """Give the latest message to *recipient* whose subject holds *subject*, waiting for it."""
+        wait_until(
+            lambda: bool(self._to(recipient, subject)), within_s=within_s, what=f"a message to {recipient} ({subject})"
+        )
+        return self._to(recipient, subject)[-1]
+
+    def _to(self, recipient: str, subject: str) -> list[EmailMessage]:
+        return [m for m in self.messages if recipient in str(m["To"]) and subject in str(m["Subject"])]
+
+    def __enter__(self) -> Self:
+        self._controller.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._controller.stop()

@@ -1,0 +1,27 @@
+"""Loopback ports and waiting: what every real server in these tests starts with."""
+
+import socket
+import time
+from collections.abc import Callable
+
+
+def free_port() -> int:
+    """Give a loopback port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(holds: Callable[[], bool], *, within_s: float, what: str, every_s: float = 0.02) -> None:
+    """
+    Poll *holds* until it is true.
+
+    Raises:
+        TimeoutError: it was still false after *within_s* seconds; names *what* was awaited.
+    """
+    deadline = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > deadline:
+            message = f"{what} did not happen within {within_s:g} s"
+            raise TimeoutError(message)
+        time.sleep(every_s)

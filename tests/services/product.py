@@ -1,0 +1,184 @@
+"""The product itself: the command run to its end, and the real server on a free loopback port."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from services.ports import free_port, wait_until
+
+COMMAND = (sys.executable, "-m", "muniment")
+DEMO = Path(__file__).parents[2] / "src" / "muniment" / "demo"
+
+
+def environment(data: Path, **settings: str) -> dict[str, str]:
+    """
+    Give the environment of a child: this one without its own settings, and *settings* by setting name.
+
+    Args:
+        data: the child's data folder.
+        settings: for example ``rate_limit="off"``.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT_", "DJANGO_"))}
+    return {
+        **kept,
+        "MUNIMENT_DATA": str(data),
+        "PYTHONWARNINGS": "default",
+        **{f"MUNIMENT_{name.upper()}": value for name, value in settings.items()},
+    }
+
+
+def run(
+    *arguments: str, data: Path, stdin: str = "", check: bool = True, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """
+    Run a subcommand of ``muniment`` to its end.
+
+    Raises:
+        AssertionError: it failed although *check* asks that it does not; carries what it printed.
+    """
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        env=environment(data, **settings),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, f"muniment {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+class Answer(NamedTuple):
+    """An HTTP answer. Header names are in lower case; a repeated header is joined with a comma."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """Read the body as JSON."""
+        return json.loads(self.body)
+
+
+class Product:
+    """
+    ``muniment serve`` as a process of its own, in a context.
+
+    Args:
+        data: its data folder; what stands there is served.
+        settings: its settings by name; the rate limit is off unless given.
+    """
+
+    def __init__(self, data: Path, *arguments: str, **settings: str) -> None:
+        self.data = data
+        self.port = free_port()
+        self.host = f"127.0.0.1:{self.port}"
+        self.url = f"http://{self.host}"
+        self.log = data.parent / f"{data.name}-{self.port}.log"
+        self._arguments = arguments
+        self._settings = {"rate_limit": "off", **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
+    def start(self, *, within_s: float = 30) -> Self:
+        """Start, and wait until /healthz answers 200."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments],
+                env=environment(self.data, **self._settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(lambda: self._up("/healthz"), within_s=within_s, what="muniment serve answering")
+        return self
+
+    def wait_ready(self, path: str = "/readyz", *, within_s: float = 30) -> None:
+        """Wait until *path* answers 200: pages and tools are imported after the first answers."""
+        wait_until(lambda: self._up(path), within_s=within_s, what=f"200 at {path}")
+
+    def _up(self, path: str) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise RuntimeError(f"muniment serve ended with {self._process.returncode}:\n{self.output()}")
+        try:
+            return self.get(path).status == 200
+        except OSError:
+            return False
+
+    def output(self) -> str:
+        """Give what the server has printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
+        """Send one request on a connection of its own and give the answer as it came."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            given = dict(headers or {})
+            if body is not None:
+                given.setdefault("Content-Length", str(len(body)))
+            for name, value in given.items():
+                connection.putheader(name, value)
+            connection.endheaders(body)
+            response = connection.getresponse()
+            folded: dict[str, str] = {}
+            for name, value in response.getheaders():
+                key = name.lower()
+                folded[key] = f"{folded[key]}, {value}" if key in folded else value
+            return Answer(response.status, folded, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """Send a GET; header names are given with underscores for hyphens."""
+        return self.request("GET", path, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    def data_of(self, path: str) -> Any:
+        """Give ``data`` of a 200 answer at *path*."""
+        answer = self.get(path)
+        assert answer.status == 200, answer
+        return answer.json()["data"]
+
+    def stop(self, *, within_s: float = 15) -> int:
+        """Ask it to stop with SIGTERM and give its exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(within_s)
+        finally:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process is not None:
+            self.stop()
