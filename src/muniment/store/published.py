@@ -1,0 +1,353 @@
+"""
+The published file: finished public documents, their order, their search text, and the feed of changes.
+
+Written by whoever publishes, inside that transaction; read by :mod:`muniment.store.reader`. On SQLite the
+tables stand in the database itself, on PostgreSQL in a local copy that a node keeps. Nothing here commits.
+
+The order of a kind is one unique integer, the position. List items are clustered by it, and
+``published_block`` holds how many stand in each stretch of it: a reader finds any page by a sum over about a
+thousand small rows, in the same snapshot as the items, and nobody ever counts.
+"""
+
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from muniment.kernel.ids import digest
+from muniment.store.words import fold, indexed
+
+Kind = Literal["company", "person", "framework"]
+Change = Literal["published", "updated", "unlisted"]
+
+KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
+SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
+SCHEMA_VERSION: Final = 1
+BLOCK_SPLIT: Final = 2_000
+"""A block that holds more than this many items is cut in two."""
+CHANGES_KEPT: Final = 200_000
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    One finished public document.
+
+    Args:
+        kind: ``company``, ``person`` or ``framework``.
+        key: the slug, or the frameworkId.
+        position: unique order within the kind, ``listed_day << 40 | publication_number``; the day is a proleptic
+            ordinal, 0 when unknown and for kinds without dates.
+        item: the JSON object as it stands in a list.
+        body: the whole answer of the detail endpoint.
+        updated_at: as :func:`muniment.kernel.wire.timestamp` shows it.
+        name: what ``sort=name`` orders by, as people write it.
+        facets: for each filter the values under which the document is found.
+        texts: search texts by weight: name, symbol and slug; description and themes; body.
+        treasury_minor: minor units that count towards the registry's total.
+        raising: whether a funding round is open.
+    """
+
+    kind: str
+    key: str
+    position: int
+    item: bytes
+    body: bytes
+    updated_at: str
+    name: str
+    facets: dict[str, tuple[str, ...]] = {}
+    texts: tuple[str, str, str] = ("", "", "")
+    treasury_minor: int = 0
+    raising: bool = False
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One change: what happened to one document, under its dense sequence number. No document when unlisted."""
+
+    sequence: int
+    kind: str
+    key: str
+    change: str
+    at: str
+    document: Document | None = None
+
+
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS published_meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
+        epoch TEXT NOT NULL, at TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS published_total (
+        kind TEXT PRIMARY KEY, n INTEGER NOT NULL, raising INTEGER NOT NULL, treasury_minor TEXT NOT NULL)""",
+    # The body stands last: what is read without it never walks its overflow pages.
+    """CREATE TABLE IF NOT EXISTS published_document (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
+        sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL, treasury_minor INTEGER NOT NULL,
+        facets BLOB NOT NULL, texts_digest TEXT NOT NULL, etag TEXT NOT NULL, body BLOB NOT NULL)""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
+    "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
+    "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS published_document_position ON published_document (kind, position)",
+    *(
+        f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY, item BLOB NOT NULL)"
+        for kind in KINDS
+    ),
+    """CREATE TABLE IF NOT EXISTS published_block (
+        kind TEXT NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, first)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS published_value (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL,
+        UNIQUE (kind, name, value))""",
+    """CREATE TABLE IF NOT EXISTS published_facet (
+        value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
+    *(
+        f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5 (
+        name, label, summary, body, tokenize = 'ascii', prefix = '2')"""
+        for kind in sorted(SEARCHED)
+    ),
+    """CREATE TABLE IF NOT EXISTS published_change (
+        sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL)""",
+)
+_NAMES: Final = (
+    "published_meta",
+    "published_total",
+    "published_document",
+    *(f"published_item_{kind}" for kind in KINDS),
+    "published_block",
+    "published_value",
+    "published_facet",
+    *(f"published_text_{kind}" for kind in sorted(SEARCHED)),
+    "published_change",
+)
+
+
+class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, told to the operator
+    """The published tables were written by another version of the software."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """
+    Make the published tables where they are missing.
+
+    Raises:
+        SchemaMismatch: they stand there in another version; :func:`clear` and publish everything again.
+    """
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO published_meta VALUES (1, ?, 0, ?, '') ON CONFLICT DO NOTHING",
+        (SCHEMA_VERSION, secrets.token_hex(8)),
+    )
+    for kind in KINDS:
+        connection.execute("INSERT INTO published_total VALUES (?, 0, 0, '0') ON CONFLICT DO NOTHING", (kind,))
+        connection.execute("INSERT INTO published_block VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (kind,))
+    (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
+    if schema != SCHEMA_VERSION:
+        message = f"the published tables have schema {schema}, this version writes {SCHEMA_VERSION}"
+        raise SchemaMismatch(message)
+
+
+def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: int = 0) -> None:
+    """
+    Empty everything and begin again under a new epoch.
+
+    Args:
+        epoch: the epoch of the source that is followed; a new one when absent.
+        edition: where the numbering stands: the next sequence is one more.
+    """
+    for name in _NAMES:
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    create(connection)
+    connection.execute("UPDATE published_meta SET epoch = ?, edition = ?", (epoch or secrets.token_hex(8), edition))
+
+
+def renew_epoch(connection: sqlite3.Connection) -> None:
+    """Tell every reader that history has changed under it, as a restored backup does."""
+    connection.execute("UPDATE published_meta SET epoch = ?", (secrets.token_hex(8),))
+
+
+def reserve(connection: sqlite3.Connection, count: int) -> int:
+    """
+    Advance the edition by *count* and take the write lock; exactly *count* entries must follow.
+
+    Call it after the last write to the source and before anything is rendered: whoever holds the edition
+    sees every earlier publisher's writes.
+
+    Returns:
+        The first of the new sequence numbers.
+    """
+    (edition,) = connection.execute(
+        "UPDATE published_meta SET edition = edition + ? RETURNING edition", (count,)
+    ).fetchone()
+    return int(edition) - count + 1
+
+
+class _Stored(NamedTuple):
+    """What must be known of a document's former state to take it out again."""
+
+    id: int
+    position: int
+    raising: int
+    treasury_minor: int
+    facets: list[int]
+    texts_digest: str
+
+
+def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_kept: int = CHANGES_KEPT) -> None:
+    """
+    Write changes: documents, list items, blocks, facets, search text, totals and the feed.
+
+    Part of the caller's transaction. The edition becomes the last sequence.
+    """
+    last = 0
+    at = ""
+    totals: dict[str, list[int]] = {}
+    for entry in entries:
+        total = totals.setdefault(entry.kind, [0, 0, 0])
+        old = _stored(connection, entry.kind, entry.key)
+        if old is not None:
+            total[0] -= 1
+            total[1] -= old.raising
+            total[2] -= old.treasury_minor
+        if entry.document is None:
+            if old is not None:
+                _remove(connection, entry.kind, old)
+        else:
+            total[0] += 1
+            total[1] += entry.document.raising
+            total[2] += entry.document.treasury_minor
+            _put(connection, entry.document, old)
+        connection.execute(
+            "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
+            (entry.sequence, entry.kind, entry.key, entry.change, entry.at),
+        )
+        last, at = max(last, entry.sequence), max(at, entry.at)
+    for kind, (n, raising, treasury_minor) in totals.items():
+        # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
+        (before,) = connection.execute("SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)).fetchone()
+        connection.execute(
+            "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
+            (n, raising, str(int(before) + treasury_minor), kind),
+        )
+    if last:
+        connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
+        connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
+
+
+def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:
+    row = connection.execute(
+        "SELECT id, position, raising, treasury_minor, facets, texts_digest"
+        " FROM published_document WHERE kind = ? AND key = ?",
+        (kind, key),
+    ).fetchone()
+    if row is None:
+        return None
+    number, position, raising, treasury_minor, facets, texts_digest = row
+    values = msgspec.json.decode(facets, type=list[int])
+    return _Stored(number, position, raising, treasury_minor, values, texts_digest)
+
+
+def _remove(connection: sqlite3.Connection, kind: str, old: _Stored) -> None:
+    connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
+    connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
+    _leave_block(connection, kind, old.position)
+    _leave_facets(connection, old.facets, old.position)
+    if kind in SEARCHED:
+        connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
+
+
+def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None) -> None:
+    kind, position = document.kind, document.position
+    moved = old is None or old.position != position
+    if old is not None and moved:
+        connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
+        _leave_block(connection, kind, old.position)
+    connection.execute(f"INSERT OR REPLACE INTO published_item_{kind} VALUES (?, ?)", (position, document.item))
+    values = [
+        _value_id(connection, kind, name, value)
+        for name, given in document.facets.items()
+        for value in dict.fromkeys(given)
+    ]
+    if moved or old is None or old.facets != values:
+        if old is not None:
+            _leave_facets(connection, old.facets, old.position)
+        connection.executemany("INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values])
+        connection.executemany("UPDATE published_value SET n = n + 1 WHERE id = ?", [(value,) for value in values])
+    texts_digest = digest("\0".join((document.name, *document.texts)).encode("utf-8", "surrogatepass"))
+    if kind in SEARCHED and (moved or old is None or old.texts_digest != texts_digest):
+        if old is not None:
+            connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
+        connection.execute(
+            f"INSERT INTO published_text_{kind} (rowid, name, label, summary, body) VALUES (?, ?, ?, ?, ?)",
+            (position, indexed(document.name), *map(indexed, document.texts)),
+        )
+    connection.execute(
+        "INSERT INTO published_document (kind, key, position, sort_name, updated_at, raising, treasury_minor, facets,"
+        " texts_digest, etag, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (kind, key) DO UPDATE SET position = excluded.position, sort_name = excluded.sort_name,"
+        " updated_at = excluded.updated_at, raising = excluded.raising, treasury_minor = excluded.treasury_minor,"
+        " facets = excluded.facets, texts_digest = excluded.texts_digest, etag = excluded.etag, body = excluded.body",
+        (
+            kind,
+            document.key,
+            position,
+            fold(document.name),
+            document.updated_at,
+            int(document.raising),
+            document.treasury_minor,
+            msgspec.json.encode(values),
+            texts_digest,
+            digest(document.body),
+            document.body,
+        ),
+    )
+    if moved:
+        _enter_block(connection, kind, position)
+
+
+def _block(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, int]:
+    first, n = connection.execute(
+        "SELECT first, n FROM published_block WHERE kind = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+        (kind, position),
+    ).fetchone()
+    return first, n
+
+
+def _enter_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
+    first, n = _block(connection, kind, position)
+    connection.execute("UPDATE published_block SET n = n + 1 WHERE kind = ? AND first = ?", (kind, first))
+    if n < BLOCK_SPLIT:
+        return
+    half = BLOCK_SPLIT // 2
+    (middle,) = connection.execute(
+        f"SELECT position FROM published_item_{kind} WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?",
+        (first, half),
+    ).fetchone()
+    connection.execute("UPDATE published_block SET n = ? WHERE kind = ? AND first = ?", (half, kind, first))
+    connection.execute("INSERT INTO published_block VALUES (?, ?, ?)", (kind, middle, n + 1 - half))
+
+
+def _leave_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
+    first, n = _block(connection, kind, position)
+    if n == 1 and first:
+        connection.execute("DELETE FROM published_block WHERE kind = ? AND first = ?", (kind, first))
+    else:
+        connection.execute("UPDATE published_block SET n = n - 1 WHERE kind = ? AND first = ?", (kind, first))
+
+
+def _leave_facets(connection: sqlite3.Connection, values: list[int], position: int) -> None:
+    connection.executemany(
+        "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
+    )
+    connection.executemany("UPDATE published_value SET n = n - 1 WHERE id = ?", [(value,) for value in values])
+
+
+def _value_id(connection: sqlite3.Connection, kind: str, name: str, value: str) -> int:
+    known = (kind, name, value)
+    row = connection.execute(
+        "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
+    ).fetchone()
+    if row is None:
+        row = connection.execute(
+            "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
+        ).fetchone()
+    return int(row[0])

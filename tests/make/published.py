@@ -1,0 +1,141 @@
+"""Fictional published documents, made without any database of theirs."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from muniment.store import published
+from muniment.store.published import Document, Entry
+
+AT = "2026-01-01T00:00:00.000000Z"
+
+
+def company(number: int, key: str = "", *, day: int = 0, description: str = "", **members) -> Document:
+    """Make company *number*; members of the contract by their wire name override its defaults."""
+    key = key or f"company-{number}"
+    record = {
+        "id": key,
+        "name": f"Company {number}",
+        "status": "active",
+        "type": "corporation",
+        "industry": "Software",
+        "themes": ["open"],
+        "raising": False,
+        "updatedAt": AT,
+        "createdAt": "March 2024",
+        "body": None,
+        "socials": None,
+        "address": None,
+        **({"description": description} if description else {}),
+        **members,
+    }
+    data = {"company": record, "distribution": None, "proposals": [], "positions": [], "capTable": []}
+    data["capTable"] = record.pop("capTable", [])
+    return Document(
+        kind="company",
+        key=key,
+        position=day << 40 | number,
+        item=json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=json.dumps({"data": data}, ensure_ascii=False, separators=(",", ":")).encode(),
+        updated_at=record["updatedAt"],
+        name=record["name"],
+        facets={
+            "status": (record["status"],),
+            "type": (record["type"],),
+            "industry": (record["industry"],),
+            "theme": tuple(record["themes"]),
+            "hasToken": ("true" if "symbol" in record else "false",),
+            "raising": ("true" if record["raising"] else "false",),
+        },
+        texts=(
+            " ".join((record["name"], record.get("symbol", ""), key)),
+            " ".join((record.get("description", ""), *record["themes"])),
+            record["body"] or "",
+        ),
+        treasury_minor=members.get("treasuryMinor", 100),
+        raising=record["raising"],
+    )
+
+
+def person(number: int, key: str = "", *, name: str = "", bio: str | None = None) -> Document:
+    """Make person *number* without positions."""
+    key = key or f"person-{number}"
+    record = {
+        "documentId": f"doc{number}",
+        "name": name or f"Person {number}",
+        "slug": key,
+        "bio": bio,
+        "updatedAt": AT,
+    }
+    return Document(
+        kind="person",
+        key=key,
+        position=number,
+        item=json.dumps({**record, "companyCount": 0}, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=json.dumps({"data": {**record, "positions": []}}, ensure_ascii=False, separators=(",", ":")).encode(),
+        updated_at=AT,
+        name=record["name"],
+        texts=(f"{record['name']} {key}", "", bio or ""),
+    )
+
+
+def framework(number: int, key: str = "", *, kind: str = "score") -> Document:
+    """Make framework *number* without a specification."""
+    key = key or f"framework-{number}"
+    record = {
+        "frameworkId": key,
+        "frameworkName": f"Framework {number}",
+        "description": "",
+        "kind": kind,
+        "isOpen": False,
+        "company": None,
+    }
+    return Document(
+        kind="framework",
+        key=key,
+        position=number,
+        item=json.dumps(record, separators=(",", ":")).encode(),
+        body=json.dumps({"data": {**record, "companyDescription": ""}}, separators=(",", ":")).encode(),
+        updated_at=AT,
+        name=record["frameworkName"],
+        facets={"kind": (kind,)},
+    )
+
+
+class Publisher:
+    """Publishes documents into a file of its own connection, one transaction a call."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.execute("PRAGMA journal_mode=WAL")
+        self.connection.execute("PRAGMA synchronous=OFF")
+        self.connection.execute("BEGIN IMMEDIATE")
+        published.create(self.connection)
+        self.connection.execute("COMMIT")
+        self.known: set[tuple[str, str]] = set()
+
+    def publish(self, *documents: Document, at: str = AT) -> int:
+        """Publish or update; gives the edition."""
+        return self._write((document.kind, document.key, document, at) for document in documents)
+
+    def unlist(self, kind: str, *keys: str, at: str = AT) -> int:
+        """Take documents out; gives the edition."""
+        return self._write((kind, key, None, at) for key in keys)
+
+    def _write(self, changes: Iterable[tuple[str, str, Document | None, str]]) -> int:
+        changes = list(changes)
+        self.connection.execute("BEGIN IMMEDIATE")
+        first = published.reserve(self.connection, len(changes))
+        entries = []
+        for sequence, (kind, key, document, at) in enumerate(changes, first):
+            change = "unlisted" if document is None else "updated" if (kind, key) in self.known else "published"
+            (self.known.discard if document is None else self.known.add)((kind, key))
+            entries.append(Entry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document))
+        published.apply(self.connection, entries)
+        self.connection.execute("COMMIT")
+        return first + len(changes) - 1
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
