@@ -1,28 +1,54 @@
 # Set-up and the daily commands. `make help` lists them.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-export MUNIMENT_SAMPLE_DATA ?= $(wildcard ../shared/data/registry)
-export MUNIMENT_REFERENCE_BENCH ?= $(wildcard ../shared/bench)
+WORKERS ?= 2
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help install serve test check prove bench lock
+.PHONY: help install serve test check prove bench lock services
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-# The environment is complete when its stamp is newer than what it is made from.
+# The environment is complete when its stamp is newer than what it is made from. Everything in it is
+# pinned by hash, uv and the build backend too; pip and the standard library are all that it starts from.
 install: $(VENV)/.installed ## build .venv from the pinned requirements
 
 $(VENV)/.installed: requirements/dev.lock pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements/dev.lock > $(VENV)/uv.txt
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 
 serve: install ## start the registry with its fictional demo data
 	$(BIN)/muniment serve --demo
 
+services: ## install the browser and the database that the tests start
+	@checks/services
+
+test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
+	@failed=0; \
+	$(BIN)/pytest -n $(WORKERS) || failed=1; \
+	$(BIN)/pytest -n $(WORKERS) --database postgresql || failed=1; \
+	exit $$failed
+
+check: install ## style, types, floors, ceilings, migrations and locks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python checks/house.py
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
+		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
+
+prove: install services ## the long proofs: every check of the contract on a real registry, chaos, crawls
+	$(BIN)/pytest -n $(WORKERS) -m proof --timeout 1800
+
+bench: install ## measure the product beside the reference systems
+	$(BIN)/python bench/run.py
+
 lock: install ## pin every dependency by hash
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command "make lock" pyproject.toml -o requirements/runtime.lock
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.lock
+	$(COMPILE) -o requirements/runtime.lock
+	$(COMPILE) --group dev -o requirements/dev.lock

@@ -1,0 +1,117 @@
+"""
+What a linter cannot see: ceilings, words that do not belong, who reads the environment, stale locks.
+
+Prints each fault with its place and ends with 1 when there is one. Reads committed files only.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+CEILING, NOTICE = 600, 400
+ENVIRONMENT_READERS = {"src/muniment/config.py"}
+EMPTY_NAMES = {"utils", "helpers", "common", "manager", "service", "base"}
+DJANGO_NAMES = {"src/muniment/store/sqlite/base.py"}
+"""Django finds a database backend by this name."""
+
+# Written so that this file does not hold what it looks for.
+FOREIGN = [
+    (re.compile(r"(?<![\w.<{])/(?:work|tmp|root)/"), "a path of one machine"),
+    (re.compile(r"\.\./shared\b"), "a path of one machine"),
+    (
+        re.compile(r"https?://[\w.-]*(?:pypi|npmjs|pythonhosted|artifactory|nexus)[\w.-]*/"),
+        "the host of a package index",
+    ),
+    (re.compile(r"\b(?:10|192\.168)\.\d+\.\d+\.\d+:\d+/(?:simple|npm)"), "the host of a package index"),
+    (re.compile(r'"resolved"\s*:'), "the host of a package index"),
+    (re.compile(r"\b(?:[T]ODO|[F]IXME|[X]XX)\b"), "unfinished work"),
+]
+TEXT = {".py", ".md", ".toml", ".html", ".css", ".js", ".json", ".lock", ".txt", ".yml", ".ts", ".svg", ""}
+
+
+def committed() -> list[Path]:
+    """List the files of the repository."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S607 - git of this machine
+    return [ROOT / name for name in names.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def ceilings(files: list[Path]) -> Iterator[str]:
+    """Find files that have grown too long, and names that say nothing."""
+    for file in files:
+        if file.suffix != ".py":
+            continue
+        lines = len(file.read_text().splitlines())
+        place = file.relative_to(ROOT)
+        if lines > CEILING:
+            yield f"{place}: {lines} lines, {CEILING} is the ceiling"
+        elif lines > NOTICE:
+            print(f"notice: {place}: {lines} lines, past {NOTICE}")  # noqa: T201 - a command speaks on its output
+        if (file.stem in EMPTY_NAMES or file.parent.name in EMPTY_NAMES) and str(place) not in DJANGO_NAMES:
+            yield f"{place}: the name says nothing about what is in it"
+
+
+def foreign_words(files: list[Path]) -> Iterator[str]:
+    """Find words that speak of a machine, a package index or unfinished work."""
+    for file in files:
+        if file.suffix not in TEXT:
+            continue
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+            for pattern, what in FOREIGN:
+                if pattern.search(line):
+                    yield f"{file.relative_to(ROOT)}:{number}: {what}: {line.strip()[:90]}"
+
+
+def environment_readers(files: list[Path]) -> Iterator[str]:
+    """Find code of the product that reads the environment beside config.py."""
+    for file in files:
+        place = str(file.relative_to(ROOT))
+        if file.suffix != ".py" or not place.startswith("src/") or place in ENVIRONMENT_READERS:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            read = (isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv", "environb"}) or (
+                isinstance(node, ast.ImportFrom)
+                and node.module == "os"
+                and any(alias.name in {"environ", "getenv"} for alias in node.names)
+            )
+            if read:
+                yield f"{place}:{node.lineno}: only config.py reads the environment"
+
+
+def stale_locks() -> Iterator[str]:
+    """Find requirements of pyproject.toml that the locks do not hold in a fitting version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    runtime = project["project"]["dependencies"]
+    extras = project["project"].get("optional-dependencies", {})
+    everything = [*runtime, *project["dependency-groups"]["dev"], *(one for many in extras.values() for one in many)]
+    for name, wanted in (("runtime.lock", runtime), ("dev.lock", everything)):
+        text = (ROOT / "requirements" / name).read_text()
+        pinned = {
+            canonicalize_name(match[1]): match[2]
+            for match in re.finditer(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
+        }
+        for line in wanted:
+            requirement = Requirement(line)
+            version = pinned.get(canonicalize_name(requirement.name))
+            if version is None or not requirement.specifier.contains(version, prereleases=True):
+                yield f"requirements/{name}: {line} is not pinned ({version or 'absent'}): run make lock"
+
+
+def main() -> int:
+    """Run every check and print what it found."""
+    files = committed()
+    faults = [*ceilings(files), *foreign_words(files), *environment_readers(files), *stale_locks()]
+    for fault in faults:
+        print(fault)  # noqa: T201 - a command speaks on its output
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
