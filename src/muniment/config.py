@@ -97,6 +97,7 @@ SETTINGS: tuple[Setting, ...] = (
         "base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."
     ),
     Setting("registry_name", "Muniment", _text, "What the registry calls itself on pages, cards and documents."),
+    Setting("secret_key", "", _text, "Signs cookies and links; empty makes one in the data folder; nodes share one."),
     Setting("currency", "USD", _currency, "ISO 4217 code of every amount of money in this registry."),
     Setting("rate_limit", "600", _limit, "Requests a minute for each client address; off removes the limit."),
     Setting("rate_burst", "100", _natural, "Requests that a client may send at once before the rate holds it."),
@@ -121,6 +122,7 @@ class Config:
     database_url: str
     base_url: str
     registry_name: str
+    secret_key: str
     currency: str
     rate_limit: int
     rate_burst: int

@@ -1,0 +1,10 @@
+"""The accounts feature, as Django knows it."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """People who sign in, by e-mail address."""
+
+    name = "muniment.accounts"
+    verbose_name = "Accounts"

@@ -1,0 +1,96 @@
+"""The account: who signs in, and what they may do beyond their own listings."""
+
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.db import models
+from django.db.models.functions import Lower
+
+from muniment.kernel.actor import Actor, Via
+from muniment.kernel.ids import now
+
+
+class AccountManager(BaseUserManager["Account"]):
+    """Make and find accounts by e-mail address, in which case does not count."""
+
+    def create_user(self, email: str, password: str | None = None, *, role: str = "owner") -> "Account":
+        """Make an account; without a password it signs in by code, passkey or another identity provider."""
+        account = self.model(email=email.strip().lower(), role=role)
+        account.set_password(password)
+        account.save(using=self._db)
+        return account
+
+    def get_by_natural_key(self, username: str | None) -> "Account":
+        """Find an account by its address."""
+        return self.get(email=(username or "").strip().lower())
+
+
+class Account(AbstractBaseUser):
+    """
+    A person who signs in.
+
+    Source: decisions, section 1, roles.
+    """
+
+    class Role(models.TextChoices):
+        """What an account may do beyond its own listings."""
+
+        OWNER = "owner"
+        REVIEWER = "reviewer"
+        OPERATOR = "operator"
+
+    email = models.EmailField(max_length=254)
+    name = models.CharField(max_length=200, blank=True, default="")
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
+    is_active = models.BooleanField(default=True)
+    joined_at = models.DateTimeField(default=now)
+
+    objects: ClassVar[AccountManager] = AccountManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["email"], name="account_email_unique"),
+            models.UniqueConstraint(Lower("email"), name="account_email_unique_folded"),
+            models.CheckConstraint(
+                condition=models.Q(role__in=["owner", "reviewer", "operator"]), name="account_role_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+    def get_full_name(self) -> str:
+        """Give what the account calls itself, else its address."""
+        return self.name or self.email
+
+    def get_short_name(self) -> str:
+        """Give what the account calls itself, else what stands before the @."""
+        return self.name or self.email.partition("@")[0]
+
+    @property
+    def is_staff(self) -> bool:
+        """Tell Django's back office who may enter: operators."""
+        return self.is_active and self.role == self.Role.OPERATOR
+
+    @property
+    def is_superuser(self) -> bool:
+        """Tell Django that an operator needs no single permissions."""
+        return self.is_staff
+
+    def has_perm(self, perm: str, obj: object = None) -> bool:  # noqa: ARG002 - Django's signature
+        """Allow operators everything in the back office, others nothing."""
+        return self.is_staff
+
+    def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
+        """Allow operators everything in the back office, others nothing."""
+        return self.is_staff
+
+    def actor(self, via: Via, credential: str = "") -> Actor:
+        """Give the actor that this account is, with every scope; *credential* is what history names."""
+        role = self.role
+        known = role if role in {"reviewer", "operator"} else "owner"
+        return Actor(account_id=self.pk, role=known, via=via, credential=credential)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""The registry: companies, people, frameworks, their owners and their history."""

@@ -1,0 +1,23 @@
+"""The registry, as Django knows it."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+def _make_published_tables(using: str, **_: Any) -> None:
+    from muniment.registry import publishing
+
+    publishing.create_tables(using)
+
+
+class RegistryConfig(AppConfig):
+    """Companies, people and frameworks."""
+
+    name = "muniment.registry"
+    verbose_name = "Registry"
+
+    def ready(self) -> None:
+        """Have the tables of published documents made beside the others."""
+        post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

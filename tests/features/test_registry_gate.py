@@ -1,0 +1,89 @@
+"""Writers of one SQLite database queue instead of failing."""
+
+import fcntl
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.db.utils import OperationalError
+
+from muniment.accounts.models import Account
+from muniment.store.sqlite import base
+from muniment.store.sqlite.base import Gate, gate_of
+
+pytestmark = pytest.mark.sqlite  # the gate is SQLite's
+
+
+def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(tmp_path: Path, monkeypatch):
+    # A lock through a second opening of the file excludes the gate just as another process does.
+    path = tmp_path / "gate"
+    with path.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        gate = Gate(str(path))
+        monkeypatch.setattr(base, "WAIT_S", 0.05)
+        with pytest.raises(OperationalError, match="other writers kept it"):
+            gate.enter()
+        monkeypatch.setattr(base, "WAIT_S", 20.0)
+        waiting = threading.Thread(target=gate.enter)
+        waiting.start()
+        assert waiting.is_alive()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        waiting.join(20)
+        assert not waiting.is_alive()
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        gate.leave()
+
+
+def test_a_thread_that_would_wait_for_itself_is_told(tmp_path: Path):
+    gate = Gate(str(tmp_path / "gate"))
+    gate.enter()
+    with pytest.raises(OperationalError, match="another connection"):
+        gate.enter()
+    gate.leave()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sixteen_threads_write_without_one_failing():
+    failures = []
+
+    def write(name: int) -> None:
+        try:
+            for turn in range(5):
+                with transaction.atomic():
+                    Account.objects.create_user(f"writer{name}-{turn}@example.org")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test tells it
+            failures.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    assert Account.objects.count() == 80
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_gate_is_open_again_after_a_rollback_and_after_a_lost_connection():
+    gate = gate_of(str(connection.settings_dict["NAME"]))
+    for break_off in (lambda: None, connection.close):
+        with pytest.raises(RuntimeError), transaction.atomic():  # noqa: PT012 - the two together are what is tested
+            break_off()
+            raise RuntimeError
+        gate.enter()
+        gate.leave()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_keeps_its_promises():
+    with connection.cursor() as cursor:
+        assert cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert cursor.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert cursor.execute("PRAGMA foreign_keys").fetchone() == (1,)
+        assert cursor.execute("PRAGMA busy_timeout").fetchone() == (20000,)
+    assert isinstance(connection.connection, sqlite3.Connection)
