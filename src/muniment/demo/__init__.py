@@ -1,0 +1,1 @@
+"""A fictional registry to look at and to test with, in the import form."""
