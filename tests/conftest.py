@@ -7,7 +7,6 @@ cluster. It is migrated once. A test with a transaction of its own is rolled bac
 commits, the database is put back as it was after the migrations.
 """
 
-import importlib.util
 import os
 import shutil
 import sqlite3
@@ -73,8 +72,6 @@ def pytest_configure(config: pytest.Config) -> None:
         return  # the one that hands out the tests runs none
     stand = Stand(database=config.getoption("--database"), worker=worker or "alone")
     config.stash[stand_key] = stand
-    if importlib.util.find_spec("muniment.settings") is None:
-        return
     os.environ["DJANGO_SETTINGS_MODULE"] = "muniment.settings"
     import django
 
