@@ -1,0 +1,320 @@
+"""What a list is asked for, and which positions answer it: filters, search, order, cursors."""
+
+import base64
+import binascii
+import sqlite3
+import threading
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from muniment.store.words import fold, match_expression
+
+Sort = Literal["newest", "name", "relevance"]
+SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance")
+WEIGHTS: Final = "10.0, 6.0, 3.0, 1.0"
+"""How much a word counts in the name; beside symbol and slug; in description and themes; in the body."""
+
+
+class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    What a list of people is asked for.
+
+    Args:
+        page: counted from 1; without meaning beside a cursor.
+        q: words to find; blank finds everything.
+        sort: None is relevance with words to find and newest without.
+        cursor: where an earlier page ended.
+        ids: only these keys.
+        updated_since: as :func:`muniment.kernel.wire.timestamp` shows it.
+    """
+
+    page: int = 1
+    page_size: int = 25
+    q: str = ""
+    sort: Sort | None = None
+    cursor: str | None = None
+    ids: tuple[str, ...] | None = None
+    updated_since: str | None = None
+
+    @property
+    def order(self) -> Sort:
+        """Give the order that holds."""
+        if self.q.strip():
+            return self.sort or "relevance"
+        return "newest" if self.sort is None or self.sort == "relevance" else self.sort
+
+    def facets(self) -> dict[str, str]:
+        """Give the filters by exact value."""
+        return {}
+
+
+class CompanyQuery(PeopleQuery, frozen=True, kw_only=True):
+    """What a list of companies is asked for: as for people, and filters."""
+
+    status: str | None = None
+    type: str | None = None
+    industry: str | None = None
+    theme: str | None = None
+    has_token: bool | None = None
+    raising: bool | None = None
+
+    def facets(self) -> dict[str, str]:
+        """Give the filters by exact value."""
+        flags = {"hasToken": self.has_token, "raising": self.raising}
+        values = {"status": self.status, "type": self.type, "industry": self.industry, "theme": self.theme}
+        return {name: value for name, value in values.items() if value is not None} | {
+            name: "true" if flag else "false" for name, flag in flags.items() if flag is not None
+        }
+
+
+class Selection(NamedTuple):
+    """The choice that a query makes, without its page: what an array of positions is kept under."""
+
+    kind: str
+    order: Sort
+    q: str
+    facets: tuple[tuple[str, str], ...]
+    ids: tuple[str, ...] | None
+    updated_since: str | None
+
+    @property
+    def is_everything(self) -> bool:
+        """Tell whether nothing is left out and the order is the kind's own, which blocks answer."""
+        return self.order == "newest" and not (self.q or self.facets or self.updated_since) and self.ids is None
+
+
+def selection(kind: str, query: PeopleQuery) -> Selection:
+    """Give the choice of *query* among the documents of *kind*."""
+    return Selection(
+        kind, query.order, query.q.strip(), tuple(sorted(query.facets().items())), query.ids, query.updated_since
+    )
+
+
+class CursorError(ValueError):
+    """The text is no cursor of this order."""
+
+
+class Mark(NamedTuple):
+    """Where a page ended: the last item's position, its name in the order by name, its rank in that by relevance."""
+
+    order: Sort
+    position: int
+    name: str = ""
+    rank: int = 0
+
+    def to_cursor(self) -> str:
+        """Give the opaque text."""
+        fields = msgspec.json.encode([SORTS.index(self.order), self.position, self.name, self.rank])
+        return base64.urlsafe_b64encode(fields).decode().rstrip("=")
+
+
+def parse_cursor(cursor: str, order: Sort) -> Mark:
+    """
+    Read a cursor that an earlier page gave.
+
+    Raises:
+        CursorError: the text was not made by this registry, or for another order.
+    """
+    try:
+        raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
+        number, position, name, rank = msgspec.json.decode(raw, type=tuple[int, int, str, int])
+    except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
+        message = "is no cursor of this registry"
+        raise CursorError(message) from None
+    if number != SORTS.index(order) or not (0 <= position < 1 << 63 and 0 <= rank < 1 << 62):
+        message = f"is no cursor of a list sorted by {order}"
+        raise CursorError(message)
+    return Mark(order, position, name, rank)
+
+
+class Positions:
+    """
+    Arrays of positions, each the whole answer to a selection, kept while their kind stands unchanged.
+
+    Args:
+        limit_bytes: how much the arrays may take together; the longest unused leave first.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._arrays: dict[Selection, tuple[int, array[int]]] = {}
+        self._lock = threading.Lock()
+        self._size_bytes = 0
+
+    def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> "array[int]":
+        """
+        Give the positions that *chosen* selects, in its order.
+
+        Args:
+            connection: inside a read transaction.
+            version: the last sequence that touched the kind in that transaction's snapshot.
+        """
+        with self._lock:
+            kept = self._arrays.pop(chosen, None)
+            if kept is not None:
+                if kept[0] == version:
+                    self._arrays[chosen] = kept
+                    return kept[1]
+                self._size_bytes -= _size_bytes(kept[1])
+        found = find(connection, chosen)
+        with self._lock:
+            former = self._arrays.pop(chosen, None)
+            if former is not None:
+                self._size_bytes -= _size_bytes(former[1])
+            self._arrays[chosen] = (version, found)
+            self._size_bytes += _size_bytes(found)
+            while self._size_bytes > self._limit_bytes:
+                oldest = next(iter(self._arrays))
+                self._size_bytes -= _size_bytes(self._arrays.pop(oldest)[1])
+        return found
+
+
+def _size_bytes(positions: "array[int]") -> int:
+    return len(positions) * positions.itemsize + 500
+
+
+def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
+    """Give the positions that *chosen* selects, in its order."""
+    none: array[int] = array("q")
+    match = None
+    if chosen.q:
+        match = match_expression(chosen.q)
+        if match is None:
+            return none
+    values: list[tuple[int, int]] = []
+    for name, value in chosen.facets:
+        row = connection.execute(
+            "SELECT n, id FROM published_value WHERE kind = ? AND name = ? AND value = ?", (chosen.kind, name, value)
+        ).fetchone()
+        if row is None or not row[0]:
+            return none
+        values.append(row)
+    values.sort()
+    if chosen.ids is not None:
+        return _among(connection, chosen, match, [number for _, number in values])
+    statement, parameters = _statement(chosen, match, [number for _, number in values])
+    found = array("q", (row[0] for row in connection.execute(statement, parameters)))
+    return _exact_names_first(connection, chosen, found) if chosen.order == "relevance" else found
+
+
+def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple[str, list[object]]:
+    """Assemble the query: the most selective source leads, every other condition is a probe of an index."""
+    kind = chosen.kind
+    parameters: list[object] = []
+    conditions: list[str] = []
+    if match is not None:
+        source, position = f"published_text_{kind} AS t", "t.rowid"
+        conditions.append(f"published_text_{kind} MATCH ?")
+        parameters.append(match)
+    elif values:
+        source, position = "published_facet AS f", "f.position"
+        conditions.append("f.value_id = ?")
+        parameters.append(values.pop(0))
+    else:
+        source, position = "published_document AS d", "d.position"
+        conditions.append("d.kind = ?")
+        parameters.append(kind)
+    needs_document = chosen.updated_since is not None or chosen.order == "name"
+    if needs_document and "published_document" not in source:
+        source += " CROSS JOIN published_document AS d"
+        conditions.append(f"d.kind = ? AND d.position = {position}")
+        parameters.append(kind)
+    if chosen.updated_since is not None:
+        conditions.append("d.updated_at >= ?")
+        parameters.append(chosen.updated_since)
+    for value in values:
+        conditions.append(
+            f"EXISTS (SELECT 1 FROM published_facet AS g WHERE g.value_id = ? AND g.position = {position})"
+        )
+        parameters.append(value)
+    order = {
+        "newest": f"{position} DESC",
+        "name": "d.sort_name, d.position",
+        "relevance": f"bm25(published_text_{kind}, {WEIGHTS}), {position} DESC",
+    }[chosen.order]
+    return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
+
+
+def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None, values: list[int]) -> "array[int]":
+    """Select among a few given keys: looked up one by one, so nothing else is walked."""
+    assert chosen.ids is not None  # noqa: S101 - the only caller has looked
+    found: list[tuple[object, int]] = []
+    for key in dict.fromkeys(chosen.ids):
+        row = connection.execute(
+            "SELECT position, sort_name, updated_at FROM published_document WHERE kind = ? AND key = ?",
+            (chosen.kind, key),
+        ).fetchone()
+        if row is None or (chosen.updated_since is not None and row[2] < chosen.updated_since):
+            continue
+        if any(
+            connection.execute(
+                "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?", (value, row[0])
+            ).fetchone()
+            is None
+            for value in values
+        ):
+            continue
+        rank: object = -row[0] if chosen.order == "newest" else row[1]
+        if match is not None:
+            hit = connection.execute(
+                f"SELECT bm25(published_text_{chosen.kind}, {WEIGHTS}) FROM published_text_{chosen.kind}"
+                f" WHERE published_text_{chosen.kind} MATCH ? AND rowid = ?",
+                (match, row[0]),
+            ).fetchone()
+            if hit is None:
+                continue
+            if chosen.order == "relevance":
+                rank = hit[0]
+        found.append((rank, row[0]))
+    return array("q", (position for _, position in sorted(found)))
+
+
+def _has_value(connection: sqlite3.Connection, value: int, position: int) -> bool:
+    probe = "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?"
+    return connection.execute(probe, (value, position)).fetchone() is not None
+
+
+def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
+    """Put what bears exactly the asked name, or has it as its slug, before whatever merely holds the words."""
+    exact = {
+        row[0]
+        for row in connection.execute(
+            "SELECT position FROM published_document WHERE kind = ? AND sort_name = ?"
+            " UNION SELECT position FROM published_document WHERE kind = ? AND key = ? LIMIT 100",
+            (chosen.kind, fold(chosen.q), chosen.kind, chosen.q),
+        )
+    }
+    if not exact:
+        return found
+    first = [position for position in found if position in exact]
+    return array("q", first + [position for position in found if position not in exact]) if first else found
+
+
+def place_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:
+    """Give the index in *positions* of the first item after *mark*, also when the marked item has gone."""
+    if mark.order == "newest":
+        return bisect_right(positions, -mark.position, key=lambda position: -position)
+    if mark.order == "relevance":
+        if mark.rank <= len(positions) and mark.rank and positions[mark.rank - 1] == mark.position:
+            return mark.rank
+        try:
+            return positions.index(mark.position) + 1
+        except ValueError:
+            return min(max(mark.rank - 1, 0), len(positions))
+
+    def name_and_position(position: int) -> tuple[str, int]:
+        return name_at(connection, chosen.kind, position), position
+
+    return bisect_right(positions, (mark.name, mark.position), key=name_and_position)
+
+
+def name_at(connection: sqlite3.Connection, kind: str, position: int) -> str:
+    """Give the folded name of what stands at *position*."""
+    (name,) = connection.execute(
+        "SELECT sort_name FROM published_document WHERE kind = ? AND position = ?", (kind, position)
+    ).fetchone()
+    return str(name)

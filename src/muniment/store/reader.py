@@ -1,0 +1,485 @@
+"""
+The reader of the published file: what REST, the public tools and the pages show.
+
+Without Django. Safe for any thread: every thread has a read-only connection of its own. What is asked of the
+file is answered from one snapshot of it, and the edition of that snapshot is told.
+"""
+
+import difflib
+import sqlite3
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from muniment.kernel.ids import digest, slug_from_name
+from muniment.kernel.wire import format_money
+from muniment.store.answers import Answers, Dependency
+from muniment.store.lists import (
+    CompanyQuery,
+    Mark,
+    PeopleQuery,
+    Positions,
+    Selection,
+    name_at,
+    parse_cursor,
+    place_after,
+    selection,
+)
+from muniment.store.published import KINDS
+
+POOL_THREADS: Final = 2
+PAGE_CACHE_KIB: Final = 4096
+MAPPED_BYTES: Final = 64 << 20
+"""How much of the file is mapped: interior pages of the trees mostly; what is mapped counts as the process's memory."""
+
+
+class Found(NamedTuple):
+    """A finished body, the opaque part of its ETag, when it last changed, and the edition it was read from."""
+
+    body: bytes
+    etag: str
+    updated_at: str
+    edition: int
+
+
+class Page(NamedTuple):
+    """A page of a list. The page is the true one, also when a cursor led to it."""
+
+    items: list[bytes]
+    page: int
+    page_size: int
+    page_count: int
+    total: int
+    next_cursor: str | None
+    edition: int
+    updated_at: str
+
+
+class Slice(NamedTuple):
+    """A page of the parts of one document."""
+
+    items: list[bytes]
+    total: int
+    edition: int
+    updated_at: str
+
+
+class ChangeRow(NamedTuple):
+    """One entry of the feed."""
+
+    sequence: int
+    kind: str
+    key: str
+    change: str
+    at: str
+
+
+class Changes(NamedTuple):
+    """Entries of the feed, and the number to go on from."""
+
+    rows: list[ChangeRow]
+    next_after: int
+    edition: int
+    updated_at: str
+
+
+class FeedGapError(LookupError):
+    """The feed does not reach back that far: begin again with an export."""
+
+
+class _State(NamedTuple):
+    """What is known of one edition without asking the file: totals, blocks in descending order, and their sums."""
+
+    epoch: str
+    edition: int
+    at: str
+    totals: dict[str, tuple[int, int, int]]
+    versions: dict[str, int]
+    blocks: dict[str, list[int]]
+    sums: dict[str, list[int]]
+
+
+class _Bundle(msgspec.Struct, rename="camel"):
+    """The part of a company's bundle that is paged."""
+
+    cap_table: list[msgspec.Raw] = []
+
+
+class _Detail(msgspec.Struct):
+    data: _Bundle
+
+
+class Reader:
+    """
+    Reads the published file at *path*.
+
+    Args:
+        path: the file; its tables must stand (:func:`muniment.store.published.create`).
+        currency: of the total of all treasuries.
+        cache_bytes: bound of the finished answers; arrays of positions may take half as much beside them.
+    """
+
+    def __init__(self, path: Path, *, currency: str = "USD", cache_bytes: int = 32 << 20) -> None:
+        self.path = path
+        self._currency = currency
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[sqlite3.Connection] = []
+        self._positions = Positions(cache_bytes // 2)
+        self.answers = Answers(cache_bytes)
+        self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
+        """Where look-ups run that are too long for an event loop; see :meth:`is_quick`."""
+        self._probe = self._open()
+        self._data_version = -1
+        with self._lock:
+            self._state = self._load(self._probe, None)
+            self.answers.move(self._state.edition, None)
+        self.refresh()
+
+    @property
+    def edition(self) -> int:
+        """Give the edition that this process has taken notice of."""
+        return self._state.edition
+
+    @property
+    def updated_at(self) -> str:
+        """Give the moment of the last change, or "" when there was none."""
+        return self._state.at
+
+    def close(self) -> None:
+        """Close every connection. Nothing may read any more."""
+        self.pool.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+    def refresh(self) -> bool:
+        """
+        Take notice of what was published since: drop what it touched.
+
+        One cheap probe when nothing was. Called on a timer, and after own publishing before the answer goes out.
+        """
+        with self._lock:
+            (version,) = self._probe.execute("PRAGMA data_version").fetchone()
+            if version == self._data_version:
+                return False
+            self._probe.execute("BEGIN")
+            try:
+                moved = self._advance(self._probe)
+            finally:
+                self._probe.execute("COMMIT")
+            self._data_version = version
+            return moved
+
+    def document(self, kind: str, key: str) -> Found | None:
+        """Give the finished detail of *key*, or None."""
+        edition = self._state.edition
+        row = self._connection().execute(_DOCUMENT, (kind, key)).fetchone()
+        return None if row is None else Found(row[0], row[1], row[2], edition)
+
+    def companies(self, query: CompanyQuery) -> Page:
+        """
+        Give a page of companies.
+
+        Raises:
+            CursorError: the cursor is not one of this list's order.
+        """
+        return self._page(selection("company", query), query)
+
+    def people(self, query: PeopleQuery) -> Page:
+        """
+        Give a page of people.
+
+        Raises:
+            CursorError: the cursor is not one of this list's order.
+        """
+        return self._page(selection("person", query), query)
+
+    def is_quick(self, query: PeopleQuery) -> bool:
+        """Tell whether a page takes microseconds, so that an event loop may ask for it itself."""
+        return not (
+            query.q or query.cursor or query.updated_since or query.ids or query.facets() or query.sort == "name"
+        )
+
+    def frameworks(self, kind: str | None = None) -> Found:
+        """Give the finished list of frameworks, of one *kind* when given, in the order of first publication."""
+        with self._snapshot() as (connection, state):
+            if kind is None:
+                rows = connection.execute("SELECT item FROM published_item_framework ORDER BY position")
+            else:
+                rows = connection.execute(
+                    "SELECT i.item FROM published_value v JOIN published_facet f ON f.value_id = v.id"
+                    " JOIN published_item_framework i ON i.position = f.position"
+                    " WHERE v.kind = 'framework' AND v.name = 'kind' AND v.value = ? ORDER BY i.position",
+                    (kind,),
+                )
+            body = b'{"data":[%s]}' % b",".join([row[0] for row in rows])
+        return Found(body, digest(body), state.at, state.edition)
+
+    def stats(self) -> Found:
+        """Give the finished statistics, from totals that are kept: nothing is counted."""
+        state = self._state
+        companies, raising, treasury_minor = state.totals["company"]
+        data = {
+            "total": companies,
+            "projectsRaising": raising,
+            "totalTreasury": format_money(treasury_minor, self._currency),
+            "founders": state.totals["person"][0],
+            "frameworks": state.totals["framework"][0],
+        }
+        body = msgspec.json.encode({"data": data})
+        return Found(body, digest(body), state.at, state.edition)
+
+    def cap_table(self, slug: str, page: int, page_size: int) -> Slice | None:
+        """Give a page of a company's token holders, or None when there is no such company."""
+        found = self.document("company", slug)
+        if found is None:
+            return None
+        holders = msgspec.json.decode(found.body, type=_Detail).data.cap_table
+        start = (page - 1) * page_size
+        return Slice(
+            [bytes(holder) for holder in holders[start : start + page_size]],
+            len(holders),
+            found.edition,
+            found.updated_at,
+        )
+
+    def changes(self, after: int, limit: int) -> Changes:
+        """
+        Give at most *limit* changes that follow the one numbered *after*.
+
+        Raises:
+            FeedGapError: some of them are no longer kept.
+        """
+        with self._snapshot() as (connection, state):
+            (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
+            if after < (oldest or state.edition + 1) - 1:
+                raise FeedGapError(after)
+            rows = [
+                ChangeRow(*row)
+                for row in connection.execute(
+                    "SELECT sequence, kind, key, change, at FROM published_change WHERE sequence > ?"
+                    " ORDER BY sequence LIMIT ?",
+                    (after, limit),
+                )
+            ]
+        return Changes(rows, rows[-1].sequence if rows else after, state.edition, state.at)
+
+    def keys(self, kind: str, prefix: str, limit: int) -> list[str]:
+        """Give keys that begin with *prefix*, in order."""
+        rows = self._connection().execute(
+            "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
+            (kind, prefix, prefix + "\U0010ffff", limit),
+        )
+        return [row[0] for row in rows]
+
+    def nearest(self, kind: str, key: str) -> list[str]:
+        """Give at most three keys that *key* may have been meant to be."""
+        wanted = slug_from_name(key)
+        for length in sorted({len(wanted), len(wanted) * 3 // 4, len(wanted) // 2}, reverse=True):
+            if length < min(3, len(wanted)) or not wanted:
+                continue
+            near = self.keys(kind, wanted[:length], 20)
+            if near:
+                return difflib.get_close_matches(wanted, near, 3, 0.6)
+        return []
+
+    def _page(self, chosen: Selection, query: PeopleQuery) -> Page:
+        size = query.page_size
+        mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
+        with self._snapshot() as (connection, state):
+            positions: Sequence[int] | None = None
+            if chosen.is_everything:
+                total = state.totals[chosen.kind][0]
+            else:
+                positions = self._positions.get(connection, chosen, state.versions[chosen.kind])
+                total = len(positions)
+            if mark is None:
+                start = (query.page - 1) * size
+            elif positions is None:
+                start = self._rank(connection, state, chosen.kind, mark.position)
+            else:
+                start = place_after(connection, chosen, positions, mark)
+            items: list[bytes] = []
+            last = 0
+            if start < total:
+                if positions is None:
+                    items, last = self._stretch(connection, state, chosen.kind, start, size)
+                else:
+                    wanted = positions[start : start + size]
+                    items, last = _items_at(connection, chosen.kind, wanted), wanted[-1]
+            end = start + len(items)
+            cursor = None
+            if items and end < total:
+                name = name_at(connection, chosen.kind, last) if chosen.order == "name" else ""
+                cursor = Mark(chosen.order, last, name, end if chosen.order == "relevance" else 0).to_cursor()
+        return Page(
+            items=items,
+            page=query.page if mark is None else start // size + 1,
+            page_size=size,
+            page_count=max(1, -(-total // size)),
+            total=total,
+            next_cursor=cursor,
+            edition=state.edition,
+            updated_at=state.at,
+        )
+
+    def _stretch(
+        self, connection: sqlite3.Connection, state: _State, kind: str, start: int, size: int
+    ) -> tuple[list[bytes], int]:
+        """Give *size* items from rank *start* downwards: a sum finds the block, an index the place in it."""
+        sums, blocks = state.sums[kind], state.blocks[kind]
+        index = bisect_right(sums, start)
+        skip = start - (sums[index - 1] if index else 0)
+        below = blocks[index - 1] if index else (1 << 63) - 1
+        if skip:
+            (first,) = connection.execute(
+                "SELECT position FROM published_document INDEXED BY published_document_position"
+                " WHERE kind = ? AND position < ? ORDER BY position DESC LIMIT 1 OFFSET ?",
+                (kind, below, skip),
+            ).fetchone()
+            below = first + 1
+        rows = connection.execute(
+            f"SELECT item, position FROM published_item_{kind} WHERE position < ? ORDER BY position DESC LIMIT ?",
+            (below, size),
+        ).fetchall()
+        return [row[0] for row in rows], rows[-1][1]
+
+    def _rank(self, connection: sqlite3.Connection, state: _State, kind: str, position: int) -> int:
+        """Count what stands at *position* or above: the rank of what follows it."""
+        blocks = state.blocks[kind]
+        index = bisect_left(blocks, -position, key=lambda first: -first)
+        above = state.sums[kind][index - 1] if index else 0
+        below = blocks[index - 1] if index else (1 << 63) - 1
+        (within,) = connection.execute(
+            "SELECT count(*) FROM published_document WHERE kind = ? AND position >= ? AND position < ?",
+            (kind, position, below),
+        ).fetchone()
+        return int(above + within)
+
+    def _snapshot(self) -> "_Snapshot":
+        return _Snapshot(self, self._connection())
+
+    def _connection(self) -> sqlite3.Connection:
+        try:
+            return self._local.connection  # type: ignore[no-any-return]
+        except AttributeError:
+            connection = self._local.connection = self._open()
+            return connection
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=20
+        )
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
+        connection.execute(f"PRAGMA mmap_size={MAPPED_BYTES}")
+        self._connections.append(connection)
+        return connection
+
+    def _current(self, connection: sqlite3.Connection) -> _State:
+        """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
+        state = self._state
+        row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
+        if row == (state.edition, state.epoch):
+            return state
+        with self._lock:
+            if row[1] == self._state.epoch and row[0] < self._state.edition:
+                # This snapshot began before another thread took notice of a later edition.
+                return self._load(connection, self._state)
+            self._advance(connection)
+            return self._state
+
+    def _advance(self, connection: sqlite3.Connection) -> bool:
+        """Move to the edition of the open snapshot. Under the lock."""
+        former = self._state
+        if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
+            return False
+        state = self._load(connection, former)
+        self._state = state
+        self.answers.move(state.edition, _touched(connection, former, state))
+        return True
+
+    def _load(self, connection: sqlite3.Connection, former: _State | None) -> _State:
+        edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
+        totals = {
+            kind: (n, raising, int(treasury_minor))
+            for kind, n, raising, treasury_minor in connection.execute(
+                "SELECT kind, n, raising, treasury_minor FROM published_total"
+            )
+        }
+        versions = dict.fromkeys(KINDS, edition)
+        if former is not None and former.epoch == epoch and former.edition < edition:
+            changed = _kinds_changed(connection, former.edition, edition)
+            versions = {kind: edition if kind in changed else former.versions[kind] for kind in KINDS}
+        blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
+        counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
+        for kind, first, n in connection.execute(
+            "SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"
+        ):
+            blocks[kind].append(first)
+            counts[kind].append(n)
+        sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
+        return _State(epoch, edition, at, totals, versions, blocks, sums)
+
+
+_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
+
+
+class _Snapshot:
+    """One read transaction, with the state that belongs to it."""
+
+    __slots__ = ("_connection", "_reader")
+
+    def __init__(self, reader: Reader, connection: sqlite3.Connection) -> None:
+        self._reader = reader
+        self._connection = connection
+
+    def __enter__(self) -> tuple[sqlite3.Connection, _State]:
+        self._connection.execute("BEGIN")
+        try:
+            return self._connection, self._reader._current(self._connection)  # noqa: SLF001 - the reader's own part
+        except BaseException:
+            self._connection.execute("COMMIT")
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.execute("COMMIT")
+
+
+def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> list[bytes]:
+    marks = ",".join("?" * len(positions))
+    found = dict(
+        connection.execute(f"SELECT position, item FROM published_item_{kind} WHERE position IN ({marks})", positions)
+    )
+    return [found[position] for position in positions]
+
+
+def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
+    rows = connection.execute("SELECT kind, sequence FROM published_change WHERE sequence > ?", (after,)).fetchall()
+    return {row[0] for row in rows} if len(rows) == edition - after else set(KINDS)
+
+
+MANY_CHANGES: Final = 5_000
+"""Beyond this, dropping everything is cheaper than dropping what was touched."""
+
+
+def _touched(connection: sqlite3.Connection, former: _State, state: _State) -> set[Dependency] | None:
+    """Give what changed between two states, or None when that cannot be known or is too much."""
+    missed = state.edition - former.edition
+    if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:
+        return None
+    rows = connection.execute(
+        "SELECT kind, key FROM published_change WHERE sequence > ? AND sequence <= ?", (former.edition, state.edition)
+    ).fetchall()
+    if len(rows) != missed:
+        return None
+    touched = set(rows)
+    # Every list and the statistics hang on their kinds; the feed and the moment of the last change on all of them.
+    return touched | {(kind, "*") for kind, _ in rows} | {("*", "*")}
