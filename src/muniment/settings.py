@@ -65,12 +65,15 @@ BASE_URL = config.base_url
 INSTALLED_APPS = [
     "muniment.accounts",
     "muniment.registry",
+    "muniment.web",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.sites",
+    "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -80,16 +83,16 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
+    "muniment.web.policy.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "muniment.web.trouble.ProblemMiddleware",
 ]
 ROOT_URLCONF = "muniment.web.urls"
 TEMPLATES = [
@@ -101,6 +104,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "muniment.web.context.site",
             ],
         },
     },
@@ -134,3 +138,11 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True
 STATIC_URL = "/static/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "muniment.web.assets.HashedStorage"},
+}
+CSRF_FAILURE_VIEW = "muniment.web.trouble.csrf_refused"
+APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET
+FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"

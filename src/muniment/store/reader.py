@@ -279,6 +279,19 @@ class Reader:
         )
         return [row[0] for row in rows]
 
+    def values(self, kind: str, name: str, limit: int) -> list[str]:
+        """Give the values that documents hold under the filter *name*, the most frequent first."""
+        rows = self._connection().execute(
+            "SELECT value FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
+            " ORDER BY n DESC, value LIMIT ?",
+            (kind, name, limit),
+        )
+        return [row[0] for row in rows]
+
+    def count(self, kind: str) -> int:
+        """Give how many documents of *kind* there are, from a total that is kept."""
+        return self._state.totals[kind][0]
+
     def nearest(self, kind: str, key: str) -> list[str]:
         """Give at most three keys that *key* may have been meant to be."""
         wanted = slug_from_name(key)

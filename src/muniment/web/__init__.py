@@ -1,0 +1,1 @@
+"""The pages: what people see. Server-rendered, over the published documents and the operations."""

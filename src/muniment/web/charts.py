@@ -1,0 +1,169 @@
+"""
+Charts as inline SVG: bar, stacked bar, donut, sparkline. Pure functions, no script, no style attribute.
+
+Each gives a ``figure`` whose picture carries a title and a description, followed by the table of its
+numbers, so that nobody needs to see the picture to have what it says.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString, mark_safe
+
+TINTS = 6
+"""How many tints the stylesheet knows; the last one is the remainder's."""
+
+
+class Slice(NamedTuple):
+    """One named share: *shown* is how its value is written, else the number itself; a *rest* is tinted as such."""
+
+    label: str
+    value: float
+    shown: str = ""
+    rest: bool = False
+
+    @property
+    def text(self) -> str:
+        """Give the value as it is written."""
+        return self.shown or f"{self.value:,.10g}"
+
+
+def folded(slices: Sequence[Slice], keep: int = TINTS - 1) -> list[Slice]:
+    """Give the *keep* largest slices, the rest as one slice that says how many it stands for."""
+    ranked = sorted((slice_ for slice_ in slices if slice_.value > 0), key=lambda slice_: -slice_.value)
+    if len(ranked) <= keep + 1:
+        return ranked
+    rest = ranked[keep:]
+    return [*ranked[:keep], Slice(f"{len(rest)} others", sum(slice_.value for slice_ in rest), rest=True)]
+
+
+def percentage(value: float, total: float) -> str:
+    """Show a share of *total* with at most one decimal."""
+    return f"{100 * value / total if total else 0:.1f}".removesuffix(".0") + "%"
+
+
+def donut(
+    title: str, description: str, slices: Sequence[Slice], *, centre: str = "", unit: str = "Share"
+) -> SafeString:
+    """Draw shares of a whole as a ring, in the order given, from twelve o'clock."""
+    shown = [slice_ for slice_ in slices if slice_.value > 0]
+    total = sum(slice_.value for slice_ in shown)
+    if not total:
+        return SafeString("")
+    parts, start = [], 0.0
+    for index, slice_ in enumerate(shown):
+        part = slice_.value / total
+        parts.append(f'<path class="tint{_tint(index, shown)}" d="{_ring(start, start + part)}"/>')
+        start += part
+    if centre:
+        parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')
+    rows = [(slice_.label, percentage(slice_.value, total), _tint(index, shown)) for index, slice_ in enumerate(shown)]
+    return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
+
+
+def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Number") -> SafeString:
+    """Draw amounts as horizontal bars, each against the largest."""
+    largest = max((slice_.value for slice_ in slices), default=0)
+    if largest <= 0:
+        return SafeString("")
+    parts = []
+    for index, slice_ in enumerate(slices):
+        width = max(0.0, 100 * slice_.value / largest)
+        parts.append(f'<rect class="track" x="0" y="{index * 9 + 1}" width="100" height="6" rx="1"/>')
+        parts.append(f'<rect class="tint0" x="0" y="{index * 9 + 1}" width="{width:.2f}" height="6" rx="1"/>')
+    rows = [(slice_.label, slice_.text, 0) for slice_ in slices]
+    return _figure("bar", f"0 0 100 {len(slices) * 9}", title, description, "".join(parts), rows, unit, stretch=True)
+
+
+def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Share") -> SafeString:
+    """Draw shares of a whole as one bar, in the order given."""
+    total = sum(slice_.value for slice_ in slices)
+    if total <= 0:
+        return SafeString("")
+    parts, x = [], 0.0
+    for index, slice_ in enumerate(slices):
+        width = 100 * slice_.value / total
+        gap = 0.4 if index < len(slices) - 1 and width > 1 else 0
+        tint = _tint(index, slices)
+        parts.append(f'<rect class="tint{tint}" x="{x:.3f}" y="0" width="{max(width - gap, 0):.3f}" height="6"/>')
+        x += width
+    rows = [
+        (
+            slice_.label,
+            f"{slice_.text} ({percentage(slice_.value, total)})" if slice_.shown else slice_.text,
+            _tint(index, slices),
+        )
+        for index, slice_ in enumerate(slices)
+    ]
+    return _figure("stacked", "0 0 100 6", title, description, "".join(parts), rows, unit, stretch=True)
+
+
+def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: str = "Number") -> SafeString:
+    """Draw a course over time as one line, from the oldest point to the newest."""
+    if len(points) < 2:
+        return SafeString("")
+    low, high = min(point.value for point in points), max(point.value for point in points)
+    span = (high - low) or 1
+    places = [
+        (index * 100 / (len(points) - 1), 28 - 26 * (point.value - low) / span) for index, point in enumerate(points)
+    ]
+    line = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
+    picture = f'<polygon class="under" points="0,30 {line} 100,30"/><polyline class="line" points="{line}"/>'
+    rows = [(point.label, point.text, -1) for point in points]
+    return _figure("spark", "0 0 100 30", title, description, picture, rows, unit, stretch=True)
+
+
+def _tint(index: int, slices: Sequence[Slice]) -> int:
+    return TINTS - 1 if slices[index].rest else min(index, TINTS - 1)
+
+
+def _ring(start: float, end: float) -> str:
+    """Give the path of a ring's part between two shares of the full turn."""
+    end = min(end, start + 0.99999)
+    outer, inner, gap = 56, 36, 0.004 if end - start > 0.02 and end - start < 0.99 else 0
+
+    def at(share: float, radius: float) -> str:
+        angle = 2 * math.pi * share - math.pi / 2
+        return f"{60 + radius * math.cos(angle):.2f} {60 + radius * math.sin(angle):.2f}"
+
+    first, last = start + gap / 2, end - gap / 2
+    large = int(last - first > 0.5)
+    return (
+        f"M{at(first, outer)}A{outer} {outer} 0 {large} 1 {at(last, outer)}"
+        f"L{at(last, inner)}A{inner} {inner} 0 {large} 0 {at(first, inner)}Z"
+    )
+
+
+def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
+    kind: str,
+    box: str,
+    title: str,
+    description: str,
+    picture: str,
+    rows: Sequence[tuple[str, str, int]],
+    unit: str,
+    *,
+    stretch: bool = False,
+) -> SafeString:
+    key = hashlib.blake2s(f"{kind}{title}{rows}".encode(), digest_size=4).hexdigest()
+    cells = "".join(
+        f'<tr><th scope="row">{_key(kind, tint)}<bdi>{escape(label)}</bdi></th>'
+        f'<td class="number">{escape(value)}</td></tr>'
+        for label, value, tint in rows
+    )
+    aspect = ' preserveAspectRatio="none"' if stretch else ""
+    return mark_safe(  # noqa: S308 - every value above passed through escape
+        f'<figure class="chart chart-{kind}">'
+        f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}>'
+        f'<title id="t{key}">{escape(title)}</title><desc id="d{key}">{escape(description)}</desc>{picture}</svg>'
+        f'<table class="numbers"><caption class="unseen">{escape(title)}</caption>'
+        f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'
+        f"<tbody>{cells}</tbody></table></figure>"
+    )
+
+
+def _key(kind: str, tint: int) -> str:
+    return f'<span class="key tint{tint}"></span>' if kind in {"donut", "stacked"} else ""

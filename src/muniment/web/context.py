@@ -1,0 +1,35 @@
+"""What every page knows: the registry's name and address. Nothing of who is looking, so that pages can be cached."""
+
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+
+from muniment import config
+
+
+def site(request: HttpRequest) -> dict[str, object]:
+    """Give what the frame of a page shows."""
+    return {"registry_name": config.current().registry_name, "base_url": address(request)}
+
+
+def address(request: HttpRequest) -> str:
+    """Give the public address of the instance: the configured one, else the one asked for."""
+    return config.current().base_url or f"{request.scheme}://{request.get_host()}"
+
+
+def own_address(icon: str | None) -> str:
+    """
+    Give a picture's path when the instance serves it, else nothing.
+
+    A page makes no request to others, so an address that an import gave is shown as a monogram.
+
+    Source: issue of people and pages; the API keeps the address.
+    """
+    if not icon:
+        return ""
+    if icon.startswith("/pictures/"):
+        return icon
+    base, parts = config.current().base_url, urlsplit(icon)
+    if base and icon.startswith(f"{base}/pictures/"):
+        return parts.path
+    return ""

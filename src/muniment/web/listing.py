@@ -1,0 +1,254 @@
+"""A published document as its page says it: facts, links, charts, and its description for search engines."""
+
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from muniment.kernel.wire import parse_timestamp
+from muniment.web import charts
+from muniment.web.charts import Slice
+
+_SHOWN = {
+    "id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes", "description",
+    "body", "website", "dao_website", "createdAt", "icon", "socials", "address", "listedAt", "updatedAt", "raising",
+    "slug", "documentId", "bio", "positions", "companyCount", "fundingRound", "fundingRounds", "picture",
+}  # fmt: skip
+_SOCIALS = {
+    "email": ("E-mail", "mailto:"),
+    "phone_number": ("Telephone", "tel:"),
+    "twitter": ("X (Twitter)", "https://x.com/"),
+    "linkedin": ("LinkedIn", "https://www.linkedin.com/company/"),
+    "youtube": ("YouTube", "https://www.youtube.com/"),
+    "instagram": ("Instagram", "https://www.instagram.com/"),
+    "facebook": ("Facebook", "https://www.facebook.com/"),
+    "tiktok": ("TikTok", "https://www.tiktok.com/"),
+}
+MAX_FURTHER = 20
+
+
+def day(moment: str) -> str:
+    """Show an RFC 3339 moment as its day: ``21 November 2026``."""
+    parsed = parse_timestamp(moment)
+    return f"{parsed.day} {parsed:%B} {parsed.year}"
+
+
+def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, Any]]:
+    """Give the fact list of a company."""
+    facts: list[dict[str, Any]] = []
+    for label, name in (
+        ("Token", "symbol"),
+        ("Treasury", "treasury"),
+        ("Team", "teamSize"),
+        ("Kind", "orgKind"),
+        ("Listed", "createdAt"),
+    ):
+        if company.get(name) not in {None, ""}:
+            facts.append({"label": label, "value": company[name]})
+    facts.append({"label": "Updated", "value": day(str(updated_at))})
+    facts.extend(
+        {"label": "Address", "value": ", ".join(str(part) for part in place.values() if part)}
+        for place in company.get("address") or []
+        if any(place.values())
+    )
+    return facts
+
+
+def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the links of a company: its sites and its places elsewhere, unsafe schemes left out."""
+    links: list[dict[str, Any]] = []
+    for label, name in (("Website", "website"), ("DAO", "dao_website")):
+        if safe := safe_link(company.get(name)):
+            links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
+    for name, (label, start) in _SOCIALS.items():
+        value = (company.get("socials") or {}).get(name)
+        if not value or (":" in value and "://" not in value):
+            continue
+        target = value if "://" in value else start + value.lstrip("@")
+        if safe := safe_link(target, ("http", "https", "mailto", "tel")):
+            links.append({"label": label, "value": bare(value), "address": safe, "outside": True})
+    return links
+
+
+def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> str:
+    """Give *value* when it is an address that a page may lead to, else nothing."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if "://" not in text and not text.startswith(("mailto:", "tel:")) and "." in text and ":" not in text:
+        text = f"https://{text}"
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return ""
+    if parts.scheme.lower() not in schemes or any(sign in text for sign in ' <>"\n\r\t'):
+        return ""
+    return text
+
+
+def bare(link: str) -> str:
+    """Show a link without its scheme and its last stroke."""
+    return link.removeprefix("https://").removeprefix("http://").removeprefix("www.").rstrip("/")[:80]
+
+
+def further_fields(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the fields that an import brought beyond the contract's, where they are short enough to be facts."""
+    fields = []
+    for name, value in document.items():
+        if name in _SHOWN or isinstance(value, dict | bool) or value in (None, "", []):
+            continue
+        text = ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
+        if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+            continue
+        fields.append({"label": name, "value": text[:300]})
+    return fields[:MAX_FURTHER]
+
+
+def shares(bundle: dict[str, Any]) -> dict[str, Any]:
+    """Draw what a bundle counts: distribution, cap table, votes."""
+    name = bundle["company"]["name"]
+    distribution = bundle.get("distribution")
+    pools = [
+        Slice(str(pool.get("name", "")), _number(pool.get("percentage")))
+        for pool in (distribution or {}).get("pools") or []
+        if _number(pool.get("percentage")) > 0
+    ]
+    holders = [
+        Slice(str(entry.get("name") or entry.get("address") or "unnamed"), _number(entry.get("percentage")))
+        for entry in bundle.get("capTable") or []
+        if _number(entry.get("percentage")) > 0
+    ]
+    rest = 100 - sum(holder.value for holder in holders)
+    holders = charts.folded(holders, 4)
+    if holders and rest > 0.05:
+        holders.append(Slice("not listed", round(rest, 4), rest=True))
+    return {
+        "distribution": distribution,
+        "distribution_facts": [
+            {"label": label, "value": distribution[key]}
+            for label, key in (
+                ("Method", "method"),
+                ("Schedule", "schedule"),
+                ("Vesting", "vestingPeriod"),
+                ("Details", "details"),
+            )
+            if (distribution or {}).get(key)
+        ]
+        if distribution
+        else [],
+        "pools_chart": charts.donut(
+            "Token distribution",
+            _said("Pools", pools),
+            charts.folded(pools),
+            centre=bundle["company"].get("symbol", "")[:8],
+        ),
+        "holders_chart": charts.donut(
+            "Token holders",
+            _said(f"Holders of {name}", holders),
+            holders,
+            centre=f"{len(bundle.get('capTable') or [])}",
+        ),
+        "proposals": [_proposal(proposal) for proposal in bundle.get("proposals") or []],
+    }
+
+
+def _said(lead: str, slices: list[Slice]) -> str:
+    total = sum(slice_.value for slice_ in slices)
+    named = ", ".join(f"{slice_.label} {charts.percentage(slice_.value, total)}" for slice_ in slices[: charts.TINTS])
+    return f"{lead}: {named}."
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else 0.0  # noqa: PLR0124 - leaves NaN out
+
+
+def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
+    votes = proposal.get("votes") or {}
+    pro, contra = _number(votes.get("for")), _number(votes.get("against"))
+    both = [Slice("For", pro, f"{pro:,.10g}"), Slice("Against", contra, f"{contra:,.10g}")]
+    title = str(proposal.get("title") or proposal.get("id") or "Proposal")
+    chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
+    return {**proposal, "title": title, "chart": chart, "ends": _day_or_text(proposal.get("endDate"))}
+
+
+def _day_or_text(value: object) -> str:
+    text = str(value or "")
+    try:
+        return day(text if "T" in text else f"{text}T00:00:00Z")
+    except ValueError:
+        return text
+
+
+def profile_of_company(company: dict[str, Any], positions: list[dict[str, Any]], base: str) -> dict[str, Any]:
+    """Describe a company in the words of schema.org."""
+    profile: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "Organization",
+        "@id": f"{base}/companies/{quote(company['id'])}",
+        "name": company["name"],
+    }
+    if company.get("description"):
+        profile["description"] = company["description"]
+    if website := safe_link(company.get("website")):
+        profile["url"] = website
+    same = [link["address"] for link in links_of(company) if link["address"].startswith("http")]
+    if same:
+        profile["sameAs"] = same
+    if icon := safe_link(company.get("icon")):
+        profile["logo"] = icon
+    if places := [place for place in company.get("address") or [] if any(place.values())]:
+        place = places[0]
+        profile["address"] = {
+            "@type": "PostalAddress",
+            **{
+                theirs: place[ours]
+                for theirs, ours in (
+                    ("streetAddress", "address_1"),
+                    ("addressLocality", "city"),
+                    ("addressRegion", "state"),
+                    ("postalCode", "zip"),
+                )
+                if place.get(ours)
+            },
+        }
+    if positions:
+        profile["member"] = [
+            {
+                "@type": "OrganizationRole",
+                "roleName": position.get("title", ""),
+                "member": {
+                    "@type": "Person",
+                    "name": position["person"]["name"],
+                    "url": f"{base}/people/{quote(position['person']['slug'])}",
+                },
+            }
+            for position in positions[:50]
+            if position.get("person")
+        ]
+    return profile
+
+
+def profile_of_person(person: dict[str, Any], base: str) -> dict[str, Any]:
+    """Describe a person in the words of schema.org."""
+    profile: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": "Person",
+        "@id": f"{base}/people/{quote(person['slug'])}",
+        "name": person["name"],
+    }
+    if person.get("bio"):
+        profile["description"] = person["bio"]
+    works = [
+        {
+            "@type": "OrganizationRole",
+            "roleName": position.get("title", ""),
+            "worksFor": {
+                "@type": "Organization",
+                "name": position["company"]["name"],
+                "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
+            },
+        }
+        for position in person.get("positions") or []
+        if position.get("company")
+    ]
+    if works:
+        profile["worksFor"] = works
+    return profile

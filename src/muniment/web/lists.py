@@ -1,0 +1,83 @@
+"""What the lists of the pages share: reading the address, and the links of a pager."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, QueryDict
+
+from muniment.kernel.problems import BadRequest
+
+PAGE_SIZE = 25
+
+
+class Link(NamedTuple):
+    """A page's number in a pager; without an address a gap."""
+
+    label: str
+    address: str = ""
+    here: bool = False
+
+
+class Pager(NamedTuple):
+    """Where a list stands, and the ways from there."""
+
+    page: int
+    page_count: int
+    total: int
+    previous: str
+    next: str
+    links: list[Link]
+
+
+def asked_page(query: QueryDict) -> int:
+    """
+    Read the page's number.
+
+    Raises:
+        BadRequest: it is no whole number from 1.
+    """
+    text = query.get("page") or "1"
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise BadRequest(f"There is no page called {text[:40]}.", "Pages are numbered from 1.")
+    return int(text)
+
+
+def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
+    """
+    Read a choice out of a closed set, empty when none is made.
+
+    Raises:
+        BadRequest: another value.
+    """
+    value = query.get(name, "")
+    if value and value not in allowed:
+        raise BadRequest(f"{name} cannot be {value[:40]}.", f"It is one of: {', '.join(allowed)}.")
+    return value
+
+
+def address(request: HttpRequest, parameters: tuple[str, ...], **changes: object) -> str:
+    """Give this page's address with some parameters changed, unknown and empty ones left out."""
+    values = {name: request.GET.get(name, "") for name in parameters} | changes
+    kept = {name: str(value) for name, value in values.items() if value not in {"", None}}
+    if kept.get("page") == "1":
+        del kept["page"]
+    return f"{request.path}?{urlencode(kept)}" if kept else request.path
+
+
+def pager(request: HttpRequest, parameters: tuple[str, ...], page: int, page_count: int, total: int) -> Pager:
+    """Make the links: the first, the last, and those around where we are."""
+    near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
+    links: list[Link] = []
+    for number, before in zip(near, [0, *near], strict=False):
+        if number > before + 1:
+            links.append(Link("…"))
+        links.append(Link(str(number), address(request, parameters, page=number), number == page))
+    return Pager(
+        page,
+        page_count,
+        total,
+        address(request, parameters, page=min(page - 1, page_count)) if page > 1 else "",
+        address(request, parameters, page=page + 1) if page < page_count else "",
+        links,
+    )

@@ -1,0 +1,101 @@
+"""
+Markdown that people wrote, as HTML that is safe on our pages.
+
+Raw HTML stays text, pictures become links (a page makes no request to others), and what comes out
+passes nh3 before it is believed. Headings continue the page's outline without a gap.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import nh3
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+
+MAX_CHARACTERS = 200_000
+"""What is rendered of one text; the rest is left to the API, which gives it whole."""
+
+_TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "strong",
+    "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+_BLOCKS = ("p", "h3", "h4", "h5", "h6", "li", "td", "th", "blockquote")
+
+
+class _Renderer(RendererHTML):
+    def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        """Give a link instead of the picture."""
+        token = tokens[idx]
+        label = self.renderInlineAsText(token.children or (), options, env) or "picture"
+        href = nh3.clean_text(str(token.attrs.get("src", "")))
+        return f'<a href="{href}">{nh3.clean_text(label)}</a>'
+
+
+_parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
+
+
+def _outline(tokens: Sequence[Token], top: int) -> None:
+    """Move headings below *top*, none more than one step under the one before it."""
+    stack: list[int] = []
+    for token in tokens:
+        if token.type == "heading_open":
+            asked = int(token.tag[1])
+            while stack and stack[-1] >= asked:
+                stack.pop()
+            stack.append(asked)
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(top + len(stack), 6)}"
+
+
+@lru_cache(maxsize=256)
+def render(text: str, top: int = 2) -> SafeString:
+    """
+    Render *text* for a page whose section heading has the level *top*.
+
+    Source: decisions, section 5; a page's policy allows no script, style or frame either.
+    """
+    tokens = _parser.parse(text[:MAX_CHARACTERS])
+    _outline(tokens, top)
+    html = _parser.renderer.render(tokens, _parser.options, {})
+    clean = nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="nofollow ugc noopener noreferrer",
+        attribute_filter=_absolute_only,
+        set_tag_attribute_values={tag: {"dir": "auto"} for tag in _BLOCKS},
+    )
+    clean = clean.replace("<table>", '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>')
+    clean = clean.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
+    return mark_safe(clean)  # noqa: S308 - nh3 let only the tags above through
+
+
+def _absolute_only(tag: str, name: str, value: str) -> str | None:
+    """Drop links without a scheme: written elsewhere, they would lead to our own rooms."""
+    return (
+        None if (tag, name) == ("a", "href") and not re.match(r"(https?://|mailto:)", value, re.IGNORECASE) else value
+    )
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """Give the first words of a markdown *text* without its signs, for descriptions and lists."""
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", _text(text[: 8 * limit]))).strip()
+    return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def _text(text: str) -> str:
+    pieces = []
+    for token in _parser.parse(text):
+        for child in token.children or ():
+            if child.type in {"text", "code_inline"}:
+                pieces.append(child.content)
+            elif child.type in {"softbreak", "hardbreak"}:
+                pieces.append(" ")
+        if token.type.endswith("_close"):
+            pieces.append(" ")
+    return "".join(pieces)

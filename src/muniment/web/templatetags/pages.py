@@ -1,0 +1,87 @@
+"""Filters and tags of the pages: form controls with their hint and fault, marks, markdown."""
+
+import hashlib
+import unicodedata
+from typing import Any
+
+from django import forms, template
+from django.forms.boundfield import BoundField
+from django.utils.safestring import SafeString
+
+from muniment.web import markdown as md
+from muniment.web.context import own_address
+
+register = template.Library()
+
+
+@register.filter
+def markdown(text: str | None) -> SafeString:
+    """Render what people wrote in markdown."""
+    return md.render(text or "")
+
+
+@register.filter
+def plain(text: str | None, limit: int = 200) -> str:
+    """Give the first words of a markdown text without its signs."""
+    return md.plain(text or "", limit)
+
+
+@register.filter
+def is_check(field: BoundField) -> bool:
+    """Tell whether *field* is a single box to tick."""
+    return isinstance(field.field.widget, forms.CheckboxInput)
+
+
+@register.filter
+def is_group(field: BoundField) -> bool:
+    """Tell whether *field* is a group of boxes under one legend."""
+    return isinstance(field.field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple)
+
+
+@register.filter
+def control(field: BoundField) -> SafeString:
+    """Render the control of *field*, tied to its hint and its fault."""
+    attributes: dict[str, Any] = {}
+    described = []
+    if field.help_text:
+        described.append(f"{field.auto_id}_hint")
+    if field.errors:
+        described.append(f"{field.auto_id}_fault")
+        attributes["aria-invalid"] = "true"
+    if described and not is_group(field):
+        attributes["aria-describedby"] = " ".join(described)
+    widget = field.field.widget
+    if isinstance(widget, forms.TextInput | forms.Textarea) and getattr(widget, "input_type", "text") == "text":
+        attributes.setdefault("dir", "auto")
+    return field.as_widget(attrs=attributes)
+
+
+@register.inclusion_tag("part/mark.html")
+def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> dict[str, object]:  # noqa: A002 - the word of the template
+    """Show a logo served by us, or the first letter of *name* on a tint of its own."""
+    letter = next((c for c in unicodedata.normalize("NFC", name) if c.isalnum()), "·").upper()
+    tint = hashlib.blake2s(name.encode(), digest_size=1).digest()[0] % 6
+    return {"icon": own_address(icon), "letter": letter, "tint": tint, "size": size, "round": round}
+
+
+@register.inclusion_tag("part/pill.html")
+def pill(word: str) -> dict[str, str]:
+    """Show a state as a word with its tone."""
+    return {"word": word.replace("_", " ").capitalize(), "tone": TONES.get(word, "")}
+
+
+TONES = {
+    "active": "good",
+    "published": "good",
+    "passed": "good",
+    "open": "good",
+    "raising": "good",
+    "approved": "good",
+    "upcoming": "wait",
+    "pending": "wait",
+    "submitted": "wait",
+    "changes_requested": "wait",
+    "waiting": "wait",
+    "failed": "bad",
+    "rejected": "bad",
+}

@@ -1,0 +1,28 @@
+"""Who answers which page."""
+
+from django.urls import path, re_path
+
+from muniment.web import assets, trouble
+from muniment.web.views import connect, feeds, registry
+
+urlpatterns = [
+    path("", registry.home, name="home"),
+    path("companies", registry.companies, name="companies"),
+    path("people", registry.people, name="people"),
+    path("frameworks", registry.frameworks, name="frameworks"),
+    re_path(r"^(?P<path>companies|people|frameworks|stats)\.json$", registry.as_json),
+    path("companies/<str:slug>", registry.company, name="company"),
+    path("people/<str:slug>", registry.person, name="person"),
+    path("frameworks/<str:framework_id>", registry.framework, name="framework"),
+    path("connect", connect.connect, name="connect"),
+    path("robots.txt", feeds.robots),
+    path("sitemap.xml", feeds.sitemap),
+    re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
+    path("feed.atom", feeds.feed),
+    path("static/<path:path>", assets.serve),
+]
+
+handler400 = trouble.bad_request
+handler403 = trouble.forbidden
+handler404 = trouble.not_found
+handler500 = trouble.server_error

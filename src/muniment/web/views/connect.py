@@ -1,0 +1,139 @@
+"""How an agent is connected: ready to copy, for each client, with this instance's own addresses."""
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from muniment.web.context import address
+from muniment.web.published import published
+
+TOKEN = "mun_pat_…"  # noqa: S105 - stands for the reader's own token
+
+
+@published()
+def connect(request: HttpRequest) -> HttpResponse:
+    """Show the set-up of both tool servers for every client."""
+    base = address(request)
+    return TemplateResponse(
+        request,
+        "registry/connect.html",
+        {
+            "room": "connect",
+            "public_url": f"{base}/api/mcp",
+            "manage_url": f"{base}/api/manage/mcp",
+            "rest_example": f"curl '{base}/api/v1/companies?pageSize=5'",
+            "clients": clients(base),
+        },
+    )
+
+
+def clients(base: str) -> list[dict[str, Any]]:
+    """Give each client's set-up for the instance at *base*."""
+    public, manage = f"{base}/api/mcp", f"{base}/api/manage/mcp"
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    return [
+        _client(
+            "claude-code",
+            "Claude Code",
+            "Sign in to the second server with /mcp inside Claude Code.",
+            ("Public", f"claude mcp add --transport http registry {public}"),
+            ("Your listings", f"claude mcp add --transport http my-registry {manage}"),
+            (
+                "Your listings, with a token",
+                f'claude mcp add --transport http my-registry {manage} --header "Authorization: Bearer {TOKEN}"',
+            ),
+        ),
+        _client(
+            "claude",
+            "Claude on the web and desktop",
+            "Settings, Connectors, Add custom connector. Paste an address; for your listings Claude opens the sign-in.",
+            ("Public", public),
+            ("Your listings", manage),
+        ),
+        _client(
+            "cursor",
+            "Cursor",
+            "In .cursor/mcp.json of a project, or ~/.cursor/mcp.json for all.",
+            ("Both servers", _json({"mcpServers": {"registry": {"url": public}, "my-registry": {"url": manage}}})),
+            ("Your listings, with a token", _json({"mcpServers": {"my-registry": {"url": manage, "headers": bearer}}})),
+        ),
+        _client(
+            "vscode",
+            "VS Code",
+            "In .vscode/mcp.json of a workspace.",
+            (
+                "Both servers",
+                _json(
+                    {
+                        "servers": {
+                            "registry": {"type": "http", "url": public},
+                            "my-registry": {"type": "http", "url": manage},
+                        }
+                    }
+                ),
+            ),
+        ),
+        _client(
+            "chatgpt",
+            "ChatGPT",
+            "Settings, Apps and connectors, Advanced, Developer mode; then Create, and paste an address. "
+            "Choose no authentication for the public server and OAuth for your listings.",
+            ("Public", public),
+            ("Your listings", manage),
+        ),
+        _client(
+            "mcp-remote",
+            "Any client that only starts commands",
+            "mcp-remote bridges from standard input and output.",
+            (
+                "Both servers",
+                _json(
+                    {
+                        "mcpServers": {
+                            "registry": {"command": "npx", "args": ["-y", "mcp-remote", public]},
+                            "my-registry": {"command": "npx", "args": ["-y", "mcp-remote", manage]},
+                        }
+                    }
+                ),
+            ),
+        ),
+        _client(
+            "curl",
+            "Plain curl",
+            "Each call stands alone: no session, JSON in and out.",
+            ("What the public server offers", _call(public, "tools/list", {})),
+            (
+                "Search companies",
+                _call(public, "tools/call", {"name": "list_companies", "arguments": {"q": "energy", "pageSize": 3}}),
+            ),
+            ("Your listings", _call(manage, "tools/call", {"name": "list_my_companies", "arguments": {}}, token=True)),
+        ),
+    ]
+
+
+def _client(key: str, name: str, words: str, *snippets: tuple[str, str]) -> dict[str, Any]:
+    return {
+        "id": key,
+        "name": name,
+        "words": words,
+        "snippets": [{"label": label, "text": text, "spoken": f"{name}: {label}"} for label, text in snippets],
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _call(url: str, method: str, params: dict[str, Any], *, token: bool = False) -> str:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    lines = [
+        f"curl {url}",
+        "-H 'Content-Type: application/json'",
+        "-H 'Accept: application/json, text/event-stream'",
+        "-H 'MCP-Protocol-Version: 2025-11-25'",
+    ]
+    if token:
+        lines.append(f"-H 'Authorization: Bearer {TOKEN}'")
+    return " \\\n  ".join([*lines, f"-d '{body}'"])

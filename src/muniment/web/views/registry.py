@@ -1,0 +1,296 @@
+"""The public pages: rendered from the published documents, for anyone, kept by edition."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+
+from muniment.kernel.problems import NotFound
+from muniment.store.lists import CompanyQuery, PeopleQuery, Sort
+from muniment.web import lists, markdown
+from muniment.web.context import address
+from muniment.web.listing import company_facts, further_fields, links_of, profile_of_company, profile_of_person, shares
+from muniment.web.published import published, reader
+
+STATUSES = ("active", "upcoming", "inactive")
+SORTS: tuple[Sort, ...] = ("newest", "name")
+COMPANY_PARAMETERS = ("q", "status", "type", "industry", "theme", "hasToken", "raising", "sort", "page")
+PEOPLE_PARAMETERS = ("q", "sort", "page")
+NEWEST_SHOWN = 6
+CAP_TABLE_SHOWN = 25
+
+_decode = msgspec.json.decode
+
+
+@published()
+def home(request: HttpRequest) -> HttpResponse:
+    """Show what the registry holds, what is new, and how an agent connects."""
+    source = reader()
+    stats = _decode(source.stats().body)["data"]
+    newest = source.companies(CompanyQuery(page=1, page_size=NEWEST_SHOWN))
+    frameworks = _decode(source.frameworks(None).body)["data"]
+    return TemplateResponse(
+        request,
+        "registry/home.html",
+        {
+            "hide_search": True,
+            "figures": [
+                {"label": "reviewed companies", "value": f"{stats['total']:,}"},
+                {"label": "people", "value": f"{stats['founders']:,}"},
+                {"label": "raising now", "value": f"{stats['projectsRaising']:,}"},
+                {"label": "combined treasury", "value": stats["totalTreasury"]},
+                {"label": "frameworks", "value": f"{stats['frameworks']:,}"},
+            ],
+            "newest": [_decode(item) for item in newest.items],
+            "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
+        },
+    )
+
+
+@published(*COMPANY_PARAMETERS)
+def companies(request: HttpRequest) -> HttpResponse:
+    """List companies: search, filters, pages."""
+    query = request.GET
+    page = lists.asked_page(query)
+    text = _search(query.get("q", ""))
+    status = lists.chosen(query, "status", STATUSES)
+    has_token = lists.chosen(query, "hasToken", ("true", "false"))
+    raising = lists.chosen(query, "raising", ("true", "false"))
+    sort = lists.chosen(query, "sort", (*SORTS, "relevance"))
+    found = reader().companies(
+        CompanyQuery(
+            page=page,
+            page_size=lists.PAGE_SIZE,
+            q=text,
+            status=status or None,
+            type=query.get("type") or None,
+            industry=query.get("industry") or None,
+            theme=query.get("theme") or None,
+            has_token={"true": True, "false": False}.get(has_token),
+            raising={"true": True, "false": False}.get(raising),
+            sort=_sort(sort),
+        )
+    )
+    return TemplateResponse(
+        request,
+        "registry/companies.html",
+        {
+            "room": "companies",
+            "hide_search": True,
+            "companies": [_decode(item) for item in found.items],
+            "total": found.total,
+            "q": text,
+            "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
+            "pager": lists.pager(request, COMPANY_PARAMETERS, page, found.page_count, found.total),
+            "selects": [
+                _select("status", "Status", STATUSES, status),
+                _select("type", "Type", _values("type"), query.get("type", "")),
+                _select("industry", "Industry", _values("industry"), query.get("industry", "")),
+                _select("theme", "Theme", _values("theme"), query.get("theme", "")),
+                _select(
+                    "raising", "Raising", ("true", "false"), raising, {"true": "raising now", "false": "not raising"}
+                ),
+            ],
+            "sorts": _select("sort", "Order", SORTS, sort, {"newest": "newest first", "name": "by name"}),
+        },
+    )
+
+
+@published(*PEOPLE_PARAMETERS)
+def people(request: HttpRequest) -> HttpResponse:
+    """List people: search and pages."""
+    query = request.GET
+    page = lists.asked_page(query)
+    text = _search(query.get("q", ""))
+    sort = lists.chosen(query, "sort", SORTS)
+    found = reader().people(
+        PeopleQuery(
+            page=page,
+            page_size=lists.PAGE_SIZE,
+            q=text,
+            sort=_sort(sort),
+        )
+    )
+    return TemplateResponse(
+        request,
+        "registry/people.html",
+        {
+            "room": "people",
+            "hide_search": True,
+            "people": [_decode(item) for item in found.items],
+            "total": found.total,
+            "q": text,
+            "pager": lists.pager(request, PEOPLE_PARAMETERS, page, found.page_count, found.total),
+            "sorts": _select("sort", "Order", SORTS, sort, {"newest": "newest first", "name": "by name"}),
+        },
+    )
+
+
+@published("holders")
+def company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show one company: facts, body, team, proposals, distribution, cap table."""
+    found = reader().document("company", slug)
+    if found is None:
+        return _missing("company", slug)
+    bundle = _decode(found.body)["data"]
+    facts = bundle["company"]
+    holders = bundle.get("capTable") or []
+    page = min(max(_natural(request.GET.get("holders", "1")), 1), max(1, -(-len(holders) // CAP_TABLE_SHOWN)))
+    first = (page - 1) * CAP_TABLE_SHOWN
+    return TemplateResponse(
+        request,
+        "registry/company.html",
+        {
+            "room": "companies",
+            "crumbs": [("Companies", "/companies"), (facts["name"], "")],
+            "company": facts,
+            "chips": _chips(facts),
+            "facts": company_facts(facts, found.updated_at),
+            "links": links_of(facts),
+            "further": further_fields(facts),
+            "positions": bundle.get("positions") or [],
+            "holders": holders[first : first + CAP_TABLE_SHOWN],
+            "holders_total": len(holders),
+            "holders_pager": _holders_pager(request, page, len(holders)),
+            **shares(bundle),
+            "json_ld": json_for_script(profile_of_company(facts, bundle.get("positions") or [], address(request))),
+            "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
+            "canonical": f"{address(request)}/companies/{quote(slug)}",
+        },
+    )
+
+
+@published()
+def person(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show one person and the companies they hold a position in."""
+    found = reader().document("person", slug)
+    if found is None:
+        return _missing("person", slug)
+    facts = _decode(found.body)["data"]
+    return TemplateResponse(
+        request,
+        "registry/person.html",
+        {
+            "room": "people",
+            "crumbs": [("People", "/people"), (facts["name"], "")],
+            "person": facts,
+            "further": further_fields(facts),
+            "json_ld": json_for_script(profile_of_person(facts, address(request))),
+            "summary": markdown.plain(facts.get("bio") or "", 200),
+            "canonical": f"{address(request)}/people/{quote(slug)}",
+        },
+    )
+
+
+@published("kind")
+def frameworks(request: HttpRequest) -> HttpResponse:
+    """List the assessment frameworks and programs."""
+    kind = lists.chosen(request.GET, "kind", ("score", "program"))
+    return TemplateResponse(
+        request,
+        "registry/frameworks.html",
+        {
+            "room": "frameworks",
+            "kind": kind,
+            "frameworks": _decode(reader().frameworks(kind or None).body)["data"],
+        },
+    )
+
+
+@published()
+def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Show what one framework assesses and who stands behind it."""
+    found = reader().document("framework", framework_id)
+    if found is None:
+        return _missing("framework", framework_id)
+    facts = _decode(found.body)["data"]
+    return TemplateResponse(
+        request,
+        "registry/framework.html",
+        {
+            "room": "frameworks",
+            "crumbs": [("Frameworks", "/frameworks"), (facts["frameworkName"], "")],
+            "framework": facts,
+            "summary": markdown.plain(facts["description"], 200),
+            "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
+        },
+    )
+
+
+def as_json(request: HttpRequest, path: str) -> HttpResponse:
+    """Lead ``.json`` on a page's address to the answer of the API, query included."""
+    query = request.META.get("QUERY_STRING", "")
+    return HttpResponseRedirect(f"/api/v1/{quote(path)}{'?' + query if query else ''}")
+
+
+def json_for_script(value: object) -> str:
+    """Write JSON so that it can stand inside a script element: no sign in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
+
+
+def _missing(kind: str, key: str) -> HttpResponse:
+    """
+    Refuse with the nearest names; an address that ends in ``.json`` is another form of the page before it.
+
+    Raises:
+        NotFound: always, but for ``.json``.
+    """
+    rooms = {"company": "companies", "person": "people", "framework": "frameworks"}
+    stem = key.removesuffix(".json")
+    if stem != key and reader().document(kind, stem):
+        return HttpResponseRedirect(f"/api/v1/{rooms[kind]}/{quote(stem)}")
+    problem = NotFound(
+        f"There is no {kind} called {key[:200]} here.", f"Search among all {rooms[kind]}, or check the address."
+    )
+    problem.nearest = [(near, f"/{rooms[kind]}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]  # type: ignore[attr-defined]
+    raise problem
+
+
+def _search(text: str) -> str:
+    return " ".join(text.replace("\0", " ").split())[:200]
+
+
+def _natural(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+
+
+def _values(name: str) -> tuple[str, ...]:
+    return tuple(reader().values("company", name, 60))
+
+
+def _sort(chosen: str) -> Sort | None:
+    return next((sort for sort in SORTS if sort == chosen), None)
+
+
+def _select(
+    name: str, label: str, values: tuple[str, ...], chosen: str, words: dict[str, str] | None = None
+) -> dict[str, Any]:
+    shown = values if not chosen or chosen in values else (chosen, *values)
+    return {
+        "name": name,
+        "label": label,
+        "options": [
+            {"value": value, "label": (words or {}).get(value, value), "chosen": value == chosen} for value in shown
+        ],
+    }
+
+
+def _chips(facts: dict[str, Any]) -> list[dict[str, str]]:
+    named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
+    named += [("theme", theme) for theme in (facts.get("themes") or [])[:12]]
+    return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
+
+
+def _holders_pager(request: HttpRequest, page: int, total: int) -> dict[str, Any]:
+    count = max(1, -(-total // CAP_TABLE_SHOWN))
+    return {
+        "page": page,
+        "page_count": count,
+        "previous": f"{request.path}?holders={page - 1}#cap-table" if page > 1 else "",
+        "next": f"{request.path}?holders={page + 1}#cap-table" if page < count else "",
+        "links": [],
+    }

@@ -1,0 +1,59 @@
+"""Charts say what they show: in a picture, in a description and in a table of their numbers."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from muniment.web import charts
+from muniment.web.charts import Slice
+
+POOLS = [Slice("Members", 60), Slice("Towns", 30), Slice("Reserve", 10)]
+
+
+@pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar, charts.sparkline])
+def test_every_chart_is_well_formed_and_carries_title_description_and_numbers(draw):
+    figure = ET.fromstring(draw("Pools", "Members lead.", POOLS))
+    svg = figure.find("svg")
+    named = svg.get("aria-labelledby").split()
+    assert [svg.find("title").get("id"), svg.find("desc").get("id")] == named
+    assert (svg.find("title").text, svg.find("desc").text, svg.get("role")) == ("Pools", "Members lead.", "img")
+    rows = ["".join(row.itertext()) for row in figure.find("table").iter("tr")][1:]
+    assert [row[:4] for row in rows] == ["Memb", "Town", "Rese"]
+    assert "style" not in ET.tostring(figure, encoding="unicode")
+
+
+@pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar])
+def test_what_people_wrote_never_becomes_markup(draw):
+    drawn = draw("<b>title</b>", "<script>", [Slice("</text><script>alert(1)</script>", 5), Slice('"&', 5)])
+    ET.fromstring(drawn)
+    assert "<script" not in drawn
+    assert "&lt;script&gt;" in drawn
+
+
+@pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar, charts.sparkline])
+@pytest.mark.parametrize("slices", [[], [Slice("nothing", 0)]])
+def test_nothing_to_show_draws_nothing(draw, slices):
+    assert draw("Empty", "", slices) == ""
+
+
+def test_a_bar_is_as_long_as_its_share_of_the_largest():
+    drawn = charts.bar("Votes", "", [Slice("a", 4), Slice("b", 1)])
+    assert re.findall(r'class="tint0"[^>]* width="([\d.]+)"', drawn) == ["100.00", "25.00"]
+
+
+def test_stacked_parts_fill_the_bar():
+    drawn = charts.stacked_bar("Votes", "", [Slice("for", 3), Slice("against", 1)])
+    assert re.findall(r'x="([\d.]+)"', drawn) == ["0.000", "75.000"]
+
+
+def test_many_small_shares_fold_into_one_that_says_how_many():
+    folded = charts.folded([Slice(str(n), n) for n in range(1, 21)])
+    assert [slice_.label for slice_ in folded] == ["20", "19", "18", "17", "16", "15 others"]
+    assert sum(slice_.value for slice_ in folded) == 210
+
+
+def test_a_whole_ring_is_drawn_for_a_single_holder():
+    drawn = charts.donut("Holders", "", [Slice("only", 100)])
+    assert drawn.count("<path") == 1
+    assert "100%" in drawn

@@ -1,0 +1,63 @@
+"""Markdown that people wrote comes out as safe HTML that fits the page's outline."""
+
+import re
+
+import pytest
+
+from muniment.web.markdown import plain, render
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<style>body{display:none}</style>",
+    "<iframe src='https://elsewhere.example'></iframe>",
+    "[click](javascript:alert(1))",
+    "[click](JaVaScRiPt:alert(1))",
+    "[click](java&#10;script:alert(1))",
+    "[click](data:text/html;base64,PHNjcmlwdD4=)",
+    "[click](vbscript:msgbox)",
+    "<a href='javascript:alert(1)'>x</a>",
+    "<img src=x onerror=alert(1)>",
+    "![x](javascript:alert(1))",
+    '![x](https://elsewhere.example/a.png "onload=alert(1)")',
+    "<svg onload=alert(1)>",
+    "<math><mtext><style><img src onerror=alert(1)></style></mtext></math>",
+    "<form action=/manage><input name=csrf></form>",
+    "```html\n<script>alert(1)</script>\n```",
+    "<https://example.org/\"onmouseover='alert(1)'>",
+]
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_no_script_style_frame_form_or_dangerous_link_survives(text):
+    html = render(text)
+    tags = re.findall(r"<\s*/?\s*([a-z0-9]+)", html, re.IGNORECASE)
+    assert not {tag.lower() for tag in tags} & {"script", "style", "iframe", "img", "svg", "math", "form", "input"}
+    attributes = " ".join(re.findall(r"<[^>]*>", html)).lower()
+    assert not re.search(r'href="(?!https?:|mailto:)', attributes), html
+    assert not re.search(r"\son[a-z]+\s*=", re.sub(r'"[^"]*"', '""', attributes)), html
+
+
+def test_pictures_become_links_because_a_page_asks_nobody_else():
+    assert render("![our harbour](https://elsewhere.example/a.png)") == (
+        '<p dir="auto"><a href="https://elsewhere.example/a.png" rel="nofollow ugc noopener noreferrer">our harbour</a>'
+        "</p>\n"
+    )
+
+
+def test_headings_go_on_from_the_page_without_a_gap():
+    html = render("#### first\n\n## second\n\n###### third\n\n### fourth")
+    assert re.findall(r"<(h\d)", html) == ["h3", "h3", "h4", "h4"]
+
+
+def test_every_block_takes_the_direction_of_its_own_words():
+    assert render("مرحبا\n\nhello").count('dir="auto"') == 2
+
+
+def test_wide_tables_scroll_by_themselves_and_by_keyboard():
+    html = render("| a | b |\n|---|---|\n| 1 | 2 |")
+    assert html.startswith('<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>')
+
+
+def test_plain_words_lose_their_signs_and_end_at_a_word():
+    assert plain("# Title\n\nSome **bold** [link](https://a.example) `code`", 100) == "Title Some bold link code"
+    assert plain("one two three four", 12) == "one two…"

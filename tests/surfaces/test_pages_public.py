@@ -1,0 +1,323 @@
+"""The public pages: what a visitor sees, from the published documents alone."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from urllib.parse import quote
+
+import html5lib
+import pytest
+from django.test import Client
+
+from make.published import Publisher, company, framework, person
+from muniment.store.reader import Reader
+from muniment.web import assets, published
+
+HOSTILE = '<script>alert("x")</script>'
+PAGES = [
+    "/",
+    "/companies",
+    "/companies?q=harbour",
+    "/companies?status=upcoming",
+    "/companies?page=999",
+    "/people",
+    "/people?q=layla",
+    "/companies/harbour",
+    "/companies/bare",
+    "/companies/hostile",
+    "/people/layla",
+    "/frameworks",
+    "/frameworks?kind=program",
+    "/frameworks/tide-score",
+    "/connect",
+    "/companies/no-such-company",
+]
+
+
+def harbour():
+    made = company(
+        1,
+        "harbour",
+        day=739_000,
+        description="Tidal power that towns own.",
+        name="Harbour Commons",
+        symbol="HARB",
+        icon="https://elsewhere.example/logo.png",
+        website="https://harbour.example",
+        body="# About us\n\nWe **build** generators.",
+        socials={"twitter": "@harbour", "email": "hello@harbour.example", "linkedin": "javascript:alert(1)"},
+        capTable=[
+            {"name": f"Holder {n}", "address": f"0x{n}", "tokens": str(n), "percentage": n / 100} for n in range(1, 60)
+        ],
+        theirField="kept",
+    )
+    bundle = json.loads(made.body)
+    bundle["data"] |= {
+        "distribution": {"method": "vote", "pools": [{"name": "Members", "percentage": 60}]},
+        "proposals": [{"id": "p", "title": "A tenth harbour", "status": "passed", "votes": {"for": 3, "against": 1}}],
+        "positions": [{"title": "Engineer", "person": {"name": "ليلى حداد", "slug": "layla"}}],
+    }
+    return changed(made, bundle)
+
+
+def changed(document, body):
+    return type(document)(
+        **{name: getattr(document, name) for name in document.__struct_fields__} | {"body": wire(body)}
+    )
+
+
+def wire(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    made = Publisher(tmp_path / "published.sqlite3")
+    made.publish(
+        harbour(),
+        company(2, "bare"),
+        company(
+            3, "hostile", name=HOSTILE, description=HOSTILE, body=HOSTILE, type=HOSTILE, website="javascript:alert(1)"
+        ),
+        *(company(n, f"more-{n}") for n in range(4, 40)),
+        person(1, "layla", name="ليلى حداد", bio="Builds **turbines**."),
+        framework(1, "tide-score"),
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(publisher, tmp_path):
+    reader = Reader(tmp_path / "published.sqlite3")
+    published.use(reader)
+    yield Client()
+    published.pages.clear()
+    published._reader = None
+    reader.close()
+
+
+def text(visitor, path):
+    answer = visitor.get(path)
+    assert answer.status_code == 200, (path, answer.content[:300])
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_valid_html_without_script_inside_and_without_foreign_addresses(visitor, path):
+    answer = visitor.get(path)
+    html = answer.content.decode()
+    parser = html5lib.HTMLParser(strict=False, namespaceHTMLElements=False)
+    tree = parser.parse(html)
+    assert list(parser.errors) == []
+    for script in tree.iter("script"):
+        assert script.get("src", "").startswith("/static/") or script.get("type") == "application/ld+json"
+    for element in tree.iter():
+        if not isinstance(element.tag, str):
+            continue
+        assert not [name for name in element.attrib if name.startswith("on") or name == "style"], element.attrib
+        loaded = element.get("src") or (element.get("href") if element.tag == "link" else None)
+        if loaded and element.get("rel") not in {"canonical", "alternate"}:
+            assert loaded.startswith("/"), loaded
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    assert "script-src 'self'" in answer["Content-Security-Policy"]
+
+
+def test_a_company_page_shows_its_facts_team_votes_shares_and_body(visitor):
+    html = text(visitor, "/companies/harbour")
+    for words in ("Harbour Commons", "HARB", "Tidal power", "<strong>build</strong>", "ليلى حداد", "A tenth harbour"):
+        assert words in html
+    assert html.count("<svg viewBox") >= 3
+    assert "theirField" in html
+    assert "linkedin" not in html.lower()
+
+
+def test_a_remote_logo_shows_as_a_monogram(visitor):
+    html = text(visitor, "/companies/harbour")
+    assert "<img" not in html
+    assert 'aria-hidden="true">H</span>' in html
+
+
+def test_a_long_cap_table_is_paged(visitor):
+    first, last = text(visitor, "/companies/harbour"), text(visitor, "/companies/harbour?holders=3")
+    assert "59 holders" in first
+    assert "?holders=2#cap-table" in first
+    assert "?holders=2#cap-table" in last
+    assert "holders=4" not in last
+
+
+def test_what_people_wrote_is_text_everywhere(visitor):
+    for path in ("/companies/hostile", "/companies", "/companies?type=" + quote(HOSTILE), "/feed.atom"):
+        assert "<script>alert" not in text(visitor, path)
+    assert 'href="javascript:' not in text(visitor, "/companies/hostile")
+
+
+def test_json_ld_describes_the_organization_and_cannot_end_its_element(visitor):
+    for slug, name in (("harbour", "Harbour Commons"), ("hostile", HOSTILE)):
+        block = re.search(r'<script type="application/ld\+json">(.*?)</script>', text(visitor, f"/companies/{slug}"))
+        described = json.loads(block[1])
+        assert (described["@type"], described["name"]) == ("Organization", name)
+
+
+def test_search_and_filters_lead_to_the_same_companies_as_the_reader(visitor):
+    html = text(visitor, "/companies?q=harb")
+    assert "1 company" in html
+    assert "/companies/harbour" in html
+    assert "0 companies" in text(visitor, "/companies?theme=none-such")
+
+
+def test_pages_of_a_list_lead_to_each_other_and_keep_the_filter(visitor):
+    html = text(visitor, "/companies?status=active&page=2")
+    assert 'rel="prev" href="/companies?status=active"' in html
+    assert "Page 2 of 2" in html
+
+
+@pytest.mark.parametrize(
+    "query", ["page=0", "page=-1", "page=1.5", "page=x", "page=99999999999", "status=gone", "raising=1"]
+)
+def test_a_value_that_a_list_does_not_take_is_refused_with_a_way_out(visitor, query):
+    answer = visitor.get(f"/companies?{query}")
+    assert answer.status_code == 400
+    assert b'href="/companies"' in answer.content
+
+
+def test_an_unknown_slug_is_a_page_with_the_nearest_names(visitor):
+    answer = visitor.get("/companies/harbor")
+    assert answer.status_code == 404
+    assert answer["Content-Type"].startswith("text/html")
+    assert b'href="/companies/harbour"' in answer.content
+
+
+@pytest.mark.parametrize(
+    ("page", "api"),
+    [
+        ("/companies.json?status=active", "/api/v1/companies?status=active"),
+        ("/people.json", "/api/v1/people"),
+        ("/companies/harbour.json", "/api/v1/companies/harbour"),
+        ("/people/layla.json", "/api/v1/people/layla"),
+        ("/frameworks/tide-score.json", "/api/v1/frameworks/tide-score"),
+    ],
+)
+def test_json_on_the_address_of_a_page_leads_to_its_api_answer(visitor, page, api):
+    assert visitor.get(page)["Location"] == api
+
+
+def test_a_page_is_kept_until_something_is_published_and_answers_304(visitor, publisher):
+    first = visitor.get("/companies")
+    again = visitor.get("/companies", headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert visitor.get("/companies")["ETag"] == first["ETag"]
+    publisher.publish(company(90, "newcomer", day=739_001, name="Newcomer"))
+    after = visitor.get("/companies", headers={"If-None-Match": first["ETag"]})
+    assert after.status_code == 200
+    assert b"Newcomer" in after.content
+    for path in ("/", "/feed.atom", "/sitemap-companies-1.xml", "/companies?q=newcomer"):
+        assert b"newcomer" in visitor.get(path).content
+
+
+def test_public_pages_set_no_cookie_and_ask_no_database(visitor, django_assert_num_queries, db):
+    with django_assert_num_queries(0):
+        for path in PAGES:
+            assert not visitor.get(path).cookies
+
+
+@pytest.mark.parametrize("encoding", ["br", "gzip"])
+def test_pages_are_compressed_under_a_tag_of_their_own(visitor, encoding):
+    plain, small = visitor.get("/companies"), visitor.get("/companies", headers={"Accept-Encoding": encoding})
+    assert small["Content-Encoding"] == encoding
+    assert small["ETag"] != plain["ETag"]
+    assert len(small.content) < len(plain.content) / 2
+
+
+def test_a_page_takes_get_and_head_only(visitor):
+    assert visitor.head("/companies").status_code == 200
+    refused = visitor.post("/companies")
+    assert (refused.status_code, refused["Allow"]) == (405, "GET, HEAD")
+
+
+def test_the_site_map_lists_every_public_address(visitor):
+    index = ET.fromstring(visitor.get("/sitemap.xml").content)
+    parts = [element.text for element in index.iter() if element.tag.endswith("loc")]
+    listed = []
+    for part in parts:
+        tree = ET.fromstring(visitor.get(part.removeprefix("http://testserver")).content)
+        listed += [element.text for element in tree.iter() if element.tag.endswith("loc")]
+    assert len(listed) == 39 + 1 + 1
+    assert "http://testserver/companies/harbour" in listed
+    assert visitor.get("/sitemap-companies-2.xml").status_code == 404
+
+
+def test_a_long_site_map_is_cut_into_parts(visitor, monkeypatch):
+    monkeypatch.setattr("muniment.web.views.feeds.ADDRESSES_A_MAP", 20)
+    assert visitor.get("/sitemap.xml").content.count(b"sitemap-companies-") == 2
+    assert visitor.get("/sitemap-companies-2.xml").content.count(b"<url>") == 19
+
+
+def test_the_feed_is_atom_with_the_newest_first(visitor):
+    feed = ET.fromstring(visitor.get("/feed.atom").content)
+    titles = [e.findtext("{http://www.w3.org/2005/Atom}title") for e in feed.iter("{http://www.w3.org/2005/Atom}entry")]
+    assert titles[0] == "Harbour Commons"
+    assert HOSTILE in titles
+
+
+def test_robots_are_told_where_the_map_is_and_which_rooms_have_a_door(visitor):
+    told = visitor.get("/robots.txt").content.decode()
+    assert "Sitemap: http://testserver/sitemap.xml" in told
+    assert "Disallow: /manage" in told
+
+
+def test_connect_shows_this_instances_addresses_for_every_client(visitor):
+    html = text(visitor, "/connect")
+    for words in ("Claude Code", "Cursor", "VS Code", "ChatGPT", "mcp-remote", "curl"):
+        assert words in html
+    assert "claude mcp add --transport http registry http://testserver/api/mcp" in html
+
+
+def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
+    empty = Publisher(tmp_path / "empty.sqlite3")
+    reader = Reader(tmp_path / "empty.sqlite3")
+    published.use(reader)
+    client = Client()
+    assert "Nothing is listed yet" in text(client, "/")
+    assert "Create a listing" in text(client, "/companies")
+    assert "Nobody is listed yet" in text(client, "/people")
+    assert "No framework is published yet" in text(client, "/frameworks")
+    assert visitor_feed(client)
+    published._reader = None
+    reader.close()
+    empty.close()
+
+
+def visitor_feed(client):
+    return ET.fromstring(client.get("/feed.atom").content) is not None
+
+
+def test_a_first_visit_costs_at_most_100_kilobytes(visitor):
+    total = 0
+    for path in ("/companies/harbour", "/companies", "/"):
+        page = visitor.get(path, headers={"Accept-Encoding": "br"})
+        parts = re.findall(r'(?:src|href)="(/static/[^"]+)"', visitor.get(path).content.decode())
+        total = len(page.content) + sum(
+            len(visitor.get(part, headers={"Accept-Encoding": "br"}).content) for part in parts
+        )
+        assert total < 100_000
+
+
+def test_static_files_are_kept_for_ever_under_their_digest(visitor):
+    html = text(visitor, "/")
+    address = re.search(r'href="(/static/web/muniment\.[0-9a-f]{12}\.css)"', html)[1]
+    answer = visitor.get(address)
+    assert answer["Cache-Control"] == assets.FOR_EVER
+    assert answer["Content-Type"] == "text/css; charset=utf-8"
+    assert visitor.get(address, headers={"If-None-Match": answer["ETag"]}).status_code == 304
+    assert visitor.get("/static/web/muniment.css")["Cache-Control"] == assets.FOR_A_WHILE
+    stale = address.replace(address.split(".")[1], "0" * 12)
+    assert visitor.get(stale)["Cache-Control"] == assets.FOR_A_WHILE
+
+
+@pytest.mark.parametrize(
+    "path", ["../settings.py", "web/../../settings.py", "%2e%2e/settings.py", "web", "none.css", "/etc/passwd"]
+)
+def test_static_files_are_only_those_of_the_static_folders(visitor, path):
+    assert visitor.get(f"/static/{path}").status_code == 404
