@@ -295,9 +295,9 @@ class Reader:
     def nearest(self, kind: str, key: str) -> list[str]:
         """Give at most three keys that *key* may have been meant to be."""
         wanted = slug_from_name(key)
-        for length in sorted({len(wanted), len(wanted) * 3 // 4, len(wanted) // 2}, reverse=True):
-            if length < min(3, len(wanted)) or not wanted:
-                continue
+        whole = len(wanted)
+        lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
+        for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
             near = self.keys(kind, wanted[:length], 20)
             if near:
                 return difflib.get_close_matches(wanted, near, 3, 0.6)

@@ -1,0 +1,1 @@
+"""REST version 1: its contract, its answers, its reference page. Without Django."""

@@ -1,0 +1,286 @@
+"""
+The REST application: finds the route, checks the request, keeps and sends finished answers.
+
+An ASGI application; and, for whoever can write to a connection directly, :meth:`Api.ready`.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from muniment.api import pages
+from muniment.api.parameters import decode, read
+from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, negotiated, plain, preflight, refusal
+from muniment.api.routes import ROUTES, V1, Context, Made, Route, Values
+from muniment.config import Config
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
+from muniment.store.exports import Exports
+from muniment.store.published import KINDS
+from muniment.store.reader import Reader
+
+log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MAX_WAITING: Final = 64
+"""Slow look-ups that may wait for the pool at once; beyond it clients are asked to come again."""
+MAX_TARGET_KEPT: Final = 1024
+SEGMENT: Final = 4
+"""Which part of a path names one thing, counted from 0: ``/api/v1/companies/{slug}``."""
+FILE_CHUNK_BYTES: Final = 256 << 10
+_COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+_PREFIXES: Final = tuple((f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind) for kind in KINDS)
+_NOTHING: Final = b""
+
+
+class Api:
+    """
+    Everything public that is neither a page of the registry nor a tool server.
+
+    That is ``/api/v1``, ``/openapi.json``, ``/docs``, ``/llms.txt`` and ``/exports``.
+
+    Args:
+        reader: of the published file.
+        config: for the public address and the folder of exports.
+    """
+
+    def __init__(self, reader: Reader, config: Config) -> None:
+        self.exports = Exports(config.data / "exports", reader.path, interval_s=config.exports_interval_s)
+        self.context = Context(reader, self.exports, config.base_url)
+        self._reader = reader
+        self._answers = reader.answers
+        self._kept = reader.answers.ready
+        self._fixed = {route.path: route for route in ROUTES if "{" not in route.path}
+        self._nested = {
+            (prefix, suffix): route for route in ROUTES if "{" in route.path for prefix, _, suffix in [_cut(route.path)]
+        }
+        self._lines = {
+            route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
+        }
+        self._pages = pages.build(config)
+        self._waiting: dict[object, asyncio.Future[Made]] = {}
+
+    def start(self) -> None:
+        """Begin the background work: making exports."""
+        self.exports.start()
+
+    def close(self) -> None:
+        """End the background work."""
+        self.exports.close()
+
+    def owns(self, path: str) -> bool:
+        """Tell whether this application answers *path*."""
+        return path.startswith(("/api/", "/exports/")) or path.rstrip("/") in {"/api", *self._pages}
+
+    def ready(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
+        """
+        Answer a GET at once, or not at all.
+
+        Args:
+            target: path and query as they stand in the request line.
+            accept_encoding: the header's value, empty when absent.
+            if_none_match: the same.
+
+        Returns:
+            None when it takes a slow look-up, or when the request is anything but an ordinary one.
+        """
+        answer = self._kept.get(target)
+        if answer is None:
+            answer = self._detail(target)
+            if answer is None:
+                return None
+        if if_none_match and answer.matches(if_none_match):
+            return answer.unchanged(answer.encoding(accept_encoding))
+        encoding = negotiated(accept_encoding) if accept_encoding else _NOTHING
+        return answer.form(encoding) or self._make(target, answer, answer.encoding(accept_encoding), at_once=True)
+
+    def _detail(self, target: bytes) -> Answer | None:
+        """Look a detail up by its key: the one miss that is as quick as a hit elsewhere."""
+        for prefix, kind in _PREFIXES:
+            if target.startswith(prefix):
+                key = target[len(prefix) :]
+                # Anything but an unreserved character needs decoding, or names something else.
+                if not key.replace(b"-", b"").isalnum():
+                    return None
+                found = self._reader.document(kind, key.decode("ascii"))
+                if found is None:
+                    return None
+                answer = Answer(found.body, found.etag, found.updated_at, headers=self._lines[f"get{kind.title()}"])
+                self._answers.put(
+                    target,
+                    answer,
+                    size_bytes=len(found.body),
+                    edition=found.edition,
+                    depends=((kind, key.decode("ascii")),),
+                )
+                return answer
+        return None
+
+    def _make(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
+        made = answer.form(encoding)
+        if made is None:
+            if at_once and encoding and len(answer.body) > QUICK_BYTES:
+                return None
+            made = answer.make(encoding)
+            if encoding:
+                self._answers.grow(key, answer, len(made.body))
+        return made
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        del receive  # a GET's body, if there is one, means nothing
+        if scope["type"] != "http":
+            return
+        try:
+            response = await self._respond(scope, send)
+        except Problem as problem:
+            response = refusal(problem)
+        except Exception:
+            request_id = str(scope.get("state", {}).get("request_id", "none"))
+            log.exception("request %s failed", request_id)
+            response = refusal(Internal(request_id))
+        if response is not None:
+            await _send(send, response, head_only=scope["method"] == "HEAD")
+
+    async def _respond(self, scope: Scope, send: Send) -> Response | None:
+        method: str = scope["method"]
+        raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+        query: bytes = scope.get("query_string", b"")
+        path = decode(raw_path)
+        if path is None:
+            raise NotFound("The path is no UTF-8 in percent-encoding.", f"{V1}/companies lists what there is.")
+        shown = path if len(path) == 1 else path.removesuffix("/")
+        if shown.startswith("/exports/") and shown.count("/") == 2:
+            return await self._file(method, shown.removeprefix("/exports/"), send)
+        page = self._pages.get(shown)
+        route, segment = (None, "") if page else self._route(raw_path)
+        if page is None and route is None:
+            raise NotFound(
+                f"There is nothing at {path[:200]}.", "GET /openapi.json describes every address; /docs shows it."
+            )
+        if method == "OPTIONS":
+            return preflight()
+        if method not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(method, ALLOW)
+        headers = dict(scope["headers"])
+        if page is not None:
+            key: object = shown
+            answer = page.answer(self.context)
+        elif route is not None:
+            key, answer = await self._answer(route, segment, raw_path, query)
+        if_none_match = headers.get(b"if-none-match", b"")
+        encoding = answer.encoding(headers.get(b"accept-encoding", b""))
+        if if_none_match and answer.matches(if_none_match):
+            return answer.unchanged(encoding)
+        made = self._make(key, answer, encoding, at_once=True)
+        if made is None:
+            loop = asyncio.get_running_loop()
+            made = await loop.run_in_executor(
+                self._reader.pool, lambda: self._make(key, answer, encoding, at_once=False)
+            )
+        return made
+
+    def _route(self, raw_path: bytes) -> tuple[Route | None, str]:
+        """Find the route of a path, and what its segment says. A trailing slash changes nothing."""
+        parts = [decode(part) or "" for part in raw_path.removesuffix(b"/").split(b"/")]
+        if any("/" in part for part in parts):
+            return None, ""
+        route = self._fixed.get("/".join(parts))
+        if route is not None or len(parts) <= SEGMENT:
+            return route, ""
+        prefix, segment, suffix = (
+            "/".join((*parts[:SEGMENT], "")),
+            parts[SEGMENT],
+            "/".join(("", *parts[SEGMENT + 1 :])),
+        )
+        route = self._nested.get((prefix, suffix))
+        if route is not None and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
+            raise NotFound(
+                f"No {route.missing} has such a name.",
+                f"GET {prefix[:-1]} lists what there is; a name has 1 to {MAX_SLUG_CHARACTERS} characters.",
+            )
+        return route, segment
+
+    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
+        """Give the answer, and what it is kept under."""
+        path = route.path.replace(f"{{{route.segment_name}}}", quote(segment)) if segment else route.path
+        values, is_plain = read(route.by_name, query, path)
+        target = raw_path + b"?" + query if query else raw_path
+        asked = (route.operation_id, segment, *values.values())
+        # Under the client's own words it is found by `ready`, which parses nothing; words that mean nothing to the
+        # route must not fill the cache with copies of one answer.
+        key: object = target if is_plain and len(target) <= MAX_TARGET_KEPT else asked
+        kept: Answer | None = self._answers.get(key)
+        if kept is None:
+            made = await self._read(route, segment or path, values, asked)
+            kept = made.answer
+            if made.depends:
+                self._answers.put(key, kept, size_bytes=len(kept.body), edition=made.edition, depends=made.depends)
+        return key, kept
+
+    async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Made:
+        """Ask the route: here when it is quick, else in the pool; equal questions are asked once."""
+        lines = self._lines[route.operation_id]
+        if route.quick(self.context, values):
+            return route.answer(self.context, segment, values, lines)
+        waiting = self._waiting.get(canonical)
+        if waiting is None:
+            if len(self._waiting) >= MAX_WAITING:
+                raise Unavailable("Too many searches are under way.", "Try again in a moment.")
+            loop = asyncio.get_running_loop()
+            waiting = loop.run_in_executor(self._reader.pool, route.answer, self.context, segment, values, lines)
+            self._waiting[canonical] = waiting
+            waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
+        return await asyncio.shield(waiting)
+
+    async def _file(self, method: str, name: str, send: Send) -> Response | None:
+        path = self.exports.find(name)
+        if path is None:
+            raise NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists what there is.")
+        if method == "OPTIONS":
+            return preflight()
+        if method not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(method, ALLOW)
+        await _send_file(send, path, head_only=method == "HEAD")
+        return None
+
+
+def _cut(path: str) -> tuple[str, str, str]:
+    prefix, _, rest = path.partition("{")
+    name, _, suffix = rest.partition("}")
+    return prefix, name, suffix
+
+
+async def _send(send: Send, response: Response, *, head_only: bool) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
+    await send({"type": "http.response.body", "body": b"" if head_only else response.body})
+
+
+async def _send_file(send: Send, path: Path, *, head_only: bool) -> None:
+    """Send a finished export, a piece at a time."""
+    loop = asyncio.get_running_loop()
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise NotFound(f'There is no export named "{path.name}".', f"GET {V1}/exports lists what there is.") from None
+    with file:
+        headers = {
+            "Content-Disposition": f'attachment; filename="{path.name}"',
+            "Cache-Control": "public, max-age=86400, immutable",
+            "X-Content-Type-Options": "nosniff",
+        }
+        start = plain(200, headers, b"", content_type=b"application/gzip")
+        size = os.fstat(file.fileno()).st_size
+        sized = [(name, str(size).encode() if name == b"content-length" else value) for name, value in start.headers]
+        await send({"type": "http.response.start", "status": 200, "headers": sized})
+        while not head_only and (chunk := await loop.run_in_executor(None, file.read, FILE_CHUNK_BYTES)):
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,137 @@
+"""What describes the service: ``/openapi.json``, ``/docs`` with its assets, ``/llms.txt``."""
+
+import importlib.util
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from muniment.api.contract import openapi_document
+from muniment.api.responses import Answer
+from muniment.api.routes import ROUTES, Context
+from muniment.config import Config
+from muniment.kernel.ids import digest
+
+ASSETS: Final = {
+    "swagger-ui.css": b"text/css; charset=utf-8",
+    "swagger-ui-bundle.js": b"text/javascript; charset=utf-8",
+    "favicon-32x32.png": b"image/png",
+}
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The reference page sets style attributes, so inline styles must stay; scripts come from this instance alone."""
+_SAFE: Final = (
+    f"content-security-policy: {POLICY}\r\nx-content-type-options: nosniff\r\nreferrer-policy: same-origin\r\n"
+).encode()
+
+_DOCS: Final = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}: API reference</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+</head>
+<body>
+<noscript><p>This page needs JavaScript. The same reference, for machines, is <a href="/openapi.json">/openapi.json</a>;
+a summary is <a href="/llms.txt">/llms.txt</a>.</p></noscript>
+<main id="reference"></main>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+"""
+_START: Final = """"use strict";
+window.SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  docExpansion: "list",
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+});
+"""
+
+
+class Resource:
+    """Something that is the same for the whole life of the process, made when first asked for."""
+
+    def __init__(self, content_type: bytes, make: Callable[[], bytes], *, headers: bytes = b"") -> None:
+        self._content_type = content_type
+        self._make = make
+        self._headers = headers
+        self._answer: Answer | None = None
+
+    def answer(self, _context: Context) -> Answer:
+        """Give the finished answer."""
+        if self._answer is None:
+            body = self._make()
+            self._answer = Answer(body, digest(body), content_type=self._content_type, headers=self._headers)
+        return self._answer
+
+
+def build(config: Config) -> dict[str, Resource]:
+    """Give every page by its path."""
+    title = escape(config.registry_name)
+    html = b"text/html; charset=utf-8"
+    return {
+        "/openapi.json": Resource(b"application/json", lambda: msgspec.json.encode(openapi_document(config))),
+        "/llms.txt": Resource(b"text/plain; charset=utf-8", lambda: llms_text(config).encode()),
+        "/docs": Resource(html, lambda: _DOCS.format(title=title).encode(), headers=_SAFE),
+        "/docs/start.js": Resource(b"text/javascript; charset=utf-8", _START.encode, headers=_SAFE),
+        **{
+            f"/docs/{name}": Resource(content_type, _asset(name).read_bytes, headers=_SAFE)
+            for name, content_type in ASSETS.items()
+        },
+    }
+
+
+def _asset(name: str) -> Path:
+    """Find a file of the package that carries the reference page, without importing the package."""
+    found = importlib.util.find_spec("drf_spectacular_sidecar")
+    if found is None or found.origin is None:
+        message = "the package drf-spectacular-sidecar, which carries the reference page, is not installed"
+        raise FileNotFoundError(message)
+    return Path(found.origin).parent / "static/drf_spectacular_sidecar/swagger-ui-dist" / name
+
+
+def llms_text(config: Config) -> str:
+    """
+    Tell a language model in a page what there is.
+
+    Source: llmstxt.org.
+    """
+    base = config.base_url
+    routes = "\n".join(f"- [{route.summary}]({base}{route.path}): {route.description}" for route in ROUTES)
+    return f"""# {config.registry_name}
+
+> A public registry of reviewed companies, DAOs, nonprofits, accelerators and funds, the people who work there and \
+the frameworks they are assessed by. Read-only JSON over HTTP GET without any key, and tools over MCP.
+
+Lists take `page` and `pageSize` (at most 100) or `cursor`, and `q` for words to find. Details take the \
+`id` (companies), `slug` (people) or `frameworkId` of a list item. \
+Errors are `{{"error": {{"code", "message", "hint"}}}}`; \
+the hint says what to do next. Answers carry an `ETag`; send it back as `If-None-Match`.
+
+## REST API
+
+{routes}
+
+## Contract
+
+- [OpenAPI 3.1]({base}/openapi.json): every parameter, answer and error
+- [Reference]({base}/docs): the same for people
+
+## Tools for agents (MCP, Streamable HTTP)
+
+- [Public tools]({base}/api/mcp): the same registry, read-only, without sign-in
+- [Owners' tools]({base}/api/manage/mcp): an owner's companies, documents, credits and reports; sign in first
+- [Manifest]({base}/.well-known/mcp.json): how to connect
+"""

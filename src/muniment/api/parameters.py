@@ -1,0 +1,196 @@
+"""
+Parameters as declared values: the same declaration checks a request and describes it in the contract.
+
+A parameter that is not declared is ignored. One that is declared is given at most once, and what it does not
+take is refused with its name, the value, the rule and an address that works.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+from muniment.kernel.problems import BadRequest
+from muniment.kernel.wire import parse_timestamp, timestamp
+
+MAX_DIGITS: Final = 15
+"""Every client's numbers hold this many digits exactly."""
+MAX_TEXT_CHARACTERS: Final = 200
+MAX_SHOWN_CHARACTERS: Final = 100
+_BROKEN_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """
+    One query parameter.
+
+    Args:
+        schema: what the contract says of it, JSON Schema.
+        rule: what it takes, as it ends the sentence "takes …".
+        parse: gives the value, or raises ValueError.
+        example: a value that always works; empty when there is none.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    rule: str
+    parse: Callable[[str], Any]
+    example: str
+
+
+def whole_number(name: str, description: str, *, minimum: int, maximum: int | None = None, default: int) -> Parameter:
+    """Declare a whole number in plain digits."""
+    top = 10**MAX_DIGITS - 1 if maximum is None else maximum
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS and minimum <= int(text) <= top):
+            raise ValueError
+        return int(text)
+
+    return Parameter(
+        name,
+        description,
+        {"type": "integer", "minimum": minimum, "maximum": top, "default": default},
+        f"a whole number from {minimum} to {top}, in digits",
+        parse,
+        str(default),
+    )
+
+
+def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
+    """Declare a closed set of words, told apart by case."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError
+        return text
+
+    rule = f"one of: {', '.join(values)} (in lower case)"
+    return Parameter(name, description, {"type": "string", "enum": list(values)}, rule, parse, values[0])
+
+
+def flag(name: str, description: str) -> Parameter:
+    """Declare true or false."""
+
+    def parse(text: str) -> bool:
+        if text not in {"true", "false"}:
+            raise ValueError
+        return text == "true"
+
+    return Parameter(name, description, {"type": "boolean"}, "true or false (in lower case)", parse, "true")
+
+
+def text(
+    name: str, description: str, *, example: str, maximum: int = MAX_TEXT_CHARACTERS, blank: bool = False
+) -> Parameter:
+    """Declare a text of 1 to *maximum* characters."""
+
+    def parse(value: str) -> str:
+        if not (value if blank else value.strip()) or len(value) > maximum:
+            raise ValueError
+        return value
+
+    schema = {"type": "string", "minLength": 1, "maxLength": maximum}
+    if not blank:
+        schema["pattern"] = r"\S"
+    return Parameter(name, description, schema, f"a text of 1 to {maximum} characters", parse, example)
+
+
+def words(name: str, description: str, *, maximum: int, example: str) -> Parameter:
+    r"""Declare up to *maximum* words, separated by commas; a comma inside a word is written ``\,``."""
+
+    def parse(value: str) -> tuple[str, ...]:
+        parts = tuple(part.replace("\\,", ",") for part in re.split(r"(?<!\\),", value))
+        if not all(parts) or len(parts) > maximum or any(len(part) > MAX_TEXT_CHARACTERS for part in parts):
+            raise ValueError
+        return parts
+
+    schema = {"type": "string", "minLength": 1, "pattern": r"^(?:[^,\\]|\\.|\\)+(?:,(?:[^,\\]|\\.|\\)+)*$"}
+    return Parameter(name, description, schema, f"1 to {maximum} names separated by commas", parse, example)
+
+
+def moment(name: str, description: str) -> Parameter:
+    """Declare an RFC 3339 moment; given as the registry's own timestamps compare."""
+
+    def parse(value: str) -> str:
+        # A plus sign that was not percent-encoded arrives as a space.
+        try:
+            return timestamp(parse_timestamp(re.sub(r" (?=\d\d:\d\d$)", "+", value)))
+        except OverflowError:
+            raise ValueError from None
+
+    example = "2026-01-31T00:00:00Z"
+    schema = {"type": "string", "format": "date-time"}
+    return Parameter(name, description, schema, f"an RFC 3339 moment such as {example}", parse, example)
+
+
+def decode(raw: bytes) -> str | None:
+    """Undo percent-encoding; None when it is broken, or what it says is no UTF-8, or holds NUL."""
+    if b"%" not in raw:
+        decoded = raw
+    elif _BROKEN_PERCENT.search(raw):
+        return None
+    else:
+        decoded = unquote_to_bytes(raw)
+    try:
+        shown = decoded.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in shown else shown
+
+
+def given(query: bytes) -> Iterable[tuple[str, str | None, str]]:
+    """Give name, value and raw value of everything in a query string; None for what cannot be decoded."""
+    for pair in query.split(b"&"):
+        name, _, value = pair.replace(b"+", b" ").partition(b"=")
+        known = decode(name)
+        if known:
+            yield known, decode(value), value.decode("ascii", "replace")
+
+
+def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[dict[str, Any], bool]:
+    """
+    Read the declared parameters out of a query string.
+
+    Args:
+        path: for the address in the hint.
+
+    Returns:
+        The values by name, None where absent, in the order of their declaration; and whether the query holds
+        nothing else.
+
+    Raises:
+        BadRequest: a value that its parameter does not take; names both.
+    """
+    found: dict[str, Any] = {}
+    plain = True
+    if query:
+        for name, value, raw in given(query):
+            parameter = parameters.get(name)
+            if parameter is None:
+                plain = False
+                continue
+            if name in found:
+                raise refused(parameter, path, "is given more than once")
+            if value is None:
+                raise refused(parameter, path, f"is {shown(raw)}, which is no UTF-8 in percent-encoding")
+            try:
+                found[name] = parameter.parse(value)
+            except ValueError:
+                what = f'is "{shown(value)}"' if value else "is empty"
+                raise refused(parameter, path, what) from None
+    return {name: found.get(name) for name in parameters}, plain
+
+
+def shown(value: str) -> str:
+    """Cut a value that came from outside to what a message can carry."""
+    return value if len(value) <= MAX_SHOWN_CHARACTERS else value[:MAX_SHOWN_CHARACTERS] + "…"
+
+
+def refused(parameter: Parameter, path: str, what: str) -> BadRequest:
+    """Make the refusal of a value."""
+    example = f"{path}?{parameter.name}={quote(parameter.example)}" if parameter.example else path
+    return BadRequest(f"{parameter.name} {what}; it takes {parameter.rule}, at most once.", f"For example: {example}")

@@ -1,0 +1,232 @@
+"""Finished responses: every form of one version of a resource, made once and kept beside the body."""
+
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from functools import lru_cache
+from gzip import compress as gzip_compress
+from http import HTTPStatus
+from typing import Final
+
+import brotli  # type: ignore[import-untyped]
+import msgspec
+import zstandard
+
+from muniment.kernel.problems import Problem
+
+CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
+EXPOSED: Final = (
+    b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, Deprecation, Sunset"
+)
+CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers: " + EXPOSED + b"\r\n"
+ALLOW: Final = "GET, HEAD, OPTIONS"
+JSON: Final = b"application/json"
+SMALLEST_ENCODED: Final = 256
+"""Below this a compressed body with its headers is no smaller."""
+QUICK_BYTES: Final = 64 << 10
+"""A body up to this size is compressed in about a millisecond, so an event loop may do it itself."""
+ENCODINGS: Final = (b"zstd", b"br", b"gzip")
+"""In the order that the service prefers."""
+
+Header = tuple[bytes, bytes]
+
+
+class Response:
+    """
+    One finished response.
+
+    Args:
+        head: the status line and the headers, each line ended, without the blank line after them.
+        body: what follows; empty for 204 and 304.
+    """
+
+    __slots__ = ("body", "head", "status")
+
+    def __init__(self, status: int, head: bytes, body: bytes) -> None:
+        self.status = status
+        self.head = head
+        self.body = body
+
+    @property
+    def headers(self) -> tuple[Header, ...]:
+        """Give the headers in pairs, names in lower case, as ASGI wants them."""
+        pairs = (line.partition(b": ") for line in self.head.split(b"\r\n")[1:-1])
+        return tuple((name, value) for name, _, value in pairs)
+
+
+_FORM = b"content-type: %s\r\ncontent-length: %d\r\n"
+
+
+def status_line(status: int) -> bytes:
+    """Give the first line of a response."""
+    return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
+
+
+def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type: bytes = JSON) -> Response:
+    """Make a response that stands in one form only."""
+    lines = b"".join(f"{name.lower()}: {value}\r\n".encode("latin-1", "replace") for name, value in headers.items())
+    form = (
+        b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body)) if status not in {204, 304} else b""
+    )
+    return Response(status, status_line(status) + form + CORS + lines, body)
+
+
+def refusal(problem: Problem) -> Response:
+    """Make the error envelope of *problem*."""
+    body = msgspec.json.encode(problem.to_wire())
+    return plain(int(problem.status), {"Cache-Control": "no-store", **problem.headers}, body)
+
+
+def preflight() -> Response:
+    """Answer OPTIONS: any origin may read, with any header."""
+    return plain(
+        204,
+        {
+            "Allow": ALLOW,
+            "Access-Control-Allow-Methods": ALLOW,
+            "Access-Control-Allow-Headers": "*, Authorization",
+            "Access-Control-Max-Age": "86400",
+        },
+        b"",
+    )
+
+
+class Answer:
+    """
+    One version of one resource: every encoding of it and its 304, each made when first asked for.
+
+    Args:
+        body: the bytes without any encoding.
+        tag: the opaque part of the ETag; each encoding adds its name.
+        updated_at: when it last changed, an RFC 3339 moment in UTC; "" when that is not known.
+        links: the value of ``Link``, or empty.
+        headers: further header lines, each ended.
+        cache_control: what caches may do.
+    """
+
+    __slots__ = ("_common", "_forms", "_unchanged", "body", "content_type", "tag")
+
+    def __init__(
+        self,
+        body: bytes,
+        tag: str,
+        updated_at: str = "",
+        *,
+        links: str = "",
+        headers: bytes = b"",
+        content_type: bytes = JSON,
+        cache_control: bytes = CACHE_CONTROL,
+    ) -> None:
+        self.body = body
+        self.tag = tag.encode()
+        self.content_type = content_type
+        modified = b"last-modified: %s\r\n" % http_date(updated_at[:19]) if updated_at else b""
+        link = b"link: %s\r\n" % links.encode("latin-1") if links else b""
+        self._common = b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s%s" % (
+            modified,
+            cache_control,
+            CORS,
+            link,
+            headers,
+        )
+        self._forms: dict[bytes, Response] = {}
+        self._unchanged: dict[bytes, Response] = {}
+
+    def form(self, encoding: bytes) -> Response | None:
+        """Give the response in *encoding* (empty: as it is) if it is made already."""
+        return self._forms.get(encoding)
+
+    def make(self, encoding: bytes) -> Response:
+        """Make the response in *encoding* and keep it."""
+        body = self.body if not encoding else encode(self.body, encoding)
+        named = b"content-encoding: %s\r\n" % encoding if encoding else b""
+        head = b'HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: "%s"\r\n%s' % (
+            self.content_type,
+            len(body),
+            named,
+            self._etag(encoding),
+            self._common,
+        )
+        made = self._forms[encoding] = Response(200, head, body)
+        return made
+
+    def encoding(self, accepted: bytes) -> bytes:
+        """Choose the encoding for an ``Accept-Encoding`` value."""
+        return b"" if not accepted or len(self.body) < SMALLEST_ENCODED else negotiated(accepted)
+
+    def unchanged(self, encoding: bytes) -> Response:
+        """Give the 304 of *encoding*."""
+        made = self._unchanged.get(encoding)
+        if made is None:
+            head = b'HTTP/1.1 304 Not Modified\r\netag: "%s"\r\n%s' % (self._etag(encoding), self._common)
+            made = self._unchanged[encoding] = Response(304, head, b"")
+        return made
+
+    def matches(self, if_none_match: bytes) -> bool:
+        """Tell whether an ``If-None-Match`` names this version in any of its encodings, or any version."""
+        if self.tag not in if_none_match:
+            return if_none_match.strip() == b"*"
+        for opaque in _ENTITY_TAG.findall(if_none_match):
+            if opaque == self.tag or (opaque.startswith(self.tag + b"-") and opaque[len(self.tag) + 1 :] in ENCODINGS):
+                return True
+        return False
+
+    def _etag(self, encoding: bytes) -> bytes:
+        return self.tag + b"-" + encoding if encoding else self.tag
+
+
+_ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
+_threads = threading.local()
+
+
+def encode(body: bytes, encoding: bytes) -> bytes:
+    """Compress *body* at the level whose cost on first use is worth it."""
+    if encoding == b"gzip":
+        return gzip_compress(body, 6, mtime=0)
+    if encoding == b"br":
+        return bytes(brotli.compress(body, quality=4))
+    try:
+        compressor = _threads.compressor
+    except AttributeError:
+        compressor = _threads.compressor = zstandard.ZstdCompressor(level=3)
+    return bytes(compressor.compress(body))
+
+
+@lru_cache(maxsize=1024)
+def negotiated(accepted: bytes) -> bytes:
+    """
+    Choose the encoding that an ``Accept-Encoding`` value likes best; empty for none.
+
+    Source: RFC 9110, section 12.5.3.
+    """
+    weights: dict[bytes, float] = {}
+    for part in accepted.lower().split(b","):
+        name, _, parameter = part.partition(b";")
+        key, _, value = parameter.strip().partition(b"=")
+        try:
+            weight = float(value) if key.strip() == b"q" else 1.0
+        except ValueError:
+            weight = 0.0
+        weights[name.strip()] = weight
+    if b"x-gzip" in weights:
+        weights.setdefault(b"gzip", weights[b"x-gzip"])
+    others = weights.get(b"*", 0.0)
+    best, best_weight = b"", weights.get(b"identity", 0.0)
+    for name in reversed(ENCODINGS):
+        weight = weights.get(name, others)
+        if weight > 0 and weight >= best_weight:
+            best, best_weight = name, weight
+    return best
+
+
+@lru_cache(maxsize=4096)
+def http_date(moment: str) -> bytes:
+    """Show the first nineteen characters of an RFC 3339 moment in UTC as HTTP does."""
+    return format_datetime(datetime.fromisoformat(moment).replace(tzinfo=UTC), usegmt=True).encode()
+
+
+def links(relations: Iterable[tuple[str, str]]) -> str:
+    """Give the value of ``Link`` for relations and the addresses they lead to."""
+    return ", ".join(f'<{address}>; rel="{relation}"' for relation, address in relations)

@@ -1,0 +1,223 @@
+"""
+The whole registry as files: made in the background from the published file, named by the edition they show.
+
+JSON Lines hold what the detail endpoints answer and are what ``muniment import`` reads; CSV holds what stands
+in lists. Both begin with the oldest publication.
+"""
+
+import csv
+import fcntl
+import gzip
+import hashlib
+import io
+import logging
+import re
+import sqlite3
+import threading
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from muniment.kernel.wire import timestamp
+
+log = logging.getLogger(__name__)
+
+NAMES: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+_NAME = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})\.(?:jsonl|csv)\.gz")
+_PUBLICATION_NUMBER: Final = (1 << 40) - 1
+_BATCH: Final = 100
+_BREATH_S: Final = 0.002
+_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "company": (
+        *("id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes"),
+        *("description", "website", "dao_website", "createdAt", "icon", "raising", "updatedAt", "body"),
+    ),
+    "person": ("slug", "name", "documentId", "companyCount", "updatedAt", "bio"),
+    "framework": ("frameworkId", "frameworkName", "kind", "isOpen", "description"),
+}
+
+
+class ExportFile(msgspec.Struct, frozen=True):
+    """One finished file."""
+
+    name: str
+    rows: int
+    size_bytes: int
+    sha256: str
+    edition: int
+    at: str
+
+
+class Stopped(Exception):  # noqa: N818 - an order, not an error
+    """The process is going down while files are made."""
+
+
+class Exports:
+    """
+    Makes and keeps the files in *folder*.
+
+    Args:
+        folder: made when missing; several processes may share it, one of them makes.
+        published: the published file.
+        interval_s: how long at least between two makings.
+    """
+
+    def __init__(self, folder: Path, published: Path, *, interval_s: float = 600) -> None:
+        self._folder = folder
+        self._published = published
+        self._interval_s = interval_s
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._seen: tuple[int, list[ExportFile]] = (-1, [])
+
+    def files(self) -> list[ExportFile]:
+        """Give the files that stand ready; none before the first making has ended."""
+        manifest = self._folder / "manifest.json"
+        try:
+            changed = manifest.stat().st_mtime_ns
+            if changed != self._seen[0]:
+                self._seen = (changed, msgspec.json.decode(manifest.read_bytes(), type=list[ExportFile]))
+        except FileNotFoundError:
+            return []
+        return self._seen[1]
+
+    def find(self, name: str) -> Path | None:
+        """Give the path of a file by its public name, or None."""
+        if not _NAME.fullmatch(name):
+            return None
+        path = self._folder / name
+        return path if path.is_file() else None
+
+    def start(self) -> None:
+        """Begin to make files in the background, whenever the registry has changed."""
+        self._thread = threading.Thread(target=self._run, name="exports", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the background; what it was making is thrown away."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        wait_s = min(5.0, self._interval_s)
+        while not self._stop.wait(wait_s):
+            wait_s = self._interval_s
+            try:
+                self.make()
+            except Stopped:
+                return
+            except (OSError, sqlite3.Error):
+                log.exception("exports could not be made")
+
+    def make(self) -> bool:
+        """Make every file of the present edition, unless they stand there or another process is at it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            with _reading(self._published) as (connection, edition):
+                former = {file.edition for file in self.files()}
+                if edition in former:
+                    return False
+                at = timestamp(datetime.now(UTC))
+                made = [self._write(connection, kind, form, edition, at) for kind in NAMES for form in ("jsonl", "csv")]
+            manifest = self._folder / "manifest.json.new"
+            manifest.write_bytes(msgspec.json.encode(made))
+            manifest.replace(self._folder / "manifest.json")
+            self._clean({edition} | former)
+        return True
+
+    def _clean(self, editions: set[int]) -> None:
+        """Remove what is neither of this edition nor of the one before, which may still be under way to somebody."""
+        for path in self._folder.iterdir():
+            match = _NAME.fullmatch(path.name)
+            if (match and int(match[1]) not in editions) or path.suffix == ".part":
+                path.unlink(missing_ok=True)
+
+    def _write(self, connection: sqlite3.Connection, kind: str, form: str, edition: int, at: str) -> ExportFile:
+        name = f"{NAMES[kind]}-{edition}.{form}.gz"
+        part = self._folder / f"{name}.part"
+        rows = 0
+        with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as packed:
+            lines = _csv_lines(connection, kind) if form == "csv" else _json_lines(connection, kind)
+            for rows, line in enumerate(lines):
+                packed.write(line)
+                if rows % _BATCH == 0 and self._stop.wait(_BREATH_S):
+                    raise Stopped
+        if form == "jsonl":
+            rows = _total(connection, kind)
+        with part.open("rb") as finished:
+            sha256 = hashlib.file_digest(finished, "sha256").hexdigest()
+        size_bytes = part.stat().st_size
+        part.replace(self._folder / name)
+        return ExportFile(name, rows, size_bytes, sha256, edition, at)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """Open one snapshot of the published file, and tell its edition."""
+    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
+    try:
+        connection.execute("BEGIN")
+        (edition,) = connection.execute("SELECT edition FROM published_meta").fetchone()
+        yield connection, edition
+    finally:
+        connection.close()
+
+
+def _total(connection: sqlite3.Connection, kind: str) -> int:
+    (n,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
+    return int(n)
+
+
+def _positions(connection: sqlite3.Connection, kind: str) -> "array[int]":
+    rows = connection.execute(
+        "SELECT position FROM published_document WHERE kind = ? ORDER BY position & ?", (kind, _PUBLICATION_NUMBER)
+    )
+    return array("q", (row[0] for row in rows))
+
+
+def _json_lines(connection: sqlite3.Connection, kind: str) -> Iterator[bytes]:
+    for position in _positions(connection, kind):
+        (body,) = connection.execute(
+            "SELECT body FROM published_document WHERE kind = ? AND position = ?", (kind, position)
+        ).fetchone()
+        data = bytes(msgspec.json.decode(body, type=dict[str, msgspec.Raw])["data"])
+        yield b'{"framework":%s}\n' % data if kind == "framework" else data + b"\n"
+
+
+def _csv_lines(connection: sqlite3.Connection, kind: str) -> Iterator[bytes]:
+    yield _csv_line(_COLUMNS[kind])
+    for position in _positions(connection, kind):
+        (item,) = connection.execute(
+            f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
+        ).fetchone()
+        members = msgspec.json.decode(item, type=dict[str, Any])
+        yield _csv_line([_cell(members.get(column)) for column in _COLUMNS[kind]])
+
+
+def _csv_line(cells: "tuple[str, ...] | list[str]") -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        value = "; ".join(map(str, value))
+    text = str(value)
+    # Spreadsheets take a cell that begins so for a formula and would run it.
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

@@ -1,0 +1,175 @@
+"""What caches, browsers and the express lane see: tags, encodings, 304, headers."""
+
+import gzip
+from datetime import date
+
+import brotli
+import pytest
+import zstandard
+
+from make.asgi import Client
+from make.published import company
+from muniment.api import routes
+from muniment.api.application import Api
+from muniment.api.deprecation import deprecated
+from muniment.api.responses import negotiated
+from muniment.config import Config
+
+LIST = "/api/v1/companies"
+DETAIL = "/api/v1/companies/company-7"
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL, "/openapi.json", "/docs/swagger-ui-bundle.js"])
+@pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
+def test_every_encoding_holds_the_same_bytes_under_a_tag_of_its_own(filled, path, encoding):
+    plain, encoded = filled.ask(path), filled.ask(path, accept_encoding=encoding)
+    assert "content-encoding" not in plain.headers
+    assert encoded.headers["content-encoding"] == encoding
+    assert DECODERS[encoding](encoded.body) == plain.body
+    assert len(encoded.body) < len(plain.body)
+    assert encoded.headers["etag"] == plain.headers["etag"][:-1] + f'-{encoding}"'
+    assert not plain.headers["etag"].startswith("W/")
+    for answer in (plain, encoded):
+        assert answer.headers["content-length"] == str(len(answer.body))
+        assert answer.headers["vary"] == "Accept-Encoding"
+        assert answer.headers["cache-control"] == "public, max-age=30, stale-while-revalidate=300"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [
+        ("", ""), ("gzip, deflate", "gzip"), ("gzip, deflate, br, zstd", "zstd"), ("gzip;q=1.0, zstd;q=0.5", "gzip"),
+        ("*", "zstd"), ("*;q=0", ""), ("zstd;q=0, *", "br"), ("identity", ""), ("identity, gzip;q=0.5", ""),
+        ("GZIP", "gzip"), ("gzip;q=0", ""), ("br;q=x", ""), ("x-gzip", "gzip"), (";;,,=", ""), ("gzip ; q=0.2", "gzip"),
+    ],
+)  # fmt: skip
+def test_the_encoding_liked_best_is_sent(accepted, chosen):
+    assert negotiated(accepted.encode()).decode() == chosen
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL, "/api/v1/stats", "/api/v1/changes", "/openapi.json"])
+def test_a_known_version_is_not_sent_again(filled, path):
+    whole = filled.ask(path)
+    tag = whole.headers["etag"]
+    zstd = tag[:-1] + '-zstd"'
+    for known in (tag, zstd, f"W/{tag}", f'"other", {tag}', f'"a,b" ,W/{zstd}', "*", f'{tag[:-1]}-br"'):
+        answer = filled.ask(path, if_none_match=known)
+        assert (answer.status, answer.body) == (304, b"")
+        assert answer.headers["etag"] == tag
+        assert answer.headers["cache-control"] == whole.headers["cache-control"]
+        assert "content-length" not in answer.headers
+        assert filled.ask(path, "HEAD", if_none_match=known).status == 304
+    for unknown in ('"other"', tag.strip('"'), '""', tag[:-2] + '"', f'{tag[:-1]}-lzma"', "nonsense"):
+        assert filled.ask(path, if_none_match=unknown).status == 200
+
+
+def test_last_modified_is_the_document_s_own_and_the_registry_s_for_lists(rest):
+    rest.publisher.publish(company(1, updatedAt="2026-01-05T10:00:00.500000Z"), at="2026-02-01T00:00:00.000000Z")
+    rest.reader.refresh()
+    assert rest.ask("/api/v1/companies/company-1").headers["last-modified"] == "Mon, 05 Jan 2026 10:00:00 GMT"
+    assert rest.ask("/api/v1/companies").headers["last-modified"] == "Sun, 01 Feb 2026 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    "path", [LIST, DETAIL, "/api/v1/companies/nobody", "/api/v1/companies?page=0", "/openapi.json"]
+)
+def test_any_origin_may_read_every_answer_and_its_headers(filled, path):
+    answer = filled.ask(path, origin="https://elsewhere.example")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    exposed = answer.headers["access-control-expose-headers"]
+    for name in ("ETag", "Link", "RateLimit", "RateLimit-Policy", "Retry-After"):
+        assert name in exposed.split(", ")
+
+
+def test_refusals_are_not_kept_by_caches(filled):
+    assert filled.ask("/api/v1/companies/nobody").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "target", [LIST, DETAIL, "/api/v1/people/person-2", "/api/v1/companies?page=2", "/api/v1/stats"]
+)
+@pytest.mark.parametrize("encoding", ["", "zstd", "gzip", "br;q=0.5"])
+def test_the_ready_answer_is_the_ordinary_one_byte_for_byte(filled, target, encoding):
+    headers = {"accept_encoding": encoding} if encoding else {}
+    ordinary = filled.ask(target, **headers)
+    ready = filled.api.ready(target.encode(), encoding.encode(), b"")
+    lines = {name.decode(): value.decode() for name, value in ready.headers}
+    assert (ready.status, lines, ready.body) == (ordinary.status, ordinary.headers, ordinary.body)
+    assert ready.head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert ready.head.endswith(b"\r\n")
+    assert not ready.head.endswith(b"\r\n\r\n")
+    unchanged = filled.api.ready(target.encode(), encoding.encode(), ordinary.headers["etag"].encode())
+    assert unchanged.status == 304
+
+
+def test_a_detail_is_ready_without_having_been_asked_for(rest):
+    rest.publish(company(1))
+    ready = rest.api.ready(b"/api/v1/companies/company-1", b"", b"")
+    assert ready.body == rest.ask("/api/v1/companies/company-1").body
+
+
+@pytest.mark.parametrize(
+    "target", [b"/api/v1/companies/nobody", b"/api/v1/companies?q=x", b"/", b"/api/v1/companies/%41", b"", b"\xff"]
+)
+def test_what_is_not_ready_is_left_to_the_ordinary_way(rest, target):
+    rest.publish(company(1))
+    assert rest.api.ready(target, b"", b"") is None
+
+
+def test_a_large_answer_is_not_compressed_on_the_way_that_must_not_wait(rest):
+    rest.publish(company(1, body="river " * 50_000))
+    assert rest.api.ready(b"/api/v1/companies/company-1", b"gzip", b"") is None
+    assert rest.ask("/api/v1/companies/company-1", accept_encoding="gzip").headers["content-encoding"] == "gzip"
+    assert rest.api.ready(b"/api/v1/companies/company-1", b"gzip", b"").status == 200
+
+
+def test_a_change_is_seen_at_once_by_whoever_made_it_and_never_undone_by_a_cache(rest):
+    for version in range(5):
+        rest.publish(company(1, name=f"Name {version}"))
+        for target in ("/api/v1/companies", "/api/v1/companies/company-1", "/api/v1/companies?q=name"):
+            assert f"Name {version}".encode() in rest.ask(target).body
+            assert f"Name {version}".encode() in rest.api.ready(target.encode(), b"", b"").body
+
+
+def test_words_that_mean_nothing_do_not_fill_the_cache(rest):
+    rest.publish(company(1))
+    rest.ask("/api/v1/companies?junk=0")
+    size = rest.reader.answers.size_bytes
+    for number in range(50):
+        rest.ask(f"/api/v1/companies?junk={number}")
+    assert rest.reader.answers.size_bytes == size
+
+
+def test_a_sunset_less_than_90_days_after_its_notice_is_refused():
+    with pytest.raises(ValueError, match="90 days"):
+        deprecated(since=date(2026, 1, 1), sunset=date(2026, 3, 31), explained_at="https://registry.example/news")
+
+
+def test_a_deprecated_route_says_so_in_every_answer(rest, monkeypatch):
+    mark = deprecated(since=date(2026, 1, 1), sunset=date(2026, 4, 1), explained_at="https://registry.example/news")
+
+    @mark
+    def marked(*arguments):
+        return routes.get_stats(*arguments)
+
+    route = next(route for route in routes.ROUTES if route.operation_id == "getStats")
+    monkeypatch.setattr(
+        "muniment.api.application.ROUTES",
+        [
+            routes.Route(
+                **{
+                    name: getattr(route, name)
+                    for name in ("path", "operation_id", "tag", "summary", "description", "schema")
+                },
+                answer=marked,
+            )
+        ],
+    )
+
+    api = Api(rest.reader, Config({}, data=rest.reader.path.parent))
+    for headers in ({}, {"if_none_match": "*"}):
+        answer = Client(api).ask("/api/v1/stats", **headers)
+        assert answer.headers["deprecation"] == "@1767225600"
+        assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+        assert 'rel="deprecation"' in answer.headers["link"]
