@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help install serve test check prove bench lock services
+.PHONY: help install serve test check prove bench lock readme services
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,9 @@ prove: install services ## the long proofs: every check of the contract on a rea
 
 bench: install ## measure the product beside the reference systems
 	$(BIN)/python bench/run.py
+
+readme: install ## write the parts of the README that the code knows
+	$(BIN)/python checks/readme.py
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) -o requirements/runtime.lock
