@@ -61,6 +61,8 @@ SECRET_KEY = config.secret_key or _secret_key(config.data / "keys")
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # the server checks Host before a request comes here
 BASE_URL = config.base_url
+CURRENCY = config.currency
+CHANGES_KEPT = config.changes_kept
 
 INSTALLED_APPS = [
     "muniment.accounts",

@@ -1,49 +1,24 @@
 """Columns that hold the same bytes on SQLite and on PostgreSQL."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from django.db import models
 
 from muniment.kernel.problems import BadRequest
+from muniment.kernel.texts import first_text_fault, text_fault
 
-
-def text_fault(text: str) -> str | None:
-    """Say why *text* cannot be kept, or None. PostgreSQL holds no NUL, UTF-8 no half of a surrogate pair."""
-    if "\0" in text:
-        return "holds the character U+0000"
-    if text.isascii():
-        return None
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is no character"
-    return None
-
-
-def first_text_fault(value: object, path: str = "") -> tuple[str, str] | None:
-    """Give the path and the fault of the first text inside *value* (JSON) that cannot be kept, or None."""
-    if isinstance(value, str):
-        fault = text_fault(value)
-        return (path, fault) if fault else None
-    if isinstance(value, dict):
-        for key, member in value.items():
-            if fault := text_fault(key):
-                return path, f"has a key that {fault}"
-            if found := first_text_fault(member, f"{path}.{key}" if path else key):
-                return found
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            if found := first_text_fault(member, f"{path}[{index}]"):
-                return found
-    return None
+if TYPE_CHECKING:
+    _Column = models.TextField[Any, Any]
+else:
+    _Column = models.TextField
 
 
 def _refuse(column: str, fault: str) -> BadRequest:
     return BadRequest(f"{column} {fault}.", "Send text of whole Unicode characters, without NUL.")
 
 
-class Text(models.TextField):  # type: ignore[type-arg]
+class Text(_Column):
     """Text that both databases hold; the last door before them, behind each operation's own checks."""
 
     def get_prep_value(self, value: Any) -> Any:
@@ -54,12 +29,17 @@ class Text(models.TextField):  # type: ignore[type-arg]
         return prepared
 
 
-class JSONText(models.TextField):  # type: ignore[type-arg]
+class JSONText(_Column):
     """
     Any JSON value, kept as compact text: order of keys and bytes are the same on both databases.
 
     NULL is Python's None; JSON's null inside a value stays.
     """
+
+    if TYPE_CHECKING:  # what the stubs give for values() and the constructor
+        _pyi_private_set_type: Any
+        _pyi_private_get_type: Any
+        _pyi_lookup_exact_type: Any
 
     def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
         """Read the stored text."""

@@ -49,6 +49,7 @@ class Company(models.Model):
     slug = Text()
     state = models.CharField(max_length=24, choices=State.choices, default=State.DRAFT)
     version = models.PositiveIntegerField(default=1)
+    published = models.BooleanField(default=False)
     publication_number = models.BigIntegerField(null=True, blank=True)
     listed_on = models.DateField(null=True, blank=True)
     created_at = models.DateTimeField(default=now)

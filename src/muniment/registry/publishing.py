@@ -2,15 +2,104 @@
 A change becomes published documents, in the same transaction.
 
 The rule, whose proof is that no reader ever misses a change: finish all writes to the source; reserve
-sequence numbers, which takes the write lock; only then read and render; write the documents; commit.
+sequence numbers, which takes the lock of the edition; only then read and render; write the documents;
+commit. A row's publication number is the sequence of its first publication, so order is total and stable.
+
+Source: decisions, section 2, only reviewed; createdAt, order.
 """
 
 import importlib
 import importlib.util
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from types import ModuleType
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from django.db import connections
+import msgspec
+from django.conf import settings
+from django.db import connection, connections, models, transaction
+from django.db.models import F
+from django.db.models.functions import Cast
+
+from muniment.kernel.ids import now
+from muniment.kernel.wire import timestamp
+from muniment.registry.models import (
+    CapTableEntry,
+    Company,
+    Framework,
+    FrameworkSpecification,
+    FundingRound,
+    Person,
+    Position,
+    Proposal,
+    State,
+)
+from muniment.registry.rendering import (
+    CompanyView,
+    PlaceView,
+    company_document,
+    company_reference,
+    framework_document,
+    person_document,
+)
+from muniment.store.published import Document, Entry
+
+on_published: list[Callable[[int], object]] = []
+"""Called with the new edition after each commit that published; filled where the process is composed."""
+
+CHUNK: Final = 500
+
+
+@dataclass(slots=True)
+class Touched:
+    """The rows, by primary key, whose documents a change may have altered; in the order of their publication."""
+
+    companies: dict[int, None] = field(default_factory=dict)
+    people: dict[int, None] = field(default_factory=dict)
+    frameworks: dict[int, None] = field(default_factory=dict)
+
+    def company(self, *keys: int) -> "Touched":
+        """Add companies alone: nothing that others show of them has changed."""
+        self.companies.update(dict.fromkeys(keys))
+        return self
+
+    def person(self, *keys: int) -> "Touched":
+        """Add people alone."""
+        self.people.update(dict.fromkeys(keys))
+        return self
+
+    def framework(self, *keys: int) -> "Touched":
+        """Add frameworks alone."""
+        self.frameworks.update(dict.fromkeys(keys))
+        return self
+
+    def company_with_dependents(self, *keys: int) -> "Touched":
+        """Add companies, the people in their positions, and their frameworks: a name, symbol, icon or state changed."""
+        self.company(*keys)
+        self.person(*Position.objects.filter(company_id__in=keys).values_list("person_id", flat=True))
+        return self.frameworks_of(*keys)
+
+    def frameworks_of(self, *companies: int) -> "Touched":
+        """Add the frameworks of companies: they show the company and its description."""
+        found = Framework.objects.filter(company_id__in=companies).order_by("publication_number", "pk")
+        return self.framework(*found.values_list("pk", flat=True))
+
+    def person_with_companies(self, *keys: int) -> "Touched":
+        """Add people and the companies that show their names."""
+        self.person(*keys)
+        return self.company(*Position.objects.filter(person_id__in=keys).values_list("company_id", flat=True))
+
+
+class _Move(NamedTuple):
+    """What happens to one document."""
+
+    kind: str
+    pk: int
+    slug: str
+    change: str
+    number: int | None
 
 
 def _store(vendor: str) -> ModuleType:
@@ -20,8 +109,218 @@ def _store(vendor: str) -> ModuleType:
 
 def create_tables(using: str = "default") -> None:
     """Make the tables of published documents where they are missing."""
-    connection: Any = connections[using]
-    if connection.vendor != "sqlite" and importlib.util.find_spec("muniment.store.feed") is None:
+    chosen: Any = connections[using]
+    if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.feed") is None:
         return  # the feed comes with the follower
+    chosen.ensure_connection()
+    _store(chosen.vendor).create(chosen.connection)
+
+
+def publish(touched: Touched) -> int | None:
+    """
+    Bring the published documents of *touched* rows up to what the tables say.
+
+    Call it once, as the last step of an operation, inside its transaction. Rows that are not public and
+    were not before give no entry.
+
+    Returns:
+        The new edition, or None when nothing public changed.
+    """
+    store, raw = _store(connection.vendor), _raw()
+    store.reserve(raw, 0)  # holds the edition, so that what is decided next stays true
+    moves = [*_company_moves(touched.companies), *_person_moves(touched.people), *_framework_moves(touched.frameworks)]
+    if not moves:
+        return None
+    first: int = store.reserve(raw, len(moves))
+    numbered = [
+        move._replace(number=first + index) if move.number is None else move for index, move in enumerate(moves)
+    ]
+    _write_moves(numbered)
+    at = timestamp(now())
+    write = store.apply if connection.vendor == "sqlite" else store.write
+    write(raw, _entries(numbered, first, at), changes_kept=settings.CHANGES_KEPT)
+    edition = first + len(moves) - 1
+    transaction.on_commit(lambda: _tell(edition))
+    return edition
+
+
+def _raw() -> Any:
     connection.ensure_connection()
-    _store(connection.vendor).create(connection.connection)
+    return connection.connection
+
+
+def _tell(edition: int) -> None:
+    for hook in on_published:
+        hook(edition)
+
+
+def _change(*, public: bool, stands: bool) -> str:
+    if public:
+        return "updated" if stands else "published"
+    return "unlisted" if stands else ""
+
+
+def _in_order(keys: dict[int, None], moves: Iterable[_Move]) -> list[_Move]:
+    by_key = {move.pk: move for move in moves if move.change}
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def _company_moves(keys: dict[int, None]) -> list[_Move]:
+    rows = Company.objects.filter(pk__in=list(keys)).values_list(
+        "pk", "slug", "state", "published", "publication_number"
+    )
+    return _in_order(
+        keys,
+        (
+            _Move("company", pk, slug, _change(public=state == State.PUBLISHED, stands=stands), number)
+            for pk, slug, state, stands, number in rows
+        ),
+    )
+
+
+def _person_moves(keys: dict[int, None]) -> list[_Move]:
+    named = set(
+        Position.objects.filter(person_id__in=list(keys), company__state=State.PUBLISHED).values_list(
+            "person_id", flat=True
+        )
+    )
+    rows = Person.objects.filter(pk__in=list(keys)).values_list(
+        "pk", "slug", "listed", "published", "publication_number"
+    )
+    return _in_order(
+        keys,
+        (
+            _Move("person", pk, slug, _change(public=listed or pk in named, stands=stands), number)
+            for pk, slug, listed, stands, number in rows
+        ),
+    )
+
+
+def _framework_moves(keys: dict[int, None]) -> list[_Move]:
+    rows = Framework.objects.filter(pk__in=list(keys)).values_list(
+        "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
+    )
+    return _in_order(
+        keys,
+        (
+            _Move(
+                "framework",
+                pk,
+                slug,
+                _change(public=listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED), stands=stands),
+                number,
+            )
+            for pk, slug, kind, listed, stands, number, state in rows
+        ),
+    )
+
+
+_TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
+
+
+def _write_moves(moves: list[_Move]) -> None:
+    for kind, model in _TABLES.items():
+        changed = [
+            (move.number, move.change != "unlisted", move.pk)
+            for move in moves
+            if move.kind == kind and move.change != "updated"
+        ]
+        if changed:
+            with connection.cursor() as cursor:
+                cursor.executemany(
+                    f"UPDATE {model._meta.db_table} SET publication_number = %s, published = %s WHERE id = %s",  # noqa: SLF001 - Django's public name
+                    changed,
+                )
+
+
+def _entries(moves: list[_Move], first: int, at: str) -> Iterator[Entry]:
+    numbered = iter(enumerate(moves, first))
+    while chunk := list(islice(numbered, CHUNK)):
+        documents: dict[tuple[str, int], Document] = {}
+        for kind, render in (("company", _companies), ("person", _people), ("framework", _frameworks)):
+            keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
+            if keys:
+                documents.update({(kind, pk): document for pk, document in render(keys).items()})
+        for sequence, move in chunk:
+            yield Entry(
+                sequence=sequence,
+                kind=move.kind,
+                key=move.slug,
+                change=move.change,
+                at=at,
+                document=documents.get((move.kind, move.pk)),
+            )
+
+
+def _raw_parts(model: type[Proposal | CapTableEntry], keys: list[int]) -> dict[int, list[msgspec.Raw]]:
+    found: dict[int, list[msgspec.Raw]] = defaultdict(list)
+    rows = (
+        model.objects.filter(company_id__in=keys)
+        .annotate(text=Cast("document", models.TextField()))
+        .order_by("company_id", "rank")
+        .values_list("company_id", "text")
+    )
+    for company, text in rows.iterator():
+        found[company].append(msgspec.Raw(text.encode()))
+    return found
+
+
+def company_views(keys: list[int]) -> dict[int, CompanyView]:
+    """Load what companies' documents are made of, by primary key."""
+    rows: Any = Company.objects.filter(pk__in=keys).values()
+    views = {row["id"]: CompanyView(row) for row in rows}
+    places = (
+        Position.objects.filter(company_id__in=keys)
+        .order_by("company_id", "rank")
+        .values_list("company_id", "title", "extra", "person__slug", "person__name")
+    )
+    for company, title, extra, slug, name in places.iterator():
+        views[company].positions.append(PlaceView(title, extra, slug, name))
+    for company, parts in _raw_parts(Proposal, keys).items():
+        views[company].proposals = parts
+    for company, parts in _raw_parts(CapTableEntry, keys).items():
+        views[company].cap_table = parts
+    open_rounds = FundingRound.objects.filter(company_id__in=keys, closed_on__isnull=True)
+    for company in open_rounds.values_list("company_id", flat=True):
+        views[company].raising = True
+    return views
+
+
+def _companies(keys: list[int]) -> dict[int, Document]:
+    return {pk: company_document(view, settings.CURRENCY) for pk, view in company_views(keys).items()}
+
+
+def _people(keys: list[int]) -> dict[int, Document]:
+    places: dict[int, list[PlaceView]] = defaultdict(list)
+    placed = (
+        Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
+        .order_by(
+            "person_id",
+            F("company__listed_on").desc(nulls_last=True),
+            F("company__publication_number").desc(nulls_last=True),
+            "rank",
+        )
+        .values_list(
+            "person_id", "title", "extra", "company__slug", "company__name", "company__symbol", "company__icon"
+        )
+    )
+    for person, title, extra, slug, name, symbol, icon in placed.iterator():
+        company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
+        places[person].append(PlaceView(title, extra, company=company))
+    rows: Any = Person.objects.filter(pk__in=keys).values()
+    return {row["id"]: person_document(row, places.get(row["id"], ())) for row in rows}
+
+
+def _frameworks(keys: list[int]) -> dict[int, Document]:
+    rows: Any = list(Framework.objects.filter(pk__in=keys).values())
+    companies: Any = {
+        row["id"]: row
+        for row in Company.objects.filter(
+            pk__in=[row["company_id"] for row in rows if row["company_id"]], state=State.PUBLISHED
+        ).values("id", "slug", "name", "symbol", "icon", "description")
+    }
+    authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
+    return {
+        row["id"]: framework_document(row, companies.get(row["company_id"]), authored=row["id"] in authored)
+        for row in rows
+    }

@@ -1,0 +1,276 @@
+"""
+A batch of imported companies becomes rows of the tables, with their parts.
+
+What a row leaves out of its parts stays as it stands; its company object is whole.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.db import models
+
+from muniment.kernel.ids import new_id, now
+from muniment.registry import history
+from muniment.registry.exchange.batch import Counts, Run, alter, free_slug, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.rows import CompanyRow, Fault, Place, Round
+from muniment.registry.models import (
+    CapTableEntry,
+    Company,
+    Framework,
+    FundingRound,
+    GivenSlug,
+    HistoryEntry,
+    Person,
+    Position,
+    Proposal,
+    State,
+)
+from muniment.registry.publishing import Touched, publish
+
+REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
+"""What people and frameworks show of a company, and what orders a person's positions."""
+Standing = list[tuple[str, str, str | None, Any, int]]
+"""Positions as they stand: the person's slug and name, title, extra, the person's key."""
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The parts of the companies of a batch as they stand."""
+
+    positions: dict[int, Standing]
+    proposals: dict[int, list[Any]]
+    cap_table: dict[int, list[Any]]
+    funding_rounds: dict[int, list[Round]]
+
+
+def _parts(keys: list[int]) -> _Parts:
+    parts = _Parts(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
+    if not keys:
+        return parts
+    places = Position.objects.filter(company_id__in=keys).order_by("company_id", "rank")
+    for company, *place in places.values_list(
+        "company_id", "person__slug", "person__name", "title", "extra", "person_id"
+    ):
+        parts.positions[company].append(tuple(place))
+    for model, target in ((Proposal, parts.proposals), (CapTableEntry, parts.cap_table)):
+        found = model.objects.filter(company_id__in=keys).order_by("company_id", "rank")
+        for company, document in found.values_list("company_id", "document"):
+            target[company].append(document)
+    rounds = FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank")
+    for each in rounds:
+        parts.funding_rounds[each.company_id].append(
+            Round(each.name, each.target_minor, each.opened_on, each.closed_on)
+        )
+    return parts
+
+
+@dataclass(slots=True)
+class _People:
+    """The people that the positions of a batch name, found or to be made."""
+
+    run: Run
+    known: dict[str, Person]
+    made: dict[str, Person] = field(default_factory=dict)
+
+    def unknown(self, place: Place) -> bool:
+        """Tell whether nobody has the slug of *place*, and no name is given to make somebody."""
+        if not place.slug or place.name.strip():
+            return False
+        return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
+
+    def resolve(self, place: Place, standing: Standing, here: dict[str, str]) -> str:
+        """Give the slug of the person in *place*, making the person where needed."""
+        slug = place.slug
+        if not slug:
+            slug = here.get(place.name) or next((each[0] for each in standing if each[1] == place.name), "")
+            slug = slug or self.free_slug(place.name)
+            here[place.name] = slug
+        if slug not in self.known and slug not in self.made:
+            self.made[slug] = Person(slug=slug, name=place.name, document_id=new_id())
+        return slug
+
+    def free_slug(self, name: str) -> str:
+        """Give a slug made from *name* that was never given."""
+        return free_slug("person", name, {*self.known, *self.made})
+
+
+def import_companies(run: Run, rows: list[tuple[int, CompanyRow]]) -> Counts:
+    """Write a batch of companies with their parts, and the people that only their positions name."""
+    return _CompanyBatch(run).write(rows)
+
+
+class _CompanyBatch:
+    """One batch: what is made, what changes, what has to be published anew."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.counts = Counts()
+        self.made: list[Company] = []
+        self.changed: list[Company] = []
+        self.order: list[Company] = []
+        self.entries: list[HistoryEntry] = []
+        self.new_parts: list[tuple[Company, CompanyRow, list[tuple[str, str | None, Any]] | None]] = []
+        self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
+        self.touched_people: dict[int, None] = {}
+        self.described: list[int] = []
+
+    def write(self, rows: list[tuple[int, CompanyRow]]) -> Counts:
+        """Compare, write, publish."""
+        standing = standing_rows(Company, (row.slug for _, row in rows))
+        rows = not_given_before(self.run, "company", rows, standing)
+        parts = _parts([company.pk for company in standing.values()])
+        slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
+        people = _People(self.run, standing_rows(Person, slugs))
+        rows = self._without_strangers(rows, people)
+        for line, row in rows:
+            company = standing.get(row.slug)
+            if company is None:
+                self._new(row, people)
+            elif self.run.leaves(line, company):
+                self.counts.unchanged += 1
+            else:
+                self._compare(row, company, parts, people)
+        if not self.run.dry:
+            self._write(people)
+        return self.counts
+
+    def _without_strangers(self, rows: list[tuple[int, CompanyRow]], people: _People) -> list[tuple[int, CompanyRow]]:
+        named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
+        gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
+        kept = []
+        for line, row in rows:
+            faults = [
+                Fault(f"positions[{index}].person.slug", f"{place.slug!r} is nobody here, and no name is given")
+                if place.slug not in gone
+                else Fault(f"positions[{index}].person.slug", f"{place.slug!r} was given before, and is gone")
+                for index, place in enumerate(row.positions or ())
+                if people.unknown(place) or place.slug in gone
+            ]
+            for fault in faults:
+                self.run.tell(line, fault)
+            if not faults:
+                kept.append((line, row))
+        return kept
+
+    def _places(self, row: CompanyRow, standing: Standing, people: _People) -> list[tuple[str, str | None, Any]] | None:
+        if row.positions is None:
+            return None
+        here: dict[str, str] = {}
+        return [(people.resolve(place, standing, here), place.title, place.extra) for place in row.positions]
+
+    def _new(self, row: CompanyRow, people: _People) -> None:
+        self.counts.new += 1
+        self.run.names["company"].add(row.slug)
+        company = Company(
+            slug=row.slug,
+            state=State.DRAFT if self.run.draft else State.PUBLISHED,
+            updated_at=row.updated_at or now(),
+            **row.columns,
+        )
+        self.made.append(company)
+        self.order.append(company)
+        self.new_parts.append((company, row, self._places(row, [], people)))
+
+    def _compare(self, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
+        columns = dict(row.columns)
+        if not self.run.draft:
+            columns["state"] = State.PUBLISHED
+        standing = parts.positions.get(company.pk, [])
+        places = self._places(row, standing, people)
+        kept = CompanyRow(row.slug, {})
+        before: dict[str, Any] = {}
+        after: dict[str, Any] = {}
+        if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in standing]:
+            before["positions"] = history.places_on_wire(place[:4] for place in standing)
+            after["positions"] = history.places_on_wire(
+                (slug, (people.known.get(slug) or people.made[slug]).name, title, extra)
+                for slug, title, extra in places
+            )
+            self.stale[Position].append(company.pk)
+            self.touched_people.update(dict.fromkeys(place[4] for place in standing))
+        else:
+            places = None
+        for name, key, model in (
+            ("proposals", "proposals", Proposal),
+            ("cap_table", "capTable", CapTableEntry),
+            ("funding_rounds", "fundingRounds", FundingRound),
+        ):
+            given, stands = getattr(row, name), getattr(parts, name).get(company.pk, [])
+            if given is not None and given != stands:
+                setattr(kept, name, given)
+                before[key] = self._part_on_wire(stands)
+                after[key] = self._part_on_wire(given)
+                self.stale[model].append(company.pk)
+        former = alter(company, columns, row.updated_at, further=bool(after))
+        if former is None:
+            self.counts.unchanged += 1
+            return
+        self.counts.changed += 1
+        before |= history.wire_values(former, self.run.currency)
+        after |= history.wire_values({name: columns[name] for name in former}, self.run.currency)
+        self.changed.append(company)
+        self.order.append(company)
+        self.new_parts.append((company, kept, places))
+        self.entries.append(history.entry(self.run.actor, "imported", before=before, after=after, company=company))
+        if REFERENCE & former.keys():
+            self.touched_people.update(dict.fromkeys(place[4] for place in standing))
+        if {*REFERENCE, "description"} & former.keys():
+            self.described.append(company.pk)
+
+    def _part_on_wire(self, part: list[Any]) -> list[Any]:
+        return [round_on_wire(each, self.run.currency) if isinstance(each, Round) else each for each in part]
+
+    def _write(self, people: _People) -> None:
+        make("person", list(people.made.values()))
+        make("company", self.made)
+        save(self.changed)
+        for model, keys in self.stale.items():
+            model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
+        positions: list[Position] = []
+        proposals: list[Proposal] = []
+        holders: list[CapTableEntry] = []
+        rounds: list[FundingRound] = []
+        for company, row, places in self.new_parts:
+            for rank, (slug, title, extra) in enumerate(places or ()):
+                person = people.known.get(slug) or people.made[slug]
+                positions.append(Position(company=company, person=person, rank=rank, title=title, extra=extra))
+                self.touched_people[person.pk] = None
+            key = company.pk
+            proposals += [Proposal(company_id=key, rank=n, document=each) for n, each in enumerate(row.proposals or ())]
+            holders += [
+                CapTableEntry(company_id=key, rank=n, document=each) for n, each in enumerate(row.cap_table or ())
+            ]
+            rounds += [
+                FundingRound(company_id=key, rank=n, **each._asdict())
+                for n, each in enumerate(row.funding_rounds or ())
+            ]
+        Position.objects.bulk_create(positions)
+        Proposal.objects.bulk_create(proposals)
+        CapTableEntry.objects.bulk_create(holders)
+        FundingRound.objects.bulk_create(rounds)
+        new = [history.entry(self.run.actor, "imported", before={}, after={}, company=company) for company in self.made]
+        HistoryEntry.objects.bulk_create([*new, *self.entries])
+        self._publish(people)
+
+    def _publish(self, people: _People) -> None:
+        settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}
+        settled |= {person.pk for person in people.made.values()}
+        moved = [key for key in self.touched_people if key not in settled]
+        Person.objects.filter(pk__in=moved).update(updated_at=now())
+        touched = Touched(people=self.touched_people).company(*(company.pk for company in self.order))
+        if self.described:
+            touched.frameworks_of(*self.described)
+            Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=now())
+        publish(touched)
+
+
+def round_on_wire(each: Round, currency: str) -> dict[str, Any]:
+    """Give a funding round in the form of import and export; absent members are left out."""
+    shown = {
+        "name": each.name or None,
+        "target": None if each.target_minor is None else history.exact_money(each.target_minor, currency),
+        "opened": each.opened_on.isoformat() if each.opened_on else None,
+        "closed": each.closed_on.isoformat() if each.closed_on else None,
+    }
+    return {key: value for key, value in shown.items() if value is not None}

@@ -1,0 +1,97 @@
+"""A batch of imported frameworks becomes rows of the tables, with their private specifications."""
+
+from typing import Any
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.rows import Fault, FrameworkRow
+from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
+from muniment.registry.publishing import Touched, publish
+
+
+def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> Counts:
+    """Write a batch of frameworks, with a new version of the specification where it differs."""
+    counts = Counts()
+    standing = standing_rows(Framework, (row.slug for _, row in rows))
+    rows = _with_company(run, not_given_before(run, "framework", rows, standing))
+    named = {row.company for _, row in rows if row.company}
+    companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))
+    authored = _specifications([framework.pk for framework in standing.values()])
+    made: list[Framework] = []
+    changed: list[Framework] = []
+    entries: list[HistoryEntry] = []
+    specifications: list[FrameworkSpecification] = []
+    for line, row in rows:
+        framework = standing.get(row.slug)
+        if run.leaves(line, framework):
+            counts.unchanged += 1
+            continue
+        latest = authored.get(framework.pk) if framework else None
+        columns = _columns(run, line, row, latest)
+        columns["company_id"] = companies.get(row.company)
+        text = row.specification if latest is None or row.specification != latest.document else None
+        if framework is None:
+            columns.setdefault("listed", False)
+            framework = Framework(slug=row.slug, updated_at=row.updated_at or now(), **columns)
+            made.append(framework)
+            before: dict[str, Any] | None = {}
+        else:
+            before = alter(framework, columns, row.updated_at, further=text is not None)
+            if before is None:
+                counts.unchanged += 1
+                continue
+            changed.append(framework)
+        entries.append(imported(run, before or {}, {name: columns[name] for name in before or ()}, framework=framework))
+        if text is not None:
+            specifications.append(next_version(framework, text, latest, run.actor))
+    counts.new, counts.changed = len(made), len(changed)
+    if run.dry:
+        return counts
+    make("framework", made)
+    save(changed)
+    FrameworkSpecification.objects.bulk_create(specifications)
+    HistoryEntry.objects.bulk_create(entries)
+    publish(Touched().framework(*(framework.pk for framework in (*made, *changed))))
+    return counts
+
+
+def _with_company(run: Run, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
+    named = {row.company for _, row in rows if row.company}
+    known = {"", *run.names["company"], *Company.objects.filter(slug__in=named).values_list("slug", flat=True)}
+    kept = []
+    for line, row in rows:
+        if row.company in known:
+            kept.append((line, row))
+        else:
+            run.tell(line, Fault("framework.company.id", f"{row.company!r} is no company here"))
+    return kept
+
+
+def _columns(run: Run, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> dict[str, Any]:
+    columns = dict(row.columns)
+    authored = row.specification is not None or latest is not None
+    if row.is_open and not authored:
+        run.warn(line, Fault("framework.isOpen", "is true without a specification; false is served"))
+    if row.is_open is not None and authored:
+        columns["closed"] = not row.is_open
+    if not run.draft:
+        columns["listed"] = True
+    return columns
+
+
+def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
+    """Give the latest specification of each framework."""
+    found = FrameworkSpecification.objects.filter(framework_id__in=keys).order_by("framework_id", "version")
+    return {each.framework_id: each for each in found}
+
+
+def next_version(
+    framework: Framework, document: dict[str, Any], latest: FrameworkSpecification | None, actor: Actor
+) -> FrameworkSpecification:
+    """Make the next version of a specification, not yet saved; its number is the document's where that is new."""
+    version = document["version"]
+    if latest is not None and version <= latest.version:
+        version = latest.version + 1
+        document = {**document, "version": version}
+    return FrameworkSpecification(framework=framework, version=version, document=document, author_id=actor.account_id)

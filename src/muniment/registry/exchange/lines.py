@@ -1,0 +1,94 @@
+"""Files of JSON lines, read in bounded memory: each line an object, or what is wrong with it."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import msgspec
+
+from muniment.kernel.texts import first_text_fault
+from muniment.registry.exchange.rows import Fault, kind_of
+
+MAX_LINE_BYTES: Final = 8 * 1024 * 1024
+"""The longest line that is read: more than ten times the largest listing known."""
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """One line that is not blank. ``value`` is None where there is a fault. ``read`` counts bytes of the file."""
+
+    number: int
+    value: dict[str, Any] | None
+    fault: Fault | None
+    size: int
+    read: int
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """
+    Read the objects of a file, gzip by extension.
+
+    Raises:
+        OSError: the file cannot be opened or read.
+    """
+    with path.open("rb") as file:
+        source: IO[bytes] = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file  # type: ignore[assignment]
+        number = 0
+        while True:
+            number += 1
+            try:
+                content = source.readline(MAX_LINE_BYTES + 1)
+                too_long = len(content) > MAX_LINE_BYTES and _skip(source, content)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                yield Line(
+                    number, None, Fault("", f"cannot be read: the gzip data is broken ({error})"), 0, file.tell()
+                )
+                return
+            if not content:
+                return
+            if too_long:
+                fault = Fault("", f"has more than {MAX_LINE_BYTES:,} bytes in one line")
+                yield Line(number, None, fault, 0, file.tell())
+                continue
+            if number == 1:
+                content = content.removeprefix(_BOM)
+            if content.strip():
+                value, bad = decode(content)
+                yield Line(number, value, bad, len(content), file.tell())
+
+
+def _skip(source: IO[bytes], content: bytes) -> bool:
+    """Pass over the rest of a line that is too long, without keeping it."""
+    while content and not content.endswith(b"\n"):
+        content = source.readline(1 << 20)
+    return True
+
+
+def decode(content: bytes) -> tuple[dict[str, Any] | None, Fault | None]:
+    """Decode one line; what is wrong with it names the field where it can."""
+    try:
+        value = msgspec.json.decode(content)
+    except (ValueError, RecursionError) as error:
+        return None, _undecodable(content, error)
+    if not isinstance(value, dict):
+        return None, Fault("", f"is {kind_of(value)}, not an object")
+    if b"\\u0000" in content and (found := first_text_fault(value)):
+        return None, Fault(*found)
+    return value, None
+
+
+def _undecodable(content: bytes, error: Exception) -> Fault:
+    try:
+        content.decode()
+    except UnicodeDecodeError as wrong:
+        return Fault("", f"is not UTF-8 (byte {wrong.start + 1} is 0x{content[wrong.start]:02x})")
+    if isinstance(error, RecursionError):
+        return Fault("", "is nested too deeply")
+    try:
+        found = first_text_fault(json.loads(content)) if b"\\u" in content else None
+    except (ValueError, RecursionError):
+        found = None
+    return Fault(*found) if found else Fault("", f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}")

@@ -1,0 +1,154 @@
+"""
+Export: the published registry in the form that import reads, oldest publication first.
+
+What is written is one snapshot, taken without holding up writers; each file appears whole or not at all.
+Drafts, accounts and history are no part of it: a backup keeps those.
+
+Source: decisions, section 6.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from django.conf import settings
+from django.db import connection
+
+from muniment.kernel.wire import timestamp
+from muniment.registry.exchange.companies import round_on_wire
+from muniment.registry.exchange.rows import Round
+from muniment.registry.history import exact_money
+from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
+from muniment.registry.publishing import company_views
+from muniment.registry.rendering import CompanyView, company_bundle, company_object, company_reference
+
+CHUNK: Final = 500
+_encode = msgspec.json.Encoder().encode
+
+
+def export_registry(
+    folder: Path, *, private: bool = False, progress: Callable[[str, int], object] = lambda _kind, _rows: None
+) -> dict[str, int]:
+    """
+    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*, which is made if needed.
+
+    Args:
+        folder: where the files go; files of those names are replaced.
+        private: write the private specifications and prices of frameworks too.
+        progress: called with the kind and the number of rows written.
+
+    Returns:
+        The rows by kind.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = {}
+    with _snapshot():
+        for kind, rows in (("companies", _companies()), ("people", _people()), ("frameworks", _frameworks(private))):
+            counts[kind] = _write(folder / f"{kind}.jsonl", rows, partial(progress, kind))
+    return counts
+
+
+@contextmanager
+def _snapshot() -> Iterator[None]:
+    """See one state of the database throughout, as a reader: writers go on meanwhile."""
+    if connection.in_atomic_block:  # the caller's transaction is the snapshot
+        yield
+        return
+    begin = "BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    with connection.cursor() as cursor:
+        cursor.execute(begin)
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def _write(path: Path, rows: Iterator[dict[str, Any]], progress: Callable[[int], object]) -> int:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    done = 0
+    try:
+        with draft.open("wb") as out:
+            for row in rows:
+                out.write(_encode(row) + b"\n")
+                done += 1
+                if done % CHUNK == 0:
+                    progress(done)
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    progress(done)
+    return done
+
+
+def _chunks(keys: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(keys), CHUNK):
+        yield keys[start : start + CHUNK]
+
+
+def _companies() -> Iterator[dict[str, Any]]:
+    published = Company.objects.filter(state=State.PUBLISHED).order_by("publication_number")
+    for keys in _chunks(list(published.values_list("pk", flat=True))):
+        views = company_views(keys)
+        rounds: dict[int, list[dict[str, Any]]] = {key: [] for key in keys}
+        for each in FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank"):
+            found = Round(each.name, each.target_minor, each.opened_on, each.closed_on)
+            rounds[each.company_id].append(round_on_wire(found, settings.CURRENCY))
+        for key in keys:
+            yield _company(views[key], rounds[key])
+
+
+def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
+    row = view.columns
+    company = company_object(view, settings.CURRENCY)
+    del company["raising"], company["updatedAt"]  # the first follows from the rounds, the second stands on the line
+    if row["treasury_minor"] is not None:
+        company["treasury"] = exact_money(row["treasury_minor"], settings.CURRENCY)
+    if row["listed_on"]:
+        company["listedAt"] = row["listed_on"].isoformat()
+    bundle = company_bundle(view, company)
+    return {**bundle, "fundingRounds": rounds, "updatedAt": timestamp(row["updated_at"])}
+
+
+def _people() -> Iterator[dict[str, Any]]:
+    for person in Person.objects.filter(published=True).order_by("publication_number").iterator():
+        yield {
+            "documentId": person.document_id,
+            "name": person.name,
+            "slug": person.slug,
+            "bio": person.bio or None,
+            "updatedAt": timestamp(person.updated_at),
+            **person.extra,
+        }
+
+
+def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - of this module alone
+    published = Framework.objects.filter(published=True).select_related("company").order_by("publication_number")
+    for framework in published:
+        latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
+        company = framework.company if framework.company and framework.company.state == State.PUBLISHED else None
+        columns = company and {name: getattr(company, name) for name in ("slug", "name", "symbol", "icon")}
+        line: dict[str, Any] = {
+            "framework": {
+                "frameworkId": framework.slug,
+                "frameworkName": framework.name,
+                "description": framework.description,
+                "kind": framework.kind,
+                "isOpen": latest is not None and not framework.closed,
+                "company": company_reference(columns) if columns else None,
+                **framework.extra,
+            }
+        }
+        if private and latest is not None:
+            line["specification"] = latest.document
+        if private and framework.run_cost is not None:
+            line["runCost"] = framework.run_cost
+        yield {**line, "updatedAt": timestamp(framework.updated_at)}

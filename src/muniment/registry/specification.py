@@ -1,0 +1,250 @@
+"""
+The private specification of a framework: its form, and what is wrong with one that misses it. Pure.
+
+Source: assessment-spec/1.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+SCHEMA: Final = "assessment-spec/1"
+COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "exists")
+PHRASES: Final = ("anyPhrase", "allPhrases")
+SOURCES: Final = ("profile", "positions", "proposals", "capTable", "distribution", "documents")
+EVALUATORS: Final = ("auto", "rules", "model")
+METHODS: Final = ("weighted_mean",)
+
+Found = Iterator[tuple[str, str]]
+
+
+def faults_of(specification: object) -> list[tuple[str, str]]:
+    """
+    Give every fault of *specification*, each as the path of the field and what it should be.
+
+    Returns:
+        An empty list when the specification is whole. The path of the whole document is ``$``.
+    """
+    if not isinstance(specification, dict):
+        return [("$", "is not an object")]
+    return list(_document(specification))
+
+
+def _document(document: dict[str, Any]) -> Found:
+    if document.get("schema") != SCHEMA:
+        yield "schema", f'is not "{SCHEMA}"'
+    version = document.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < 2**31:
+        yield "version", "is not a whole number from 1"
+    low, high = 0.0, 0.0
+    scale = document.get("scale")
+    if not isinstance(scale, dict):
+        yield "scale", "is not an object of min and max"
+    else:
+        missing = [key for key in ("min", "max") if not _is_number(scale.get(key))]
+        for key in missing:
+            yield f"scale.{key}", "is not a number"
+        if not missing:
+            low, high = scale["min"], scale["max"]
+            if low >= high:
+                yield "scale.max", "is not above scale.min"
+    yield from _overall(document.get("overall"))
+    sections = document.get("sections")
+    if not isinstance(sections, list) or not sections:
+        yield "sections", "is not a list of at least one section"
+        return
+    seen: dict[str, str] = {}
+    for index, section in enumerate(sections):
+        yield from _section(section, f"sections[{index}]", (low, high), seen)
+
+
+def _overall(overall: object) -> Found:
+    if overall is None:
+        return
+    if not isinstance(overall, dict):
+        yield "overall", "is not an object"
+        return
+    if overall.get("method", METHODS[0]) not in METHODS:
+        yield "overall.method", f"is none of {', '.join(METHODS)}"
+    if overall.get("bands") is not None:
+        yield from _bands(overall["bands"])
+
+
+def _bands(bands: object) -> Found:
+    if not isinstance(bands, list) or not bands:
+        yield "overall.bands", "is not a list of bands"
+        return
+    lowest: set[float] = set()
+    for index, band in enumerate(bands):
+        path = f"overall.bands[{index}]"
+        if not isinstance(band, dict):
+            yield path, "is not an object of min and label"
+            continue
+        if not _is_number(band.get("min")) or not 0 <= band["min"] <= 100:
+            yield f"{path}.min", "is not a number from 0 to 100"
+        elif band["min"] in lowest:
+            yield f"{path}.min", "is the min of another band"
+        else:
+            lowest.add(band["min"])
+        if not _is_text(band.get("label")):
+            yield f"{path}.label", "is not a text"
+
+
+def _section(section: object, path: str, scale: tuple[float, float], seen: dict[str, str]) -> Found:
+    if not isinstance(section, dict):
+        yield path, "is not an object"
+        return
+    yield from _id(section, path, seen)
+    if not _is_text(section.get("title")):
+        yield f"{path}.title", "is not a text"
+    yield from _weight(section, path)
+    criteria = section.get("criteria")
+    if not isinstance(criteria, list) or not criteria:
+        yield f"{path}.criteria", "is not a list of at least one criterion"
+        return
+    for index, criterion in enumerate(criteria):
+        yield from _criterion(criterion, f"{path}.criteria[{index}]", scale, seen)
+
+
+def _criterion(criterion: object, path: str, scale: tuple[float, float], seen: dict[str, str]) -> Found:
+    if not isinstance(criterion, dict):
+        yield path, "is not an object"
+        return
+    yield from _id(criterion, path, seen)
+    for key in ("title", "requirement"):
+        if not _is_text(criterion.get(key)):
+            yield f"{path}.{key}", "is not a text"
+    yield from _weight(criterion, path)
+    for key in ("guidance", "remediation"):
+        if criterion.get(key) is not None and not isinstance(criterion[key], str):
+            yield f"{path}.{key}", "is not a text"
+    if criterion.get("evaluator", "auto") not in EVALUATORS:
+        yield f"{path}.evaluator", f"is none of {', '.join(EVALUATORS)}"
+    yield from _levels(criterion.get("levels"), f"{path}.levels", scale)
+    yield from _gate(criterion.get("gate"), f"{path}.gate", scale)
+    yield from _evidence(criterion.get("evidence"), f"{path}.evidence")
+    if criterion.get("appliesIf") is not None:
+        yield from _condition(criterion["appliesIf"], f"{path}.appliesIf")
+    if criterion.get("checks") is not None:
+        yield from _checks(criterion["checks"], f"{path}.checks", scale)
+
+
+def _checks(checks: object, path: str, scale: tuple[float, float]) -> Found:
+    if not isinstance(checks, list):
+        yield path, "is not a list"
+        return
+    for index, check in enumerate(checks):
+        at = f"{path}[{index}]"
+        yield from _condition(check, at)
+        if isinstance(check, dict):
+            yield from _level(check.get("level"), f"{at}.level", scale)
+
+
+def _levels(levels: object, path: str, scale: tuple[float, float]) -> Found:
+    if levels is None:
+        return
+    if not isinstance(levels, list):
+        yield path, "is not a list"
+        return
+    given: set[float] = set()
+    for index, level in enumerate(levels):
+        at = f"{path}[{index}]"
+        if not isinstance(level, dict):
+            yield at, "is not an object of level and descriptor"
+            continue
+        yield from _level(level.get("level"), f"{at}.level", scale)
+        if not _is_text(level.get("descriptor")):
+            yield f"{at}.descriptor", "is not a text"
+        if _is_number(level.get("level")):
+            if level["level"] in given:
+                yield f"{at}.level", "is described twice"
+            given.add(level["level"])
+
+
+def _gate(gate: object, path: str, scale: tuple[float, float]) -> Found:
+    if gate is None:
+        return
+    if not isinstance(gate, dict):
+        yield path, "is not an object of minLevel and capsOverall"
+        return
+    yield from _level(gate.get("minLevel"), f"{path}.minLevel", scale)
+    if not _is_number(gate.get("capsOverall")) or not 0 <= gate["capsOverall"] <= 100:
+        yield f"{path}.capsOverall", "is not a number from 0 to 100"
+
+
+def _evidence(evidence: object, path: str) -> Found:
+    if evidence is None:
+        return
+    if not isinstance(evidence, dict):
+        yield path, "is not an object"
+        return
+    sources = evidence.get("sources")
+    if sources is not None and (not isinstance(sources, list) or any(source not in SOURCES for source in sources)):
+        yield f"{path}.sources", f"is not a list of {', '.join(SOURCES)}"
+    least = evidence.get("minCitations")
+    if least is not None and (isinstance(least, bool) or not isinstance(least, int) or least < 0):
+        yield f"{path}.minCitations", "is not a whole number from 0"
+
+
+def _condition(condition: object, path: str) -> Found:
+    if not isinstance(condition, dict):
+        yield path, "is not an object"
+        return
+    operation = condition.get("op")
+    if operation in PHRASES:
+        yield from _phrases(condition, path)
+    elif operation in COMPARISONS:
+        yield from _comparison(condition, path)
+    else:
+        yield f"{path}.op", f"is none of {', '.join((*COMPARISONS, *PHRASES))}"
+
+
+def _phrases(condition: dict[str, Any], path: str) -> Found:
+    terms = condition.get("terms")
+    if not isinstance(terms, list) or not terms or not all(_is_text(term) for term in terms):
+        yield f"{path}.terms", "is not a list of at least one text"
+    if condition.get("in", "documents") not in SOURCES:
+        yield f"{path}.in", f"is none of {', '.join(SOURCES)}"
+
+
+def _comparison(condition: dict[str, Any], path: str) -> Found:
+    operation = condition["op"]
+    if not _is_text(condition.get("path")):
+        yield f"{path}.path", "is not the path of a field, such as company.teamSize"
+    if operation == "exists":
+        return
+    value = condition.get("value")
+    if "value" not in condition:
+        yield f"{path}.value", "is missing"
+    elif operation == "in" and not isinstance(value, list):
+        yield f"{path}.value", "is not a list"
+    elif operation in {"<", "<=", ">", ">="} and not _is_number(value):
+        yield f"{path}.value", "is not a number"
+
+
+def _id(owner: dict[str, Any], path: str, seen: dict[str, str]) -> Found:
+    given = owner.get("id")
+    if not _is_text(given):
+        yield f"{path}.id", "is not a text"
+    elif given in seen:
+        yield f"{path}.id", f"is the id of {seen[given]} too"
+    else:
+        seen[str(given)] = path
+
+
+def _weight(owner: dict[str, Any], path: str) -> Found:
+    if not _is_number(owner.get("weight")) or owner["weight"] <= 0:
+        yield f"{path}.weight", "is not a number above 0"
+
+
+def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
+    low, high = scale
+    if not _is_number(level) or (low < high and not low <= level <= high):  # type: ignore[operator]
+        yield path, f"is not a number from {low:g} to {high:g}" if low < high else "is not a number"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
