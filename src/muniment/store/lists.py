@@ -13,8 +13,8 @@ import msgspec
 
 from muniment.store.words import fold, match_expression
 
-Sort = Literal["newest", "name", "relevance"]
-SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance")
+Sort = Literal["newest", "name", "relevance", "treasury"]
+SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance", "treasury")
 WEIGHTS: Final = "10.0, 6.0, 3.0, 1.0"
 """How much a word counts in the name; beside symbol and slug; in description and themes; in the body."""
 
@@ -218,7 +218,7 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
         source, position = "published_document AS d", "d.position"
         conditions.append("d.kind = ?")
         parameters.append(kind)
-    needs_document = chosen.updated_since is not None or chosen.order == "name"
+    needs_document = chosen.updated_since is not None or chosen.order in {"name", "treasury"}
     if needs_document and "published_document" not in source:
         source += " CROSS JOIN published_document AS d"
         conditions.append(f"d.kind = ? AND d.position = {position}")
@@ -234,6 +234,7 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
     order = {
         "newest": f"{position} DESC",
         "name": "d.sort_name, d.position",
+        "treasury": f"d.treasury_minor DESC, {position} DESC",
         "relevance": f"bm25(published_text_{kind}, {WEIGHTS}), {position} DESC",
     }[chosen.order]
     return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
@@ -245,7 +246,7 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
     found: list[tuple[object, int]] = []
     for key in dict.fromkeys(chosen.ids):
         row = connection.execute(
-            "SELECT position, sort_name, updated_at FROM published_document WHERE kind = ? AND key = ?",
+            "SELECT position, sort_name, updated_at, treasury_minor FROM published_document WHERE kind = ? AND key = ?",
             (chosen.kind, key),
         ).fetchone()
         if row is None or (chosen.updated_since is not None and row[2] < chosen.updated_since):
@@ -258,7 +259,7 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
             for value in values
         ):
             continue
-        rank: object = -row[0] if chosen.order == "newest" else row[1]
+        rank: object = {"newest": -row[0], "treasury": (-row[3], -row[0])}.get(chosen.order, row[1])
         if match is not None:
             hit = connection.execute(
                 f"SELECT bm25(published_text_{chosen.kind}, {WEIGHTS}) FROM published_text_{chosen.kind}"
@@ -298,7 +299,7 @@ def place_after(connection: sqlite3.Connection, chosen: Selection, positions: Se
     """Give the index in *positions* of the first item after *mark*, also when the marked item has gone."""
     if mark.order == "newest":
         return bisect_right(positions, -mark.position, key=lambda position: -position)
-    if mark.order == "relevance":
+    if mark.order in {"relevance", "treasury"}:
         if mark.rank <= len(positions) and mark.rank and positions[mark.rank - 1] == mark.position:
             return mark.rank
         try:

@@ -204,7 +204,12 @@ class Reader:
     def is_quick(self, query: PeopleQuery) -> bool:
         """Tell whether a page takes microseconds, so that an event loop may ask for it itself."""
         return not (
-            query.q or query.cursor or query.updated_since or query.ids or query.facets() or query.sort == "name"
+            query.q
+            or query.cursor
+            or query.updated_since
+            or query.ids
+            or query.facets()
+            or query.sort in {"name", "treasury"}
         )
 
     def frameworks(self, kind: str | None = None) -> Found:
@@ -331,7 +336,9 @@ class Reader:
             cursor = None
             if items and end < total:
                 name = name_at(connection, chosen.kind, last) if chosen.order == "name" else ""
-                cursor = Mark(chosen.order, last, name, end if chosen.order == "relevance" else 0).to_cursor()
+                cursor = Mark(
+                    chosen.order, last, name, end if chosen.order in {"relevance", "treasury"} else 0
+                ).to_cursor()
         return Page(
             items=items,
             page=query.page if mark is None else start // size + 1,

@@ -1,0 +1,156 @@
+"""
+Answers that fit a model's context: at most 60 KB, what was left out is said, and where the whole is.
+
+Source: decisions, section 3.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+BUDGET_BYTES = 60_000
+MAX_LISTED = 100
+FRAMEWORK_DESCRIPTION_CHARACTERS = 500
+_LISTS = ("positions", "proposals", "capTable")
+_TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
+_LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
+_KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "name", "frameworkName"})
+
+_encode = msgspec.json.encode
+_decode = msgspec.json.decode
+
+
+def cut_text(record: dict[str, Any], member: str, characters: int, url: str) -> None:
+    """Cut one text of *record*; says so, and where the whole is."""
+    text = record.get(member)
+    if isinstance(text, str) and len(text) > characters:
+        record[member] = text[:characters].rstrip() + "…"
+        record[f"{member}Truncated"] = True
+        record[f"{member}Url"] = url
+
+
+def _cut_texts(record: dict[str, Any], characters: int, url: str) -> None:
+    for member in [name for name, value in record.items() if isinstance(value, str) and name not in _KEPT_WHOLE]:
+        if not member.endswith("Url"):
+            cut_text(record, member, characters, url)
+
+
+def bundle(body: bytes, url: str) -> bytes:
+    """
+    Fit a company's bundle.
+
+    Args:
+        body: the REST body.
+        url: where the whole is.
+    """
+    data = _decode(body)["data"]
+    totals = {name: len(data.get(name) or ()) for name in _LISTS}
+    if len(body) <= BUDGET_BYTES and max(totals.values()) <= MAX_LISTED:
+        return body
+    if max(totals.values()) > _LENGTH_STEPS[-1]:
+        data.update({f"{name}Total": total for name, total in totals.items()})
+    # Long texts give way before the lists do, down to a length that still reads; then both shrink together.
+    for characters, length in (
+        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS[:2])),
+        *((_TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
+        *((characters, 1) for characters in _TEXT_STEPS[2:]),
+    ):
+        for name in _LISTS:
+            if data.get(name):
+                data[name] = data[name][:length]
+        _cut_texts(data["company"], characters, url)
+        finished = _encode({"data": data})
+        if len(finished) <= BUDGET_BYTES:
+            return finished
+    company = data["company"]
+    kept = {"id": company["id"], "name": company["name"], "truncated": True, "url": url}
+    return _encode({"data": {"company": kept, **{f"{name}Total": total for name, total in totals.items()}}})
+
+
+def record(body: bytes, url: str, listed: str = "") -> bytes:
+    """
+    Fit the detail of a person or a framework.
+
+    Args:
+        listed: the member that is a list and may be cut, with its total.
+    """
+    if len(body) <= BUDGET_BYTES and not listed:
+        return body
+    data = _decode(body)["data"]
+    total = len(data.get(listed) or ()) if listed else 0
+    if len(body) <= BUDGET_BYTES and total <= MAX_LISTED:
+        return body
+    if total:
+        data[f"{listed}Total"] = total
+    for characters, length in (
+        *((c, MAX_LISTED) for c in (40_000, 20_000, *_TEXT_STEPS)),
+        *((80, n) for n in _LENGTH_STEPS),
+    ):
+        if listed:
+            data[listed] = data[listed][:length]
+        _cut_texts(data, characters, url)
+        finished = _encode({"data": data})
+        if len(finished) <= BUDGET_BYTES:
+            break
+    return finished
+
+
+def items(
+    found: Sequence[bytes], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str], *, drop: Iterable[str] = ()
+) -> bytes:
+    """
+    Fit the items of a list.
+
+    Args:
+        found: the items as REST lists them.
+        rest: the members beside `data`.
+        url_of: gives where the whole of an item is.
+        drop: members that the items do not show.
+    """
+    dropped = tuple(drop)
+    if not dropped:
+        whole = b'{"data":[' + b",".join(found) + b"]" + (b"," + _encode(rest)[1:] if rest else b"}")
+        if len(whole) <= BUDGET_BYTES:
+            return whole
+    records: list[dict[str, Any]] = [_decode(item) for item in found]
+    for item in records:
+        for name in dropped:
+            item.pop(name, None)
+    finished = _encode({"data": records, **rest})
+    for characters in _TEXT_STEPS:
+        if len(finished) <= BUDGET_BYTES:
+            return finished
+        for item in records:
+            _cut_texts(item, characters, url_of(item))
+        finished = _encode({"data": records, **rest})
+    return finished if len(finished) <= BUDGET_BYTES else _bare(records, rest, url_of)
+
+
+def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str]) -> bytes:
+    """Give the largest items by name only, as many as it takes; every item stays, so that pages keep their places."""
+    sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
+    finished = b""
+    for _, index in sizes:
+        item = records[index]
+        kept = {name: value for name, value in item.items() if name in _KEPT_WHOLE or name in {"kind", "isOpen"}}
+        records[index] = {**kept, "truncated": True, "url": url_of(item)}
+        finished = _encode({"data": records, **rest})
+        if len(finished) <= BUDGET_BYTES:
+            break
+    return finished
+
+
+def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str]) -> bytes:
+    """Fit the list of frameworks: descriptions are cut, and beyond the budget the last ones are left out."""
+    records: list[dict[str, Any]] = _decode(body)["data"]
+    for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
+        for item in records:
+            text = item.get("description")
+            if isinstance(text, str) and len(text) > characters:
+                item["description"] = text[: characters - 1].rstrip() + "…"
+                item["descriptionTruncated"] = True
+        finished = _encode({"data": records, "nextPage": None})
+        if len(finished) <= BUDGET_BYTES:
+            return finished
+    return _bare(records, {"nextPage": None}, url_of)

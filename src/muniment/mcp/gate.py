@@ -1,0 +1,133 @@
+"""Who may knock: Host, Origin, content type and size of a request, before anything reads it."""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from muniment.kernel.problems import Problem
+
+MAX_BODY_BYTES = 1 << 20
+_REMEMBERED = 1_000
+
+
+class Misdirected(Problem):
+    """The Host is not one that this server answers to: a rebound name, or a missing setting."""
+
+    code = "bad_request"
+    status = HTTPStatus.MISDIRECTED_REQUEST
+
+
+class ForeignOrigin(Problem):
+    """A page of another origin speaks to a server on this machine."""
+
+    code = "bad_request"
+    status = HTTPStatus.FORBIDDEN
+
+
+class UnsupportedType(Problem):
+    """The body is not declared as JSON."""
+
+    code = "bad_request"
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class NotAcceptable(Problem):
+    """The caller takes no JSON."""
+
+    code = "bad_request"
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
+def _host_of(authority: str) -> str:
+    """Give the host of ``host[:port]``, lower-case, with the brackets of an IPv6 address."""
+    authority = authority.strip().lower()
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def _is_loopback(host: str) -> bool:
+    parts = host.split(".")
+    return host in {"localhost", "[::1]"} or (
+        len(parts) == 4 and parts[0] == "127" and all(part.isdigit() and int(part) < 256 for part in parts)
+    )
+
+
+class Gate:
+    """
+    The rules for Host and Origin.
+
+    Args:
+        base_url: the public address; "" when the instance has none.
+        hosts: further Host names, with or without a port.
+        origins: further Origins that may call on a loopback Host.
+
+    Source: decisions, section 3; MCP specification, Streamable HTTP, security warning.
+    """
+
+    def __init__(self, base_url: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        parts = urlsplit(base_url)
+        self._hosts = {host.lower() for host in hosts}
+        if parts.netloc:
+            self._hosts.add(parts.netloc.lower())
+            if parts.hostname and parts.port is None:
+                # A proxy may name the default port that the address leaves out.
+                self._hosts.add(f"{_host_of(parts.netloc)}:{443 if parts.scheme == 'https' else 80}")
+        self._origins = {origin.rstrip("/").lower() for origin in origins}
+        self._admitted: set[tuple[bytes, bytes]] = set()
+
+    def admit(self, host: bytes, origin: bytes) -> None:
+        """
+        Let a request in.
+
+        Raises:
+            Misdirected: 421, the Host is unknown.
+            ForeignOrigin: 403, the Origin may not speak to a loopback Host.
+        """
+        pair = (host, origin)
+        if pair in self._admitted:
+            return
+        self._judge(host.decode("latin-1"), origin.decode("latin-1"))
+        if len(self._admitted) < _REMEMBERED:
+            self._admitted.add(pair)
+
+    def _judge(self, host: str, origin: str) -> None:
+        name = _host_of(host)
+        if _is_loopback(name):
+            if origin and not self._is_local(origin):
+                raise ForeignOrigin(
+                    f"The Origin {origin[:100]} may not call this server by the Host {host[:100]}.",
+                    "Call it by its public address, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
+                )
+        elif host.lower() not in self._hosts and name not in self._hosts:
+            raise Misdirected(
+                f"This server does not answer to the Host {host[:100] or '(none)'}.",
+                "Call it by its public address (MUNIMENT_BASE_URL), or add the name to MUNIMENT_ALLOWED_HOSTS.",
+            )
+
+    def _is_local(self, origin: str) -> bool:
+        if origin.rstrip("/").lower() in self._origins:
+            return True
+        scheme, _, authority = origin.partition("://")
+        return scheme in {"http", "https"} and _is_loopback(_host_of(authority)) and "/" not in authority
+
+
+_json_accepted: dict[bytes, bool] = {}
+
+
+def takes_json(accept: bytes) -> bool:
+    """Tell whether an Accept header (empty when there is none) takes application/json."""
+    known = _json_accepted.get(accept)
+    if known is None:
+        types = [part.partition(b";")[0].strip().lower() for part in accept.split(b",")]
+        known = not accept.strip() or any(kind in {b"application/json", b"application/*", b"*/*"} for kind in types)
+        if len(_json_accepted) < _REMEMBERED:
+            _json_accepted[accept] = known
+    return known
+
+
+def is_json(content_type: bytes) -> bool:
+    """Tell whether a Content-Type header says application/json."""
+    return content_type == b"application/json" or (
+        content_type.partition(b";")[0].strip().lower() == b"application/json"
+    )

@@ -1,0 +1,141 @@
+"""HTTP at the tool servers' addresses: bodies in, finished answers out, refusals as the JSON envelope."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from muniment.kernel.problems import Problem, TooLarge
+from muniment.mcp.gate import MAX_BODY_BYTES, NotAcceptable
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+ALLOW = "POST, OPTIONS"
+EXPOSED = (
+    b"ETag, Link, MCP-Protocol-Version, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, "
+    b"X-Request-Id"
+)
+ASKED = (
+    b"Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, MCP-Session-Id, Mcp-Method, Mcp-Name, "
+    b"X-Request-Id"
+)
+CORS: Headers = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
+PREFLIGHT: Headers = [
+    *CORS,
+    (b"access-control-allow-methods", ALLOW.encode()),
+    (b"access-control-allow-headers", ASKED),
+    (b"access-control-max-age", b"86400"),
+    (b"allow", ALLOW.encode()),
+]
+JSON_HEADERS: Headers = [(b"content-type", b"application/json"), *CORS]
+ACCEPTED: Headers = [(b"content-length", b"0"), *CORS]
+
+
+class Reply(NamedTuple):
+    """A finished HTTP answer."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+def refusal(problem: Problem) -> Reply:
+    """Give *problem* as an HTTP answer: the envelope of the service document."""
+    headers = [
+        *JSON_HEADERS,
+        *((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()),
+    ]
+    return Reply(problem.status, headers, msgspec.json.encode(problem.to_wire()))
+
+
+async def deliver(reply: Reply, send: Send) -> None:
+    """Send a finished answer."""
+    headers = reply.headers
+    if reply.body:
+        headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+class Finishing:
+    """Sends what the SDK answers, with CORS headers, and turns its bare refusals into the envelope."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._bare = 0
+
+    async def __call__(self, message: Message) -> None:
+        """Send one ASGI message."""
+        if message["type"] == "http.response.start":
+            headers = [*message.get("headers", []), *CORS]
+            is_json_answer = any(name == b"content-type" and b"json" in value for name, value in headers)
+            if message["status"] >= 400 and not is_json_answer:
+                self._bare = message["status"]
+                return
+            message = {**message, "headers": headers}
+        elif self._bare:
+            if not message.get("more_body"):
+                problem = NotAcceptable(
+                    "The request was refused before it was read.",
+                    "Send Accept: application/json, text/event-stream.",
+                )
+                await deliver(refusal(problem)._replace(status=self._bare), self._send)
+            return
+        await self._send(message)
+
+
+def tidy(headers: Headers) -> Headers:
+    """
+    Give the headers as the SDK should see them.
+
+    httptools leaves white space at the end of values, which the SDK takes for a mismatch; a missing Accept takes
+    anything by RFC 9110, and upper-case media types are the same types.
+    """
+    kept = [
+        (name, value.strip() if name.startswith(b"mcp-") else value)
+        for name, value in headers
+        if name not in {b"content-type", b"content-length"} and not (name == b"accept" and not value.strip())
+    ]
+    kept.append((b"content-type", b"application/json"))
+    if not any(name == b"accept" for name, _ in kept):
+        kept.append((b"accept", b"application/json, text/event-stream"))
+    return kept
+
+
+async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+    """
+    Read the body; None when the client has gone.
+
+    Raises:
+        TooLarge: more than a mebibyte, declared or sent.
+    """
+    declared = headers.get(b"content-length", b"")
+    if declared.isdigit() and (len(declared) > 9 or int(declared) > MAX_BODY_BYTES):
+        raise _too_large()
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > MAX_BODY_BYTES:
+            raise _too_large()
+        return body
+    chunks, size = [], 0
+    while message["type"] == "http.request":
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
+        if not message.get("more_body"):
+            return b"".join(chunks)
+        message = await receive()
+    return None
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(
+        f"The body is larger than {MAX_BODY_BYTES} bytes.",
+        "Send less in one request; large files go by create_document_upload.",
+    )

@@ -1,0 +1,467 @@
+"""
+The public tool server: twelve tools over the reader that REST reads through, so that both show the same bytes.
+
+Source: tools, Public server; decisions, section 3.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from muniment import __version__
+from muniment.kernel.problems import NotFound
+from muniment.mcp import cuts, schemas
+from muniment.mcp.offer import Arguments, Caller, Offer, Prompt, Resource, Tool
+from muniment.registry.form_options import form_options
+from muniment.store.lists import CompanyQuery, PeopleQuery
+from muniment.store.reader import Page, Reader
+
+_INSTRUCTIONS = """\
+A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
+and assessment frameworks. Everything here is public and read-only; what is not reviewed is not shown.
+
+- Find first, then open: list_companies and list_people take q (full text), filters and sort; their items carry \
+the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are exact and case-sensitive.
+- get_company answers with the team (positions), token holders (capTable), proposals and token distribution in one \
+call. positions[].person.slug leads to get_person, which lists that person's positions everywhere.
+- For "the largest", sort list_companies by treasury and ask for a small pageSize; do not page through everything.
+- Lists give nextPage: call again with page = nextPage while it is not null. Counts stand in pagination.total and in \
+get_registry_stats, so never count by paging.
+- Long texts are left out of lists (detail "full" brings them) and cut where an answer would grow too large: \
+…Truncated says so, …Url is the whole.
+- A failure has error.code, message and hint; the hint says what to call instead.
+"""
+
+_PAGE: dict[str, Mapping[str, Any]] = {
+    "page": {"type": "integer", "minimum": 1, "maximum": 10**15 - 1, "default": 1},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+}
+_SLUG = {"type": "string", "minLength": 1, "maxLength": 200}
+_FRAMEWORK_ID = {**_SLUG, "description": "frameworkId of a list item"}
+_WORDS = {"type": "string", "maxLength": 200}
+
+
+class PublicTools:
+    """
+    The handlers.
+
+    Args:
+        reader: the reader that REST uses too.
+        base_url: where the whole of what is cut is found.
+    """
+
+    def __init__(self, reader: Reader, base_url: str) -> None:
+        self._reader = reader
+        self._base_url = base_url
+
+    # ------------------------------------------------------------------ addresses
+
+    def _company_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/companies/{quote(str(item.get('id', '')), safe='')}"
+
+    def _person_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/people/{quote(str(item.get('slug', '')), safe='')}"
+
+    def _framework_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/frameworks/{quote(str(item.get('frameworkId', '')), safe='')}"
+
+    # ------------------------------------------------------------------ lists
+
+    def list_companies(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_companies."""
+        query = CompanyQuery(
+            page=arguments.get("page", 1),
+            page_size=arguments.get("pageSize", 25),
+            q=arguments.get("q", ""),
+            sort=arguments.get("sort"),
+            status=arguments.get("status"),
+            type=arguments.get("type"),
+            industry=arguments.get("industry"),
+            theme=arguments.get("theme"),
+            has_token=arguments.get("hasToken"),
+            raising=arguments.get("raising"),
+        )
+        full = arguments.get("detail") == "full"
+
+        def make() -> bytes:
+            found = self._reader.companies(query)
+            return cuts.items(found.items, _beside(found), self._company_url, drop=() if full else ("body",))
+
+        return self._kept(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
+
+    def list_people(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_people."""
+        query = PeopleQuery(
+            page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25), q=arguments.get("q", "")
+        )
+
+        def make() -> bytes:
+            found = self._reader.people(query)
+            return cuts.items(found.items, _beside(found), self._person_url)
+
+        return self._kept(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
+
+    def list_frameworks(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_frameworks."""
+        kind = arguments.get("kind")
+
+        def make() -> bytes:
+            return cuts.framework_items(self._reader.frameworks(kind).body, self._framework_url)
+
+        return self._kept(("mcp", "frameworks", kind), "framework", "*", make)
+
+    # ------------------------------------------------------------------ details
+
+    def get_company(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_company."""
+        return self.company(arguments["slug"])
+
+    def company(self, slug: str) -> bytes:
+        """Give a company's bundle, or raise NotFound with what may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.bundle(body, self._company_url({"id": slug}))
+
+        return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)")
+
+    def get_person(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_person."""
+        return self.person(arguments["slug"])
+
+    def person(self, slug: str) -> bytes:
+        """Give a person, or raise NotFound with who may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.record(body, self._person_url({"slug": slug}), "positions")
+
+        return self._detail("person", slug, fit, "list_people")
+
+    def get_framework(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_framework."""
+        return self.framework(arguments["frameworkId"])
+
+    def framework(self, framework_id: str) -> bytes:
+        """Give a framework, or raise NotFound with what may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.record(body, self._framework_url({"frameworkId": framework_id}))
+
+        return self._detail("framework", framework_id, fit, "list_frameworks")
+
+    def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
+        """Make the handler of the tool that opens frameworks of one kind."""
+        other, tool = (
+            ("program", "get_program_framework") if kind == "score" else ("scoring framework", "get_scoring_framework")
+        )
+
+        def handler(arguments: Arguments, caller: Caller) -> bytes:
+            body = self.get_framework(arguments, caller)
+            if msgspec.json.decode(body, type=_Framework).data.kind != kind:
+                framework_id = arguments["frameworkId"]
+                raise NotFound(
+                    f"{framework_id} is a {other}.", f"Call {tool} with frameworkId {framework_id}, or get_framework."
+                )
+            return body
+
+        return handler
+
+    def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
+        """Make the handler of the tool that lists frameworks of one kind."""
+
+        def handler(_: Arguments, caller: Caller) -> bytes | Awaitable[bytes]:
+            return self.list_frameworks({"kind": kind}, caller)
+
+        return handler
+
+    def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
+        """Answer get_registry_stats."""
+        return self._reader.stats().body
+
+    @staticmethod
+    def list_company_form_options(_: Arguments, __: Caller) -> bytes:
+        """Answer list_company_form_options."""
+        return msgspec.json.encode({"data": form_options()})
+
+    def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
+        """Make the completion of the slugs of *kind*."""
+        return lambda prefix, limit: self._reader.keys(kind, prefix, limit)
+
+    # ------------------------------------------------------------------ shared
+
+    def _kept(
+        self, key: tuple[object, ...], kind: str, name: str, make: Callable[[], bytes], *, quick: bool = True
+    ) -> bytes | Awaitable[bytes]:
+        """Give what is kept under *key*, or make and keep it, off the event loop where that takes long."""
+        answers = self._reader.answers
+        kept: bytes | None = answers.get(key)
+        if kept is not None:
+            return kept
+
+        def make_and_keep() -> bytes:
+            edition = self._reader.edition
+            made = make()
+            answers.put(key, made, size_bytes=len(made), edition=edition, depends=((kind, name),))
+            return made
+
+        if quick:
+            return make_and_keep()
+        return asyncio.get_running_loop().run_in_executor(self._reader.pool, make_and_keep)
+
+    def _detail(self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str) -> bytes:
+        answers = self._reader.answers
+        kept: bytes | None = answers.get(("mcp", kind, key))
+        if kept is not None:
+            return kept
+        found = self._reader.document(kind, key)
+        if found is None:
+            near = self._reader.nearest(kind, key)
+            meant = f"Did you mean {' or '.join(near)}? " if near else ""
+            raise NotFound(f"There is no {kind} {key!r}.", f"{meant}Valid ones are listed by {where}.")
+        made = fit(found.body)
+        answers.put(("mcp", kind, key), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
+        return made
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+class _Framework(msgspec.Struct):
+    data: _Kind
+
+
+def _beside(found: Page) -> dict[str, Any]:
+    return {
+        "pagination": {
+            "page": found.page,
+            "pageSize": found.page_size,
+            "pageCount": found.page_count,
+            "total": found.total,
+        },
+        "nextPage": found.page + 1 if found.page < found.page_count else None,
+    }
+
+
+def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], handler: Any, **arguments: Any) -> Tool:
+    required = tuple(key for key in ("slug", "frameworkId") if key in arguments)
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        arguments=arguments,
+        required=required,
+        answer=answer,
+        handler=handler,
+        read_only=True,
+        idempotent=True,
+    )
+
+
+def _tools(tools: PublicTools) -> tuple[Tool, ...]:
+    return (
+        _tool(
+            "list_companies",
+            "List companies",
+            "Find companies, DAOs, nonprofits and funds by full text, filters and order, newest first. "
+            "Items are summaries; open one with get_company.",
+            schemas.paged(schemas.COMPANY_ITEM),
+            tools.list_companies,
+            **_PAGE,
+            q={**_WORDS, "description": "words to find, ranked; the last word matches as a beginning"},
+            sort={
+                "enum": ["newest", "name", "relevance", "treasury"],
+                "description": "treasury: largest first; default relevance with q, else newest",
+            },
+            status={"enum": ["active", "upcoming", "inactive"]},
+            type={**_WORDS, "description": "exact, such as DAO, corporation, non-profit"},
+            industry={**_WORDS, "description": "exact"},
+            theme={**_WORDS, "description": "exact"},
+            hasToken={"type": "boolean"},
+            raising={"type": "boolean", "description": "with an open funding round"},
+            detail={"enum": ["summary", "full"], "default": "summary", "description": "full adds body"},
+        ),
+        _tool(
+            "get_company",
+            "Get a company",
+            "One company with its team, token holders, proposals and token distribution. "
+            "Long lists show the first 100, with …Total.",
+            schemas.single(schemas.BUNDLE),
+            tools.get_company,
+            slug={**_SLUG, "description": "id of a list_companies item"},
+        ),
+        _tool(
+            "list_people",
+            "List people",
+            "Find people by full text, newest first, with the number of companies where each holds a position.",
+            schemas.paged(schemas.PERSON_ITEM),
+            tools.list_people,
+            **_PAGE,
+            q={**_WORDS, "description": "words to find in names and bios"},
+        ),
+        _tool(
+            "get_person",
+            "Get a person",
+            "One person with all positions and their companies.",
+            schemas.single(schemas.PERSON),
+            tools.get_person,
+            slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
+        ),
+        _tool(
+            "list_frameworks",
+            "List frameworks",
+            "All assessment frameworks, descriptions cut to 500 characters.",
+            schemas.listed(schemas.FRAMEWORK_ITEM),
+            tools.list_frameworks,
+            kind={
+                "enum": ["score", "program"],
+                "description": "score: any company can be scored; program: run by a company, takes applications",
+            },
+        ),
+        _tool(
+            "get_framework",
+            "Get a framework",
+            "One assessment framework of either kind.",
+            schemas.single(schemas.FRAMEWORK),
+            tools.get_framework,
+            frameworkId=_FRAMEWORK_ID,
+        ),
+        _tool(
+            "list_scoring_frameworks",
+            "List scoring frameworks",
+            "The frameworks that any company can be scored against.",
+            schemas.listed(schemas.FRAMEWORK_ITEM),
+            tools.list_frameworks_of("score"),
+        ),
+        _tool(
+            "get_scoring_framework",
+            "Get a scoring framework",
+            "One framework of kind score.",
+            schemas.single(schemas.FRAMEWORK),
+            tools.get_framework_of("score"),
+            frameworkId=_FRAMEWORK_ID,
+        ),
+        _tool(
+            "list_program_frameworks",
+            "List programs",
+            "The programs that take applications, each run by a company.",
+            schemas.listed(schemas.FRAMEWORK_ITEM),
+            tools.list_frameworks_of("program"),
+        ),
+        _tool(
+            "get_program_framework",
+            "Get a program",
+            "One framework of kind program.",
+            schemas.single(schemas.FRAMEWORK),
+            tools.get_framework_of("program"),
+            frameworkId=_FRAMEWORK_ID,
+        ),
+        _tool(
+            "get_registry_stats",
+            "Get registry figures",
+            "How many companies, people and frameworks there are, how many companies raise funds, "
+            "and the treasuries' total.",
+            schemas.single(schemas.STATS),
+            tools.get_registry_stats,
+        ),
+        _tool(
+            "list_company_form_options",
+            "List form options",
+            "The values and lengths that a company's fields take when its owner edits it.",
+            schemas.single(schemas.FORM_OPTIONS),
+            tools.list_company_form_options,
+        ),
+    )
+
+
+def _resources(tools: PublicTools) -> tuple[Resource, ...]:
+    return (
+        Resource(
+            uri="registry://stats",
+            name="stats",
+            title="Registry figures",
+            description="The answer of get_registry_stats.",
+            read=lambda _, caller: tools.get_registry_stats({}, caller),
+        ),
+        Resource(
+            uri="registry://companies/{slug}",
+            name="company",
+            title="Company",
+            description="The answer of get_company.",
+            read=lambda slug, _: tools.company(slug),
+            complete=tools.slugs("company"),
+        ),
+        Resource(
+            uri="registry://people/{slug}",
+            name="person",
+            title="Person",
+            description="The answer of get_person.",
+            read=lambda slug, _: tools.person(slug),
+            complete=tools.slugs("person"),
+        ),
+        Resource(
+            uri="registry://frameworks/{frameworkId}",
+            name="framework",
+            title="Framework",
+            description="The answer of get_framework.",
+            read=lambda framework_id, _: tools.framework(framework_id),
+            complete=tools.slugs("framework"),
+        ),
+    )
+
+
+def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
+    return (
+        Prompt(
+            name="research_company",
+            title="Research a company",
+            description="A sourced profile of one company, its people and its governance.",
+            arguments={"slug": "the company's slug"},
+            render=lambda given: (
+                f"Research the company with the slug {given['slug']} in this registry. Call get_company, then "
+                "get_person for the three most senior positions. Write: what it is and does; who runs it and what "
+                "else they run; its treasury, token and largest holders; how recent proposals ended; what the "
+                "registry does not tell. State for each fact which tool it came from, and invent nothing."
+            ),
+            complete={"slug": tools.slugs("company")},
+        ),
+        Prompt(
+            name="compare_companies",
+            title="Compare companies by a framework",
+            description="Two or more companies held against the criteria that a framework publishes.",
+            arguments={"frameworkId": "the framework", "slugs": "the companies' slugs, separated by commas"},
+            render=lambda given: (
+                f"Compare these companies of the registry: {given['slugs']}. Call get_framework with frameworkId "
+                f"{given['frameworkId']} and get_company for each. Take the criteria from the framework's "
+                "description. Give a table with a row for each criterion and a column for each company, with the "
+                "evidence found or 'not in the registry'; then name the strongest and what is missing. This is a "
+                "reading of public facts, not the framework's score."
+            ),
+            complete={"frameworkId": tools.slugs("framework")},
+        ),
+    )
+
+
+def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Offer:
+    """
+    Give what the public server offers.
+
+    Args:
+        base_url: the public address, without a slash at its end.
+        registry_name: what the registry calls itself.
+    """
+    tools = PublicTools(reader, base_url)
+    return Offer(
+        name="muniment",
+        title=registry_name,
+        version=__version__,
+        description=f"{registry_name}: companies, people and assessment frameworks, read-only."[:100],
+        instructions=_INSTRUCTIONS,
+        website_url=base_url,
+        icon_url=f"{base_url}/api/mcp/icon.svg",
+        tools=_tools(tools),
+        resources=_resources(tools),
+        prompts=_prompts(tools),
+    )

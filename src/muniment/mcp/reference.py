@@ -1,0 +1,231 @@
+"""
+The SDK's own server over the same offer: what answers when a request is not an ordinary one.
+
+Imports the MCP SDK (about 1.7 s of CPU), so nothing on the way to a listening socket imports this.
+"""
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import mcp_types as types
+import msgspec
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from muniment.kernel.problems import Problem
+from muniment.mcp.gate import MAX_BODY_BYTES
+from muniment.mcp.offer import Caller
+from muniment.mcp.transport import CALLER
+
+if TYPE_CHECKING:
+    from muniment.mcp.transport import ToolServer
+
+Context = ServerRequestContext[Any, Request]
+_RESOURCE_NOT_FOUND_LEGACY = -32002
+MAX_COMPLETIONS = 100
+
+
+def _one_page(params: types.PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "This list has one page; ask for it without a cursor.")
+
+
+class Reference:
+    """
+    The SDK's leg of one tool server.
+
+    Args:
+        front: the server that hands requests over.
+        streams: answer by event streams where a tool sends more than its result; the product's never do.
+        sessions: keep sessions in the older eras, which requests from server to client need; the product has none.
+    """
+
+    def __init__(self, front: "ToolServer", *, streams: bool = False, sessions: bool = False) -> None:
+        self.front = front
+        offer = front.offer
+        info = offer.server_info
+        kept = CacheHint(offer.list_ttl_ms, "public" if offer.shared else "private")
+        read = CacheHint(offer.read_ttl_ms, "public" if offer.shared else "private")
+        handlers: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
+        if offer.resources:
+            handlers["on_list_resources"] = self.list_resources
+            handlers["on_list_resource_templates"] = self.list_templates
+            handlers["on_read_resource"] = self.read_resource
+        if offer.prompts:
+            handlers["on_list_prompts"] = self.list_prompts
+            handlers["on_get_prompt"] = self.get_prompt
+        if "completions" in offer.capabilities:
+            handlers["on_completion"] = self.complete
+        self.server: Server[Any] = Server(
+            offer.name,
+            version=offer.version,
+            title=offer.title,
+            description=offer.description,
+            instructions=offer.instructions,
+            website_url=offer.website_url,
+            icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if "icons" in info else None,
+            cache_hints={
+                "tools/list": kept,
+                "prompts/list": kept,
+                "resources/list": kept,
+                "resources/templates/list": kept,
+                "server/discover": kept,
+                "resources/read": read,
+            },
+            get_tool_input_schema=self.input_schema,
+            **handlers,
+        )
+        # Host and Origin were judged by the front, by rules that the SDK's settings cannot say.
+        self.manager = StreamableHTTPSessionManager(
+            app=self.server,
+            json_response=not streams,
+            stateless=not sessions,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=MAX_BODY_BYTES,
+        )
+        front.keeps_sessions = sessions
+
+    @staticmethod
+    def _caller(ctx: Context) -> tuple[Caller, int]:
+        assert ctx.request is not None  # noqa: S101 - over HTTP there always is one
+        found: tuple[Caller, int] = ctx.request.scope["state"][CALLER]
+        return found
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """Give a tool's inputSchema, against which the SDK checks Mcp-Param headers."""
+        bound = self.front.tools.get(name)
+        return bound.tool.input_schema if bound else None
+
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Answer tools/list."""
+        _one_page(params)
+        caller, _ = self._caller(ctx)
+        return types.ListToolsResult(
+            tools=[types.Tool.model_validate(tool.to_wire()) for tool in self.front.visible(caller)]
+        )
+
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Answer tools/call."""
+        bound = self.front.tools.get(params.name)
+        if bound is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        caller, waits_s = self._caller(ctx)
+        structured, failed = await self.front.call(bound, params.arguments, caller, waits_s)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=structured.decode())],
+            structured_content=msgspec.json.decode(structured),
+            is_error=failed,
+        )
+
+    async def list_resources(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """Answer resources/list: the addresses without a variable."""
+        _one_page(params)
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=found.uri,
+                    name=found.name,
+                    title=found.title,
+                    description=found.description,
+                    mime_type="application/json",
+                )
+                for found in self.front.offer.resources
+                if not found.variable
+            ]
+        )
+
+    async def list_templates(
+        self, _: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Answer resources/templates/list."""
+        _one_page(params)
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=found.uri,
+                    name=found.name,
+                    title=found.title,
+                    description=found.description,
+                    mime_type="application/json",
+                )
+                for found in self.front.offer.resources
+                if found.variable
+            ]
+        )
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """Answer resources/read."""
+        caller, _ = self._caller(ctx)
+        uri = params.uri
+        message = f"There is no resource {uri[:200]}."
+        for found in self.front.offer.resources:
+            if uri != found.uri if not found.variable else not uri.startswith(found.prefix):
+                continue
+            try:
+                text = found.read(unquote(uri.removeprefix(found.prefix)) if found.variable else "", caller)
+            except Problem as problem:
+                message = f"{problem.message} {problem.hint}"
+                break
+            return types.ReadResourceResult(
+                contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=text.decode())]
+            )
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        raise MCPError(types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND_LEGACY, message, {"uri": uri})
+
+    async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """Answer prompts/list."""
+        _one_page(params)
+        return types.ListPromptsResult(
+            prompts=[
+                types.Prompt(
+                    name=found.name,
+                    title=found.title,
+                    description=found.description,
+                    arguments=[
+                        types.PromptArgument(name=name, description=text, required=True)
+                        for name, text in found.arguments.items()
+                    ],
+                )
+                for found in self.front.offer.prompts
+            ]
+        )
+
+    async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """Answer prompts/get."""
+        found = next((prompt for prompt in self.front.offer.prompts if prompt.name == params.name), None)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
+        given = params.arguments or {}
+        for name in found.arguments:
+            if not given.get(name, "").strip():
+                raise MCPError(types.INVALID_PARAMS, f"The argument {name} of the prompt {found.name} is missing.")
+        return types.GetPromptResult(
+            description=found.description,
+            messages=[
+                types.PromptMessage(role="user", content=types.TextContent(type="text", text=found.render(given)))
+            ],
+        )
+
+    async def complete(self, _: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Answer completion/complete: values of a template's variable or a prompt's argument."""
+        ref, asked = params.ref, params.argument
+        find = None
+        if isinstance(ref, types.ResourceTemplateReference):
+            template = next((found for found in self.front.offer.resources if found.uri == ref.uri), None)
+            if template is not None and template.variable == asked.name:
+                find = template.complete
+        else:
+            prompt = next((found for found in self.front.offer.prompts if found.name == ref.name), None)
+            find = prompt.complete.get(asked.name) if prompt else None
+        values = find(asked.value, MAX_COMPLETIONS + 1) if find else []
+        return types.CompleteResult(
+            completion=types.Completion(values=values[:MAX_COMPLETIONS], has_more=len(values) > MAX_COMPLETIONS)
+        )

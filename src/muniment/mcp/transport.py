@@ -1,0 +1,408 @@
+"""
+The factory of both tool servers: an ASGI application for one address, stateless, answering JSON, in both eras.
+
+Ordinary requests take the thin path: one pass of msgspec over the body, one call of the tool, bytes out.
+Anything unusual goes to the SDK with headers and body as they came, so the protocol's corners stay the SDK's.
+The SDK is imported when it is first needed, or by `warm`, never before the socket listens.
+
+Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Streamable HTTP.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem, TooMany
+from muniment.mcp import messages
+from muniment.mcp.arguments import Check, compile_object
+from muniment.mcp.gate import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
+from muniment.mcp.http import (
+    ACCEPTED,
+    ALLOW,
+    JSON_HEADERS,
+    PREFLIGHT,
+    Finishing,
+    Message,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    deliver,
+    read_body,
+    refusal,
+    tidy,
+)
+from muniment.mcp.offer import Caller, Offer, Tool
+
+if TYPE_CHECKING:
+    from muniment.mcp.reference import Reference
+
+CALLER = "muniment.mcp.caller"
+"""Where the front leaves the caller in the scope's state for the SDK's handlers."""
+
+log = logging.getLogger("muniment.mcp")
+_encode = msgspec.json.encode
+_BATCH = (
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A body is one JSON-RPC request or notification; '
+    b'batches are not taken. Send the requests one by one."}}'
+)
+_LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
+_MODERN_VERSION = messages.MODERN.encode()
+_ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
+
+
+class Verdict(Protocol):
+    """What a rate limiter says of one request."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the request is within the rate."""
+
+    @property
+    def retry_after_s(self) -> int:
+        """How many seconds to wait when it is not."""
+
+
+class Limiter(Protocol):
+    """The rate limiter that REST uses too."""
+
+    def take(self, client: str) -> Verdict:
+        """Count one request of *client*."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """
+    How the owner-scoped server knows its callers.
+
+    Args:
+        authenticate: gets the ASGI scope; gives the actor, or raises Unauthorized with WWW-Authenticate.
+        missing: gets the scope that a tool needs and the credential lacks; gives the refusal (403).
+    """
+
+    authenticate: Callable[[Scope], Awaitable[Actor]]
+    missing: Callable[[str], Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A tool and the compiled check of its arguments."""
+
+    tool: Tool
+    check: Check
+
+
+def result_members(structured: bytes, *, failed: bool) -> bytes:
+    """Give a tool result up to the closing brace: the same JSON as text and as structuredContent."""
+    text = _encode(structured.decode())
+    end = b',"isError":true' if failed else b',"isError":false'
+    return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + end
+
+
+class ToolServer:
+    """
+    One tool server.
+
+    Args:
+        offer: what it offers.
+        gate: which Hosts and Origins it answers to.
+        limiter: counts requests by client; None counts nothing.
+        access: None makes a public server.
+        reference: builds the SDK's leg; the product's own by default.
+    """
+
+    def __init__(
+        self,
+        offer: Offer,
+        *,
+        gate: Gate,
+        limiter: Limiter | None = None,
+        access: Access | None = None,
+        reference: "Callable[[ToolServer], Reference] | None" = None,
+    ) -> None:
+        self.offer = offer
+        self.gate = gate
+        self.limiter = limiter
+        self.access = access
+        self.tools = {tool.name: Bound(tool, compile_object(tool.input_schema)) for tool in offer.tools}
+        self._build_reference = reference
+        self._reference: asyncio.Future[Reference] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self.keeps_sessions = False
+        info = _encode(offer.server_info)
+        self._modern_end = b',"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
+        self._lists: dict[frozenset[str], tuple[bytes, bytes]] = {}
+        instructions = _encode(offer.instructions)
+        capabilities = _encode(offer.capabilities)
+        self._discover = (
+            b'{"supportedVersions":["' + _MODERN_VERSION + b'"],"capabilities":' + capabilities
+            + b',"instructions":' + instructions + b',"ttlMs":%d,"cacheScope":"%s"'
+            % (offer.list_ttl_ms, offer.cache_scope.encode()) + self._modern_end
+        )  # fmt: skip
+        self._initialize = {
+            version: b'{"protocolVersion":"' + version.encode() + b'","capabilities":' + capabilities
+            + b',"serverInfo":' + info + b',"instructions":' + instructions + b"}}"
+            for version in messages.LEGACY
+        }  # fmt: skip
+
+    # ------------------------------------------------------------------ life
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Hold the server's life: entered in the application's lifespan, which mounted applications do not get."""
+        try:
+            yield
+        finally:
+            self._stopping.set()
+            if self._keeper is not None:
+                await self._keeper
+
+    @staticmethod
+    def warm() -> None:
+        """Import the SDK; for a thread that warms up what is needed later."""
+        import muniment.mcp.reference  # noqa: F401 - importing it is the purpose
+
+    async def reference(self) -> "Reference":
+        """Give the SDK's leg, starting it on first use."""
+        if self._reference is None:
+            self._reference = asyncio.get_running_loop().create_future()
+            self._keeper = asyncio.create_task(self._keep_reference(self._reference))
+        return await asyncio.shield(self._reference)
+
+    async def _keep_reference(self, ready: "asyncio.Future[Reference]") -> None:
+        """Import and run the SDK's leg in a task of its own, since its task group must open and close in one."""
+        try:
+            await asyncio.to_thread(self.warm)
+            from muniment.mcp.reference import Reference
+
+            reference = (self._build_reference or Reference)(self)
+            async with reference.manager.run():
+                ready.set_result(reference)
+                await self._stopping.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            log.exception("the SDK's leg of %s did not start", self.offer.name)
+            ready.set_exception(error)
+
+    # ------------------------------------------------------------------ requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request."""
+        try:
+            reply = await self._answer(scope, receive, send)
+        except Problem as problem:
+            reply = refusal(problem)
+        except Exception:
+            request_id = _state(scope, "request_id")
+            log.exception("%s failed (request %s)", self.offer.name, request_id)
+            reply = refusal(Internal(request_id))
+        if reply is not None:
+            await deliver(reply, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
+        """Give the answer; None when the SDK has sent it, or nobody is there to take it."""
+        headers: dict[bytes, bytes] = {}
+        odd = False
+        for name, value in scope["headers"]:
+            if name in _ROUTING:
+                odd = odd or name in headers
+                headers[name] = value.strip()
+            else:
+                headers[name] = value
+        self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
+        method = scope["method"]
+        if method == "OPTIONS":
+            return Reply(204, PREFLIGHT, b"")
+        actor = None if self.access is None else await self.access.authenticate(scope)
+        if method != "POST" and not (self.keeps_sessions and method in {"GET", "DELETE"}):
+            refused = MethodNotAllowed(method, ALLOW)
+            refused.hint = "This address speaks MCP by POST; /.well-known/mcp.json describes it."
+            raise refused
+        if method == "POST":
+            self._check_types(headers)
+        body = await read_body(headers, receive)
+        if body is None:
+            return None
+        caller = Caller(actor, _state(scope, "client"), _state(scope, "request_id"))
+        waits_s = 0
+        if self.limiter is not None:
+            verdict = self.limiter.take(caller.client)
+            waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
+        if body[:1] == b"[" or body.lstrip()[:1] == b"[":
+            return Reply(400, JSON_HEADERS, _BATCH)
+        reply = None if odd or method != "POST" else await self._thin(headers, body, caller, waits_s)
+        if reply is None:
+            await self._unusual(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
+        return reply
+
+    @staticmethod
+    def _check_types(headers: dict[bytes, bytes]) -> None:
+        if not is_json(headers.get(b"content-type", b"")):
+            raise UnsupportedType(
+                "The body of a request is JSON, and Content-Type must say so.",
+                "Send Content-Type: application/json.",
+            )
+        if not takes_json(headers.get(b"accept", b"")):
+            raise NotAcceptable(
+                "Answers are JSON, which the Accept header does not take.",
+                "Send Accept: application/json, text/event-stream.",
+            )
+
+    async def _thin(self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int) -> Reply | None:
+        """Answer an ordinary request; None hands it to the SDK."""
+        version = headers.get(b"mcp-protocol-version")
+        try:
+            if version == _MODERN_VERSION:
+                return await self._thin_modern(headers, messages.decode_modern(body), caller, waits_s)
+            if version is None or version in _LEGACY_VERSIONS:
+                return await self._thin_legacy(messages.decode_legacy(body), caller, waits_s)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return None
+
+    async def _thin_modern(
+        self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller, waits_s: int
+    ) -> Reply | None:
+        if isinstance(message, messages.Initialized | messages.Cancelled):
+            return _accepted(waits_s)
+        request_id = messages.plain_id(message.id)
+        method = headers.get(b"mcp-method")
+        if request_id is None or message.params.meta.version != messages.MODERN or method != message.method:
+            return None
+        if isinstance(message, messages.ModernCall):
+            # The header is ASCII unless it is wrapped in base64, which is for the SDK to read.
+            name = message.params.name
+            if headers.get(b"mcp-name") != name.encode():
+                return None
+            members = await self._call(name, message.params.arguments, caller, waits_s)
+            return None if members is None else _result(request_id, members + self._modern_end)
+        _hold_to_rate(waits_s)
+        if isinstance(message, messages.ModernList):
+            return _result(request_id, self._listing(caller)[0])
+        return _result(request_id, self._discover)
+
+    async def _thin_legacy(self, message: messages.Legacy, caller: Caller, waits_s: int) -> Reply | None:
+        if isinstance(message, messages.Initialized | messages.Cancelled):
+            return _accepted(waits_s)
+        request_id = messages.plain_id(message.id)
+        if request_id is None or (self.keeps_sessions and isinstance(message, messages.Initialize)):
+            return None
+        if isinstance(message, messages.LegacyCall):
+            members = await self._call(message.params.name, message.params.arguments, caller, waits_s)
+            return None if members is None else _result(request_id, members + b"}}")
+        _hold_to_rate(waits_s)
+        if isinstance(message, messages.LegacyList):
+            return _result(request_id, self._listing(caller)[1])
+        if isinstance(message, messages.Initialize):
+            asked = message.params.protocol_version
+            return _result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
+        return _result(request_id, b"{}}")
+
+    async def _call(self, name: str, arguments: dict[str, Any] | None, caller: Caller, waits_s: int) -> bytes | None:
+        """Call a tool; None for a name that this server does not know."""
+        bound = self.tools.get(name)
+        if bound is None:
+            return None
+        self.permit(bound.tool, caller)
+        structured, failed = await self.call(bound, arguments, caller, waits_s)
+        return result_members(structured, failed=failed)
+
+    # ------------------------------------------------------------------ shared with the SDK's leg
+
+    def permit(self, tool: Tool, caller: Caller) -> None:
+        """Refuse a tool that the caller's credential does not reach (403, naming the scope)."""
+        if tool.scope is not None and (caller.actor is None or tool.scope not in caller.actor.scopes):
+            raise self.access.missing(tool.scope) if self.access else Forbidden("This tool needs a credential.", "")
+
+    def visible(self, caller: Caller) -> list[Tool]:
+        """Give the tools that the caller may use, in their order."""
+        held = caller.actor.scopes if caller.actor else frozenset[str]()
+        return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in held]
+
+    async def call(
+        self, bound: Bound, arguments: dict[str, Any] | None, caller: Caller, waits_s: int
+    ) -> tuple[bytes, bool]:
+        """Call a tool; give structuredContent and whether it is a failure."""
+        try:
+            if waits_s:
+                raise _too_many(waits_s)  # noqa: TRY301 - one door for every failure of a tool
+            answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            return (answer if isinstance(answer, bytes) else _encode(answer)), False
+        except Problem as problem:
+            return _encode(problem.to_wire()), True
+        except Exception:
+            log.exception("the tool %s failed (request %s)", bound.tool.name, caller.request_id)
+            return _encode(Internal(caller.request_id).to_wire()), True
+
+    def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
+        """Give tools/list for the caller's scopes: modern and legacy, each up to its end."""
+        held = caller.actor.scopes if caller.actor else frozenset[str]()
+        found = self._lists.get(held)
+        if found is None:
+            tools = b'{"tools":' + _encode([tool.to_wire() for tool in self.visible(caller)])
+            kept = b',"ttlMs":%d,"cacheScope":"%s"' % (self.offer.list_ttl_ms, self.offer.cache_scope.encode())
+            found = self._lists[held] = (tools + kept + self._modern_end, tools + b"}}")
+        return found
+
+    # ------------------------------------------------------------------ the rest
+
+    async def _unusual(
+        self, scope: Scope, receive: Receive, send: Send, *, body: bytes, caller: Caller, waits_s: int
+    ) -> None:
+        """Hand a request, body and all, to the SDK."""
+        look = messages.glance(body)
+        called = self.tools.get(look.tool or "") if look else None
+        if called is not None:
+            self.permit(called.tool, caller)
+        else:
+            _hold_to_rate(waits_s)
+        reference = await self.reference()
+        replay = {
+            **scope,
+            "headers": tidy(scope["headers"]),
+            "state": {**scope.get("state", {}), CALLER: (caller, waits_s)},
+        }
+        pending = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return pending.pop() if pending else await receive()
+
+        await reference.manager.handle_request(replay, again, Finishing(send))
+
+
+def _state(scope: Scope, name: str) -> str:
+    state = scope.get("state")
+    return str(state.get(name, "")) if state else ""
+
+
+def _result(request_id: bytes, rest: bytes) -> Reply:
+    return Reply(200, JSON_HEADERS, b'{"jsonrpc":"2.0","id":' + request_id + b',"result":' + rest)
+
+
+def _accepted(waits_s: int) -> Reply:
+    _hold_to_rate(waits_s)
+    return Reply(202, ACCEPTED, b"")
+
+
+def _too_many(waits_s: int) -> TooMany:
+    return TooMany(
+        "Too many requests from this address.",
+        f"Wait {waits_s} s, then call again; fewer, larger pages need fewer calls.",
+        retry_after_s=waits_s,
+    )
+
+
+def _hold_to_rate(waits_s: int) -> None:
+    if waits_s:
+        raise _too_many(waits_s)
