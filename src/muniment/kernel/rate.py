@@ -1,0 +1,110 @@
+"""How often a client may ask: token buckets, one number a client, the clock passed in."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+MAX_CLIENTS: Final = 50_000
+"""Buckets of one generation. Beyond it the older half is forgotten: memory stays bounded, whoever knocks."""
+_ROUNDING: Final = 1e-6
+
+
+class Verdict(NamedTuple):
+    """What the limiter says of one request: whether it is within the rate, and what is left."""
+
+    allowed: bool
+    remaining: int
+    reset_s: int
+    """Seconds until the bucket is full again."""
+    retry_after_s: int
+    """Seconds to wait; 0 when the request is allowed."""
+
+
+class Limiter:
+    """
+    A bucket for each client: it holds *burst* requests and refills at *per_minute*.
+
+    A bucket that was left alone for as long as it takes to refill is full, so it can be forgotten: two
+    generations of buckets turn over at that pace, and nothing needs sweeping.
+
+    Args:
+        per_minute: requests a minute in the long run; 0 removes the limit.
+        burst: requests at once.
+        clock: seconds that never go back.
+        max_clients: buckets a generation.
+    """
+
+    def __init__(
+        self,
+        per_minute: int,
+        burst: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        max_clients: int = MAX_CLIENTS,
+    ) -> None:
+        self.is_on = per_minute > 0
+        self.burst = max(1, burst)
+        self._interval_s = 60 / per_minute if per_minute else 0.0
+        self._depth_s = self.burst * self._interval_s
+        self.window_s = max(1, math.ceil(self._depth_s))
+        self._clock = clock
+        self._max_clients = max_clients
+        self._young: dict[str, float] = {}
+        self._old: dict[str, float] = {}
+        self._turned_at = clock()
+        self._lock = threading.Lock()
+
+    def take(self, client: str) -> Verdict:
+        """Count one request of *client*, or refuse it."""
+        if not self.is_on:
+            return _UNLIMITED
+        with self._lock:
+            now = self._clock()
+            ahead_s = self._ahead(client, now) + self._interval_s
+            excess_s = ahead_s - self._depth_s
+            if excess_s > _ROUNDING:
+                return Verdict(False, 0, math.ceil(ahead_s - self._interval_s), max(1, math.ceil(excess_s)))  # noqa: FBT003
+            self._keep(client, now + ahead_s, now)
+            return self._verdict(ahead_s)
+
+    def give_back(self, client: str) -> Verdict:
+        """Undo one :meth:`take` of *client*: the request cost nothing after all."""
+        if not self.is_on:
+            return _UNLIMITED
+        with self._lock:
+            now = self._clock()
+            ahead_s = max(0.0, self._ahead(client, now) - self._interval_s)
+            self._keep(client, now + ahead_s, now)
+            return self._verdict(ahead_s)
+
+    def look(self, client: str) -> Verdict:
+        """Tell where *client* stands, counting nothing."""
+        if not self.is_on:
+            return _UNLIMITED
+        with self._lock:
+            return self._verdict(self._ahead(client, self._clock()))
+
+    def __len__(self) -> int:
+        """Give how many buckets are remembered."""
+        return len(self._young) + len(self._old)
+
+    def _ahead(self, client: str, now: float) -> float:
+        """Give how many seconds of refilling stand between the client's bucket and a full one."""
+        full_at = self._young.get(client)
+        if full_at is None:
+            full_at = self._old.get(client, now)
+        return full_at - now if full_at > now else 0.0
+
+    def _keep(self, client: str, full_at: float, now: float) -> None:
+        if now - self._turned_at > self._depth_s or len(self._young) >= self._max_clients:
+            self._old, self._young, self._turned_at = self._young, {}, now
+        self._young[client] = full_at
+
+    def _verdict(self, ahead_s: float) -> Verdict:
+        remaining = int((self._depth_s - ahead_s) / self._interval_s + _ROUNDING)
+        return Verdict(allowed=True, remaining=max(0, remaining), reset_s=math.ceil(ahead_s), retry_after_s=0)
+
+
+_UNLIMITED: Final = Verdict(allowed=True, remaining=0, reset_s=0, retry_after_s=0)
