@@ -1,6 +1,7 @@
 """Finished answers, kept while what they were made from stands."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -21,7 +22,8 @@ class Answers:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._entries: dict[Hashable, tuple[Any, int, tuple[Dependency, ...]]] = {}
+        # Ordered: the first of a plain dictionary is found by walking over all that left before it.
+        self._entries: OrderedDict[Hashable, tuple[Any, int, tuple[Dependency, ...]]] = OrderedDict()
         self._dependents: dict[Dependency, set[Hashable]] = {}
         self._lock = threading.Lock()
         self.ready: dict[Hashable, Any] = {}

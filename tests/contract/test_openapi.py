@@ -1,0 +1,190 @@
+"""The contract describes what the service answers: every live answer validates, and v1 only ever grows."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from make.asgi import Client
+from make.published import Publisher, company, framework, person
+from muniment.api.application import Api
+from muniment.api.contract import openapi_document
+from muniment.api.routes import ROUTES
+from muniment.api.schemas import EXAMPLES, SCHEMAS
+from muniment.config import Config
+from muniment.store.reader import Reader
+
+SNAPSHOT = Path(__file__).with_name("v1.json")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("contract")
+    publisher = Publisher(folder / "muniment.sqlite3")
+    publisher.publish(
+        *(company(n, symbol=f"T{n}", capTable=[{"address": "0x1", "percentage": 1.5}]) for n in range(1, 31)),
+        company(40, "中国", socials=dict.fromkeys(SCHEMAS["Socials"]["properties"]), address=[]),
+        person(1),
+        framework(1),
+        framework(2, kind="program"),
+    )
+    publisher.unlist("company", "company-3")
+    reader = Reader(folder / "muniment.sqlite3")
+    api = Api(reader, Config({}, data=folder))
+    api.exports.make()
+    yield Client(api)
+    reader.close()
+    publisher.close()
+
+
+@pytest.fixture(scope="module")
+def document(client):
+    return client.ask("/openapi.json").json
+
+
+def validator(document, schema):
+    return jsonschema.Draft202012Validator(
+        {**schema, "components": document["components"]}, format_checker=jsonschema.FormatChecker()
+    )
+
+
+def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
+    assert document == json.loads(json.dumps(openapi_document(Config({}, data=tmp_path))))
+    assert document["openapi"].startswith("3.1")
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/api/v1/companies", "/api/v1/companies"),
+        ("/api/v1/companies", "/api/v1/companies?page=9"),
+        ("/api/v1/companies", "/api/v1/companies?q=company&fields=status&pageSize=2"),
+        ("/api/v1/companies/{slug}", "/api/v1/companies/company-1"),
+        ("/api/v1/companies/{slug}", "/api/v1/companies/%E4%B8%AD%E5%9B%BD"),
+        ("/api/v1/companies/{slug}/cap-table", "/api/v1/companies/company-1/cap-table"),
+        ("/api/v1/people", "/api/v1/people"),
+        ("/api/v1/people/{slug}", "/api/v1/people/person-1"),
+        ("/api/v1/frameworks", "/api/v1/frameworks?kind=program"),
+        ("/api/v1/frameworks/{frameworkId}", "/api/v1/frameworks/framework-1"),
+        ("/api/v1/stats", "/api/v1/stats"),
+        ("/api/v1/changes", "/api/v1/changes"),
+        ("/api/v1/exports", "/api/v1/exports"),
+    ],
+)
+def test_every_answer_is_as_the_contract_says(client, document, path, target):
+    answer = client.ask(target)
+    assert answer.status == 200
+    described = document["paths"][path]["get"]["responses"]["200"]
+    validator(document, described["content"]["application/json"]["schema"]).validate(answer.json)
+    named = {name.lower() for name in described["headers"]}
+    sent = set(answer.headers) - {
+        "content-type", "content-length", "access-control-allow-origin", "access-control-expose-headers"
+    }  # fmt: skip
+    assert sent <= named
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "status"),
+    [
+        ("/api/v1/companies?page=0", "GET", "400"),
+        ("/api/v1/companies/nobody", "GET", "404"),
+        ("/api/v1/companies", "POST", "405"),
+    ],
+)
+def test_every_refusal_is_as_the_contract_says(client, document, target, method, status):
+    answer = client.ask(target, method)
+    assert str(answer.status) == status
+    path = "/api/v1/companies/{slug}" if target.endswith("nobody") else "/api/v1/companies"
+    name = document["paths"][path]["get"]["responses"][status]["$ref"].rsplit("/", 1)[1]
+    schema = document["components"]["responses"][name]["content"]["application/json"]["schema"]
+    validator(document, schema).validate(answer.json)
+
+
+def test_every_example_is_valid(document):
+    for operations in document["paths"].values():
+        content = operations["get"]["responses"]["200"]["content"]["application/json"]
+        validator(document, content["schema"]).validate(content["example"])
+        for parameter in operations["get"]["parameters"]:
+            if "example" in parameter:
+                jsonschema.validate(parameter["example"], parameter["schema"])
+    for response in document["components"]["responses"].values():
+        for content in response.get("content", {}).values():
+            validator(document, content["schema"]).validate(content["example"])
+
+
+def test_everything_is_described_and_shown(document):
+    for route in ROUTES:
+        operation = document["paths"][route.path]["get"]
+        assert operation["summary"]
+        assert operation["description"]
+        assert route.schema in EXAMPLES
+        assert [parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"] == [
+            parameter.name for parameter in route.parameters
+        ]
+        for parameter in operation["parameters"]:
+            assert parameter["description"]
+            assert "example" in parameter or parameter["name"] == "cursor"
+    for header in document["components"]["headers"].values():
+        assert header["description"]
+        assert header["example"]
+
+
+def facts(document):
+    """What a client may lean on: addresses, parameters with their ranges, members with their types."""
+    found = {}
+    for path, operations in document["paths"].items():
+        operation = operations["get"]
+        found[f"GET {path}"] = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        for parameter in operation["parameters"]:
+            kept = {name: value for name, value in parameter["schema"].items() if name != "description"}
+            found[f"GET {path} {parameter['in']} {parameter['name']}"] = kept
+    for name, schema in document["components"]["schemas"].items():
+        parts = [schema, *(part for part in schema.get("allOf", ()) if "properties" in part)]
+        for part in parts:
+            found[f"{name} required"] = sorted({*found.get(f"{name} required", ()), *part.get("required", ())})
+            for member, described in part.get("properties", {}).items():
+                found[f"{name}.{member}"] = {
+                    key: value for key, value in described.items() if key not in {"description", "example"}
+                }
+    return found
+
+
+def test_v1_only_ever_grows(document):
+    """
+    Whatever stood in the contract stands there still. After adding to it, write the snapshot anew:
+
+    python -c "import test_openapi as t; t.write_snapshot()"
+    """
+    before = json.loads(SNAPSHOT.read_text())
+    now = json.loads(json.dumps(facts(document)))
+    assert {name: now.get(name) for name in before} == before
+    unrecorded = sorted(set(now) - set(before))
+    assert unrecorded == [], "record what was added"
+
+
+def write_snapshot():
+    SNAPSHOT.write_text(json.dumps(facts(openapi_document(Config({}))), indent=1, sort_keys=True) + "\n")
+
+
+def test_the_reference_page_and_its_parts_come_from_this_instance(client):
+    page = client.ask("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "default-src 'none'" in policy
+    text = page.body.decode()
+    assert "//" not in text
+    for part in ("/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/docs/start.js", "/docs/favicon-32x32.png"):
+        assert part in text
+        assert client.ask(part).status == 200
+    assert b"/openapi.json" in client.ask("/docs/start.js").body
+    assert client.ask("/docs/").body == page.body
+    assert client.ask("/docs/other.js").status == 404
+
+
+def test_the_text_for_language_models_names_every_route(client):
+    answer = client.ask("/llms.txt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    for route in ROUTES:
+        assert f"]({route.path})" in answer.body.decode()

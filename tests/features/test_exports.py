@@ -1,0 +1,106 @@
+"""Whole-registry files show one edition exactly, replace each other, and are never half there."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+
+import pytest
+
+from make.asgi import Client
+from make.published import Publisher, company, framework, person
+from muniment.api.application import Api
+from muniment.config import Config
+from muniment.store.exports import Exports, Stopped
+from muniment.store.reader import Reader
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    made = Publisher(tmp_path / "muniment.sqlite3")
+    made.publish(
+        company(2, day=5), company(1, day=9, name="=cmd()", themes=["a", "b"]), person(1), framework(1, kind="program")
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def exports(tmp_path, publisher):
+    return Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3")
+
+
+def test_files_hold_every_document_oldest_publication_first(exports):
+    assert exports.files() == []
+    assert exports.make() is True
+    files = {file.name: file for file in exports.files()}
+    assert sorted(files) == [
+        f"{kind}-4.{form}.gz" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
+    ]
+    lines = [
+        json.loads(line) for line in gzip.decompress(exports.find("companies-4.jsonl.gz").read_bytes()).splitlines()
+    ]
+    assert [line["company"]["id"] for line in lines] == ["company-1", "company-2"]
+    (framework_line,) = gzip.decompress(exports.find("frameworks-4.jsonl.gz").read_bytes()).splitlines()
+    assert json.loads(framework_line)["framework"]["frameworkId"] == "framework-1"
+    for name, file in files.items():
+        content = exports.find(name).read_bytes()
+        assert (file.size_bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+        assert file.rows == (2 if name.startswith("companies") else 1)
+
+
+def test_spreadsheets_get_no_formula(exports):
+    exports.make()
+    text = gzip.decompress(exports.find("companies-4.csv.gz").read_bytes()).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows[0]["name"] == "'=cmd()"
+    assert rows[0]["themes"] == "a; b"
+    assert rows[1]["createdAt"] == "March 2024"
+
+
+def test_files_are_made_anew_only_after_a_change_and_the_former_ones_go_later(exports, publisher):
+    exports.make()
+    assert exports.make() is False
+    publisher.publish(company(3))
+    assert exports.make() is True
+    assert {file.edition for file in exports.files()} == {5}
+    assert exports.find("companies-4.csv.gz") is not None
+    publisher.publish(company(4))
+    exports.make()
+    assert exports.find("companies-4.csv.gz") is None
+    assert exports.find("companies-5.csv.gz") is not None
+
+
+def test_a_making_that_is_stopped_leaves_no_file(exports, tmp_path):
+    exports.close()
+    with pytest.raises(Stopped):
+        exports.make()
+    assert exports.files() == []
+    assert not list((tmp_path / "exports").glob("companies-*.gz"))
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "manifest.json", ".lock", "../muniment.sqlite3", "companies-4.csv", "x" * 300]
+)
+def test_nothing_else_in_the_folder_can_be_taken(exports, name):
+    exports.make()
+    assert exports.find(name) is None
+
+
+def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    client = Client(Api(reader, Config({}, data=tmp_path)))
+    assert client.ask("/api/v1/exports").json == {"data": []}
+    exports.make()
+    listed = client.ask("/api/v1/exports").json["data"]
+    assert len(listed) == 6
+    for entry in listed:
+        assert set(entry) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}
+        answer = client.ask(entry["url"])
+        assert answer.headers["content-type"] == "application/gzip"
+        assert answer.headers["content-length"] == str(entry["bytes"])
+        assert hashlib.sha256(answer.body).hexdigest() == entry["sha256"]
+        assert client.ask(entry["url"], "HEAD").headers == answer.headers
+        assert client.ask(entry["url"], "DELETE").status == 405
+    reader.close()
