@@ -3,6 +3,8 @@
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -10,6 +12,8 @@ from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
 from muniment import config
+from muniment.kernel.actor import COMMAND
+from muniment.kernel.problems import Problem
 
 
 def use_django() -> None:
@@ -121,3 +125,70 @@ def export(folder: Path, *, private: bool) -> None:
     except (DatabaseError, OSError) as error:
         raise click.ClickException(f"{error}. Files that were there before stand unchanged.") from None
     click.echo(", ".join(f"{rows:,} {kind}" for kind, rows in counts.items()) + f" written to {folder}.")
+
+
+@main.group()
+def user() -> None:
+    """Make accounts, list them, say what they may do."""
+
+
+def _ready() -> None:
+    """Load Django and bring the database to this version's form."""
+    use_django()
+    from muniment.store.migrations import migrate as bring_up_to_date
+
+    bring_up_to_date()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say a refusal on the terminal, with its way out, and end with 1."""
+    try:
+        yield
+    except Problem as problem:
+        raise click.ClickException(f"{problem.message} {problem.hint}") from None
+
+
+@user.command("create")
+@click.argument("email")
+@click.option("--role", type=click.Choice(["owner", "reviewer", "operator"]), default="owner", show_default=True)
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
+@click.option("--no-password", is_flag=True, help="Make an account that signs in by a mailed code or a passkey.")
+def user_create(email: str, role: str, *, password_stdin: bool, no_password: bool) -> None:
+    """Make an account for EMAIL whose address counts as verified."""
+    if password_stdin and no_password:
+        raise click.UsageError("--password-stdin and --no-password exclude each other.")
+    password = None
+    if password_stdin:
+        password = sys.stdin.readline().rstrip("\n")
+    elif not no_password:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    _ready()
+    from muniment.accounts.operations import create_account
+
+    with _told():
+        account = create_account(COMMAND, email, password, role=role)
+    click.echo(f"{account.email} is {account.role} now.")
+
+
+@user.command("list")
+def user_list() -> None:
+    """List every account with its role."""
+    _ready()
+    from muniment.accounts.operations import list_accounts
+
+    for account in list_accounts(COMMAND):
+        click.echo(f"{account.email}\t{account.role}\t{'active' if account.is_active else 'inactive'}")
+
+
+@user.command("role")
+@click.argument("email")
+@click.argument("role", type=click.Choice(["owner", "reviewer", "operator"]))
+def user_role(email: str, role: str) -> None:
+    """Give the account at EMAIL another ROLE."""
+    _ready()
+    from muniment.accounts.operations import set_role
+
+    with _told():
+        account = set_role(COMMAND, email, role)
+    click.echo(f"{account.email} is {account.role} now.")

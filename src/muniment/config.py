@@ -68,6 +68,14 @@ def _base_url(value: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
+def _mail_url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"smtp", "smtps", "smtp+tls"} or not parts.hostname):
+        message = "takes smtp://user:password@host:587, with smtps:// or smtp+tls:// for an encrypted connection"
+        raise ValueError(message)
+    return value
+
+
 def _currency(value: str) -> str:
     if not re.fullmatch(r"[A-Z]{3}", value):
         message = "takes an ISO 4217 code such as USD"
@@ -98,6 +106,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("registry_name", "Muniment", _text, "What the registry calls itself on pages, cards and documents."),
     Setting("secret_key", "", _text, "Signs cookies and links; empty makes one in the data folder; nodes share one."),
+    Setting("mail_url", "", _mail_url, "smtp://user:password@host:587; empty puts mail into the data folder."),
+    Setting("mail_from", "registry@localhost", _text, "The address that mail comes from."),
+    Setting("signup", "on", _switch, "Let anyone make an account."),
+    Setting("oidc_issuer", "", _text, "An identity provider to sign in with, such as https://login.example."),
+    Setting("oidc_client_id", "", _text, "What the identity provider calls this registry."),
+    Setting("oidc_client_secret", "", _text, "The secret shared with the identity provider."),
+    Setting("oidc_name", "single sign-on", _text, "What the sign-in page calls the identity provider."),
     Setting("currency", "USD", _currency, "ISO 4217 code of every amount of money in this registry."),
     Setting("rate_limit", "600", _limit, "Requests a minute for each client address; off removes the limit."),
     Setting("rate_burst", "100", _natural, "Requests that a client may send at once before the rate holds it."),
@@ -124,6 +139,13 @@ class Config:
     base_url: str
     registry_name: str
     secret_key: str
+    mail_url: str
+    mail_from: str
+    signup: bool
+    oidc_issuer: str
+    oidc_client_id: str
+    oidc_client_secret: str
+    oidc_name: str
     currency: str
     rate_limit: int
     rate_burst: int

@@ -68,7 +68,7 @@ INSTALLED_APPS = [
     "muniment.accounts",
     "muniment.registry",
     "muniment.web",
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -131,7 +131,49 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
+ACCOUNT_LOGIN_BY_CODE_ENABLED = True
+ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_ADAPTER = "muniment.accounts.adapters.AccountAdapter"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if config.base_url.startswith("https://") else "http"
+MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_PASSKEY_SIGNUP_ENABLED = config.signup
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith("https://")  # localhost; browsers refuse others
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/manage"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an upstream's word on an address is not proof to us
+SOCIALACCOUNT_PROVIDERS = (
+    {
+        "openid_connect": {
+            "APPS": [
+                {
+                    "provider_id": "sso",
+                    "name": config.oidc_name,
+                    "client_id": config.oidc_client_id,
+                    "secret": config.oidc_client_secret,
+                    "settings": {"server_url": config.oidc_issuer, "oauth_pkce_enabled": True},
+                }
+            ]
+        }
+    }
+    if config.oidc_issuer
+    else {}
+)
+CACHES = {
+    # Rate limits of signing in are counted for all processes together.
+    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "accounts_cache"},
+}
+EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"
+SERVER_EMAIL = config.mail_from
 
+SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_SECURE = config.base_url.startswith("https://")
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
 

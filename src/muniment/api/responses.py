@@ -10,7 +10,7 @@ from gzip import compress as gzip_compress
 from http import HTTPStatus
 from typing import Final
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import msgspec
 import zstandard
 

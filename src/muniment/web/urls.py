@@ -1,9 +1,16 @@
 """Who answers which page."""
 
-from django.urls import path, re_path
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
 from muniment.web.views import connect, feeds, registry
+
+admin.autodiscover()
+admin.site.unregister(Group)  # roles say what an account may do
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
     path("", registry.home, name="home"),
@@ -20,6 +27,8 @@ urlpatterns = [
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
     path("feed.atom", feeds.feed),
     path("static/<path:path>", assets.serve),
+    path("accounts/", include("allauth.urls")),
+    path("admin/", admin.site.urls),
 ]
 
 handler400 = trouble.bad_request

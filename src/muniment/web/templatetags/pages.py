@@ -51,6 +51,8 @@ def control(field: BoundField) -> SafeString:
     if described and not is_group(field):
         attributes["aria-describedby"] = " ".join(described)
     widget = field.field.widget
+    if type(field.form).__module__.startswith("allauth."):
+        widget.attrs.pop("placeholder", None)  # it says the label once more
     if isinstance(widget, forms.TextInput | forms.Textarea) and getattr(widget, "input_type", "text") == "text":
         attributes.setdefault("dir", "auto")
     return field.as_widget(attrs=attributes)

@@ -1,0 +1,61 @@
+"""Where django-allauth asks us: who may sign up, where people go, what mail says, how secrets rest."""
+
+import base64
+import hashlib
+from types import SimpleNamespace
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
+from allauth.mfa.adapter import DefaultMFAAdapter
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.http import HttpRequest
+
+from muniment import config
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Signing up and in by the registry's settings, and mail in its name."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
+        """Tell whether anyone may make an account."""
+        return config.current().signup
+
+    def format_email_subject(self, subject: str) -> str:
+        """Put the registry's name before a subject."""
+        return f"[{config.current().registry_name}] {subject}"
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a mail that names the registry rather than a host."""
+        super().send_mail(template_prefix, email, {"current_site": _site(), **context})
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Give the client's address, which the server has read from trusted proxies already."""
+        return str(request.META.get("REMOTE_ADDR") or "127.0.0.1")
+
+
+class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Second factors: the registry's name on them, and their secrets encrypted at rest."""
+
+    def _get_site_name(self) -> str:
+        return config.current().registry_name
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt a secret before it is stored."""
+        return _box().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Decrypt a stored secret."""
+        return _box().decrypt(encrypted_text.encode()).decode()
+
+
+def _box() -> Fernet:
+    key = hashlib.blake2b(settings.SECRET_KEY.encode(), digest_size=32, person=b"second factor").digest()
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+def _site() -> SimpleNamespace:
+    settings_now = config.current()
+    host = settings_now.base_url.partition("://")[2] or (context.request.get_host() if context.request else "")
+    return SimpleNamespace(name=settings_now.registry_name, domain=host)

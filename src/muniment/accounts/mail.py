@@ -1,0 +1,105 @@
+"""
+Mail goes out over SMTP where the operator set it up, else into a folder of the data directory.
+
+The folder makes the first hour work without any set-up: the code that a new account waits for stands
+in a file there, and a demo prints it.
+"""
+
+import logging
+import smtplib
+import sys
+from collections.abc import Callable, Sequence
+from email.message import EmailMessage as Message
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.core.mail import EmailMessage, EmailMultiAlternatives
+from django.core.mail.backends.base import BaseEmailBackend
+from django.core.mail.backends.smtp import EmailBackend as Smtp
+
+from muniment import config
+from muniment.kernel.ids import new_id, now
+from muniment.kernel.problems import Unavailable
+
+log = logging.getLogger(__name__)
+TIMEOUT_S = 10
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+echo: Callable[[str], None] | None = None
+"""Called with each message that is put into the folder; a demo prints it."""
+
+
+def print_messages() -> None:
+    """Print from now on what is put into the folder."""
+    global echo  # noqa: PLW0603 - one process, one terminal
+    echo = _print
+
+
+def folder() -> Path:
+    """Give where mail is put when no server is set up for it."""
+    return config.current().data / "mail"
+
+
+class Backend(BaseEmailBackend):
+    """
+    Sends over SMTP or writes into the folder, as the settings say.
+
+    Raises:
+        Unavailable: the mail server does not take the message.
+    """
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        """Send; gives how many went."""
+        url = config.current().mail_url
+        if not url:
+            for message in email_messages:
+                _write(message)
+            return len(email_messages)
+        try:
+            return _smtp(url).send_messages(email_messages) or 0
+        except (OSError, smtplib.SMTPException) as error:
+            log.exception("mail was not taken by its server")
+            raise Unavailable(
+                "The mail could not be sent just now.", "Try again in a minute; if it stays, tell the operator."
+            ) from error
+
+
+def send(to: str, subject: str, text: str) -> None:
+    """
+    Send a plain message; a server that is down is logged, since what was done stands without the mail.
+
+    Call it after the commit of what it tells.
+    """
+    message = EmailMultiAlternatives(f"[{config.current().registry_name}] {subject}", text, None, [to])
+    try:
+        message.send()
+    except Unavailable:
+        log.warning("nobody was told: %s", subject)
+
+
+def _smtp(url: str) -> Smtp:
+    parts = urlsplit(url)
+    return Smtp(
+        host=parts.hostname,
+        port=parts.port or (465 if parts.scheme == "smtps" else 587 if parts.scheme == "smtp+tls" else 25),
+        username=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        use_tls=parts.scheme == "smtp+tls",
+        use_ssl=parts.scheme == "smtps",
+        timeout=TIMEOUT_S,
+    )
+
+
+def _write(message: EmailMessage) -> None:
+    place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made: Message = message.message()
+    file = place / f"{now():%Y%m%dT%H%M%S%f}-{new_id()}.eml"
+    file.write_bytes(made.as_bytes())
+    if echo is not None:
+        echo(f"\n--- mail to {', '.join(message.to)}: {message.subject}\n{message.body}\n---\n")

@@ -1,0 +1,51 @@
+"""Accounts and the mail that they are sent."""
+
+import re
+from email import message_from_bytes, policy
+from pathlib import Path
+
+from django.test import Client
+
+from muniment.accounts import mail
+from muniment.accounts.models import Account
+from muniment.accounts.operations import create_account
+from muniment.kernel.actor import COMMAND
+
+PASSWORD = "four harbours, one tide"
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+
+
+def account(email: str = "owner@harbour.example", role: str = "owner", password: str | None = None) -> Account:
+    """Make a verified account; without a password, quickly."""
+    return create_account(COMMAND, email, password, role=role)
+
+
+def signed_in(who: Account, **options: object) -> Client:
+    """Give a browser in which *who* is signed in."""
+    client = Client(**options)
+    client.force_login(who, backend=BACKEND)
+    return client
+
+
+class Letters:
+    """The messages in the data folder that came since this was made."""
+
+    def __init__(self) -> None:
+        self._before = set(self._files())
+
+    @staticmethod
+    def _files() -> list[Path]:
+        return sorted(mail.folder().glob("*.eml"))
+
+    def to(self, address: str) -> list[tuple[str, str]]:
+        """Give subject and text of what *address* was sent, oldest first."""
+        messages = [
+            message_from_bytes(file.read_bytes(), policy=policy.default)
+            for file in self._files()
+            if file not in self._before
+        ]
+        return [(str(m["Subject"]), m.get_content()) for m in messages if address in str(m["To"])]
+
+    def code(self, address: str) -> str:
+        """Give the code in the latest message to *address*."""
+        return re.search(r"^\s*([A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\s*$", self.to(address)[-1][1], re.MULTILINE)[1]

@@ -1,0 +1,264 @@
+"""Signing up and in, with a password, a code, an authenticator; mail, roles, and the command."""
+
+import json
+
+import html5lib
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from click.testing import CliRunner
+from django.test import Client
+
+from make.accounts import PASSWORD, Letters, account, signed_in
+from muniment import config
+from muniment.accounts import mail
+from muniment.accounts.models import Account
+from muniment.cli import main
+from services.mail import Mailbox
+
+NEW = "newcomer@harbour.example"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+
+
+@pytest.fixture
+def letters():
+    return Letters()
+
+
+def test_signing_up_needs_the_code_that_was_mailed(letters):
+    client = Client()
+    answer = client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
+    assert answer["Location"] == "/accounts/confirm-email/"
+    assert client.get("/accounts/email/").status_code == 302
+    wrong = client.post("/accounts/confirm-email/", {"code": "WRONGCODE"})
+    assert b"Incorrect code" in wrong.content
+    right = client.post("/accounts/confirm-email/", {"code": letters.code(NEW)})
+    assert right["Location"] == "/manage"
+    assert client.get("/accounts/email/").status_code == 200
+    made = Account.objects.get(email=NEW)
+    assert made.role == "owner"
+    assert made.password.startswith("argon2$argon2id$")
+
+
+def test_an_address_that_has_an_account_is_not_betrayed(letters):
+    account(NEW)
+    answer = Client().post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
+    assert answer["Location"] == "/accounts/confirm-email/"
+    assert "already" in letters.to(NEW)[-1][1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"email": "nobody", "password1": PASSWORD, "password2": PASSWORD}, "valid email"),
+        ({"email": NEW, "password1": "short", "password2": "short"}, "at least 10"),
+        ({"email": NEW, "password1": PASSWORD, "password2": "other"}, "same password"),
+    ],
+)
+def test_a_fault_stands_beside_its_field_and_what_was_typed_stays(fields, said):
+    html = Client().post("/accounts/signup/", fields).content.decode()
+    fault = html.partition('class="fault"')[2].partition("</ul>")[0]
+    assert said in fault
+    assert f'value="{fields["email"]}"' in html
+    assert 'aria-invalid="true"' in html
+
+
+def test_signing_in_leads_back_to_where_one_wanted_to_go():
+    account(NEW, password=PASSWORD)
+    answer = Client().post("/accounts/login/?next=/manage/profile", {"login": NEW.upper(), "password": PASSWORD})
+    assert answer["Location"] == "/manage/profile"
+
+
+def test_signing_in_never_leads_to_another_site():
+    account(NEW, password=PASSWORD)
+    answer = Client().post("/accounts/login/?next=https://elsewhere.example/", {"login": NEW, "password": PASSWORD})
+    assert answer["Location"] == "/manage"
+
+
+def test_repeated_wrong_passwords_close_the_door_for_a_while():
+    account(NEW, password=PASSWORD)
+    client = Client()
+    for _ in range(5):
+        client.post("/accounts/login/", {"login": NEW, "password": "wrong"})
+    refused = client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    assert refused.status_code == 200
+    assert b"Too many failed login attempts" in refused.content
+
+
+def test_signing_in_by_a_mailed_code(letters):
+    account(NEW)
+    client = Client()
+    client.post("/accounts/login/code/", {"email": NEW})
+    answer = client.post("/accounts/login/code/confirm/", {"code": letters.code(NEW)})
+    assert answer["Location"] == "/manage"
+
+
+def test_resetting_the_password_by_a_mailed_code(letters):
+    account(NEW, password=PASSWORD)
+    client = Client()
+    client.post("/accounts/password/reset/", {"email": NEW})
+    step = client.post("/accounts/password/reset/confirm/", {"code": letters.code(NEW)})
+    done = client.post(step["Location"], {"password1": PASSWORD + "!", "password2": PASSWORD + "!"})
+    assert done.status_code == 302
+    assert Client().post("/accounts/login/", {"login": NEW, "password": PASSWORD + "!"})["Location"] == "/manage"
+    assert "password" in letters.to(NEW)[-1][1].lower()
+
+
+def test_an_authenticator_is_asked_for_and_its_secret_rests_encrypted():
+    account(NEW, password=PASSWORD)
+    client = Client()
+    client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    page = client.get("/accounts/2fa/totp/activate/")
+    secret = page.context["form"].secret
+    assert b'class="qr"' in page.content
+    answer = client.post("/accounts/2fa/totp/activate/", {"code": totp(secret)})
+    assert answer.status_code == 302, answer.content.decode()[:2000]
+    assert secret not in json.dumps(Authenticator.objects.get(type="totp").data)
+    other = Client()
+    assert (
+        other.post("/accounts/login/", {"login": NEW, "password": PASSWORD})["Location"]
+        == "/accounts/2fa/authenticate/"
+    )
+    assert other.get("/accounts/email/").status_code == 302
+    codes = client.get("/accounts/2fa/recovery-codes/").content.decode()
+    recovery = codes.partition('id="recovery_codes">')[2].split()[0]
+    assert other.post("/accounts/2fa/authenticate/", {"code": recovery})["Location"] == "/manage"
+
+
+def totp(secret):
+    counter = next(iter(yield_hotp_counters_from_time()))
+    return format_hotp_value(hotp_value(secret, counter))
+
+
+def test_sessions_are_listed_and_others_can_be_signed_out():
+    account(NEW, password=PASSWORD)
+    first, second = Client(HTTP_USER_AGENT="First browser"), Client(HTTP_USER_AGENT="Second browser")
+    for client in (first, second):
+        client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    html = first.get("/accounts/sessions/").content.decode()
+    assert "First browser" in html
+    assert "Second browser" in html
+    first.post("/accounts/sessions/")
+    assert first.get("/accounts/email/").status_code == 200
+    assert second.get("/accounts/email/").status_code == 302
+
+
+ENTRANCE = [
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/accounts/signup/passkey/",
+    "/accounts/login/code/",
+    "/accounts/password/reset/",
+]
+INSIDE = [
+    "/accounts/email/",
+    "/accounts/password/change/",
+    "/accounts/2fa/",
+    "/accounts/2fa/webauthn/",
+    "/accounts/sessions/",
+    "/accounts/logout/",
+    "/accounts/3rdparty/",
+]
+
+
+@pytest.mark.parametrize("path", [*ENTRANCE, *INSIDE])
+def test_every_account_page_is_valid_html_in_our_frame(path):
+    client = signed_in(account(password=PASSWORD)) if path in INSIDE else Client()
+    answer = client.get(path)
+    assert answer.status_code == 200
+    html = answer.content.decode()
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    tree = parser.parse(html)
+    assert list(parser.errors) == [], html
+    assert 'class="brand"' in html
+    for field in tree.iter("input"):
+        if field.get("type") not in {"hidden", "search"}:
+            assert f'for="{field.get("id")}"' in html, field.attrib
+    assert "style=" not in html
+
+
+@pytest.mark.parametrize("path", [p for p in INSIDE if p != "/accounts/logout/"])
+def test_a_visitor_is_sent_to_sign_in_and_comes_back(path):
+    assert Client().get(path)["Location"] == f"/accounts/login/?next={path}"
+
+
+def test_a_form_from_elsewhere_is_refused_with_a_page_that_says_why():
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    assert answer.status_code == 403
+    assert b"This form was not sent from a page of this site" in answer.content
+
+
+@pytest.mark.parametrize("role", ["owner", "reviewer"])
+def test_the_back_office_is_for_operators_only(role):
+    client = signed_in(account(role=role))
+    assert client.get("/admin/").status_code in {302, 403}
+    assert client.get("/admin/accounts/account/").status_code in {302, 403}
+
+
+def test_an_operator_finds_accounts_and_changes_a_role_in_the_back_office():
+    other = account("other@harbour.example")
+    client = signed_in(account("operator@harbour.example", "operator"))
+    assert b"other@harbour.example" in client.get("/admin/accounts/account/?q=other").content
+    where = f"/admin/accounts/account/{other.pk}/change/"
+    client.post(where, {"name": "", "role": "reviewer", "is_active": "on"})
+    other.refresh_from_db()
+    assert other.role == "reviewer"
+    assert client.post(f"/admin/accounts/account/{other.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_mail_goes_over_smtp_when_it_is_set_up(monkeypatch):
+    with Mailbox() as box:
+        using(monkeypatch, mail_url=box.url, mail_from="registry@harbour.example")
+        mail.send(NEW, "Published", "Harbour Commons is published.")
+        message = box.wait_for(NEW, subject="Published")
+    assert message["Subject"] == "[Muniment] Published"
+
+
+def test_a_mail_server_that_is_down_is_told_and_nothing_breaks(monkeypatch):
+    using(monkeypatch, mail_url="smtp://127.0.0.1:1")
+    client = Client()
+    answer = client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
+    assert answer.status_code == 503
+    assert b"The mail could not be sent just now" in answer.content
+    mail.send(NEW, "Published", "It stands without the mail.")
+
+
+def test_a_closed_door_says_so(monkeypatch):
+    using(monkeypatch, signup=False)
+    html = Client().get("/accounts/signup/").content.decode()
+    assert "password1" not in html
+    assert "closed" in html.lower()
+
+
+def using(monkeypatch, **settings):
+    now = config.current()
+    kept = {setting.name: getattr(now, setting.name) for setting in config.SETTINGS}
+    monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, **settings}))
+
+
+def test_the_command_makes_accounts_lists_them_and_gives_roles():
+    made = command("user", "create", "Ada@Harbour.example", "--password-stdin", stdin=PASSWORD + "\n")
+    assert made.exit_code == 0, made.exception
+    assert made.output == "ada@harbour.example is owner now.\n"
+    assert command("user", "role", "ada@harbour.example", "reviewer").exit_code == 0
+    assert command("user", "list").output == "ada@harbour.example\treviewer\tactive\n"
+    weak = command("user", "create", "b@harbour.example", "--password-stdin", stdin="short\n")
+    assert (weak.exit_code, "at least 10 characters" in weak.stderr) == (1, True)
+    twice = command("user", "create", "ada@harbour.example", "--no-password")
+    assert (twice.exit_code, "has an account already" in twice.stderr) == (1, True)
+    assert command("user", "role", "nobody@harbour.example", "reviewer").exit_code == 1
+    assert (
+        Client().post("/accounts/login/", {"login": "ada@harbour.example", "password": PASSWORD})["Location"]
+        == "/manage"
+    )
+
+
+def command(*words, stdin=""):
+    return CliRunner().invoke(main, words, input=stdin)
