@@ -1,0 +1,86 @@
+"""The protocol's own conformance suite, against the product's tool server and against its transport with fixtures."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conformance.fixtures import fixture_server
+from muniment.mcp.gate import Gate
+from muniment.mcp.public import public_offer
+from muniment.mcp.transport import ToolServer
+from services.loopback import serving
+from services.mcp import fictional_registry
+from services.node import node, packages
+
+pytestmark = [
+    pytest.mark.xdist_group("conformance"),
+    pytest.mark.requirement("mcp.eras"),
+    # The older eras' fixtures must use what the newest deprecates: sampling and logging.
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+]
+
+SUITE = Path("node_modules/@modelcontextprotocol/conformance/dist/index.js")
+REVISIONS = ("2026-07-28", "2025-11-25")
+NEED_FIXTURES = {
+    # These call a tool, resource or prompt by a name that only the suite's fixtures have.
+    *("tools-call-simple-text", "tools-call-image", "tools-call-audio", "tools-call-embedded-resource"),
+    *("tools-call-mixed-content", "tools-call-error", "tools-call-with-progress", "tools-call-with-logging"),
+    *("resources-read-text", "resources-read-binary", "resources-templates-read"),
+    *("prompts-get-simple", "prompts-get-with-args", "prompts-get-embedded-resource", "prompts-get-with-image"),
+    *(f"input-required-result-basic-{kind}" for kind in ("elicitation", "sampling", "list-roots")),
+    *(f"input-required-result-{kind}" for kind in ("request-state", "multiple-input-requests", "multi-round")),
+    *(f"input-required-result-{kind}" for kind in ("non-tool-request", "result-type", "tampered-state")),
+    "input-required-result-capability-check",
+    # Four of its twenty-five checks call fixture tools; the other twenty-one must pass, see below.
+    "server-stateless",
+    # These ask for sessions, subscriptions or requests to the client, which a stateless server does not have.
+    *("tools-call-sampling", "tools-call-elicitation", "logging-set-level"),
+    *("elicitation-sep1034-defaults", "elicitation-sep1330-enums", "resources-subscribe", "resources-unsubscribe"),
+}
+
+
+def required(revision: str) -> list[str]:
+    """Give the scenarios that conformance to *revision* requires of a server."""
+    listed = (packages() / SUITE.parents[1] / "requirements" / f"{revision}.yaml").read_text()
+    section = listed.partition("\nserver:\n")[2].partition("\n\n")[0].partition("\nclient:")[0]
+    return re.findall(r"^  - ([\w-]+)", section, re.MULTILINE)
+
+
+def outcomes(port: int, revision: str) -> dict[str, tuple[int, int]]:
+    """Run everything for *revision*; gives the passed and the failed checks of each scenario."""
+    address = f"http://127.0.0.1:{port}/api/mcp"
+    done = node(SUITE, "server", "--url", address, "--requirements", revision, timeout_s=100, check=False)
+    found = re.findall(r"^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed", done.stdout, re.MULTILINE)
+    assert found, f"the suite gave no summary\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return {name: (int(passed), int(failed)) for name, passed, failed in found}
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory):
+    with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as reader:
+        offer = public_offer(reader, base_url="http://127.0.0.1", registry_name="Suite Registry")
+        server = ToolServer(offer, gate=Gate(""))
+        with serving(server, server.run()) as port:
+            yield port
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_every_scenario_that_can_run_on_any_server_passes_against_the_product(public, revision):
+    found = outcomes(public, revision)
+    runnable = [name for name in required(revision) if name not in NEED_FIXTURES]
+    assert len(runnable) >= 8
+    assert {name: found[name] for name in runnable if found[name][1]} == {}
+    if revision == "2026-07-28":
+        assert found["server-stateless"] == (21, 4)
+        assert found["http-header-validation"] == (14, 0)
+
+
+@pytest.mark.parametrize(("revision", "scenarios"), [("2026-07-28", 37), ("2025-11-25", 30)])
+def test_the_whole_required_set_passes_on_the_transport_with_fixtures(revision, scenarios):
+    server = fixture_server(sessions=revision != "2026-07-28")
+    with serving(server, server.run()) as port:
+        found = outcomes(port, revision)
+    asked = required(revision)
+    assert len(asked) == scenarios
+    assert {name: found[name] for name in asked if found[name][1] or not found[name][0]} == {}
