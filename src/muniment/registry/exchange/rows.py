@@ -14,14 +14,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.wire import number, parse_money, parse_month_and_year, parse_timestamp
+from muniment.registry.form_options import ADDRESS, SOCIALS, STATUSES
 from muniment.registry.specification import faults_of
 
 T = TypeVar("T")
-STATUSES: Final = ("active", "upcoming", "inactive")
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 KINDS: Final = ("score", "program")
-SOCIALS: Final = ("email", "phone_number", "facebook", "instagram", "tiktok", "linkedin", "youtube", "twitter")
-ADDRESS: Final = ("address_1", "address_2", "city", "state", "zip")
 TEXTS: Final = {
     "symbol": "symbol",
     "status": "status",

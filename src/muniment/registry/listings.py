@@ -1,0 +1,254 @@
+"""
+A listing under change: who may touch it, how an edit becomes rows, history and public documents.
+
+Used by the operations of owners and of reviewers, each of which is one transaction.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.conf import settings
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import new_id, now
+from muniment.kernel.problems import Conflict, NotFound
+from muniment.registry import history
+from muniment.registry.changes import BadFields, Edit, merge_distribution, merge_socials
+from muniment.registry.exchange.batch import free_slug
+from muniment.registry.exchange.companies import round_on_wire
+from muniment.registry.exchange.rows import Fault, Place, Round
+from muniment.registry.models import (
+    CapTableEntry,
+    Company,
+    Framework,
+    FundingRound,
+    GivenSlug,
+    Ownership,
+    Person,
+    Position,
+    Proposal,
+    State,
+)
+from muniment.registry.publishing import Touched, publish
+
+AWAIT_REVIEW: Final = ("name", "symbol", "type")
+"""Fields of a published listing that a reviewer must agree to."""
+_SHOWN_BY_OTHERS: Final = {"name", "symbol", "icon", "state", "listedAt"}
+
+
+def missing(slug: str) -> NotFound:
+    """Give the refusal of a listing that is unknown or another's: which of the two is not revealed."""
+    return NotFound(
+        f"You have no company with the slug {slug[:200]!r}.", "list_my_companies gives the slugs of your companies."
+    )
+
+
+def decides(actor: Actor) -> bool:
+    """Tell whether *actor* works as a reviewer: on the pages or the command line, never through a token or an app."""
+    return actor.is_reviewer and actor.via in {"web", "command", "system"}
+
+
+def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
+    """
+    Find a listing that *actor* owns; reviewers at work reach every listing.
+
+    Raises:
+        NotFound: unknown, or not the actor's.
+    """
+    found = Company.objects.select_for_update(of=("self",)) if lock else Company.objects.all()
+    if not decides(actor):
+        if actor.account_id is None:
+            raise missing(slug)
+        found = found.filter(pk__in=Ownership.objects.filter(account_id=actor.account_id).values("company"))
+    company = found.filter(slug=slug).first()
+    if company is None:
+        raise missing(slug)
+    return company
+
+
+def expect_version(company: Company, expected: int | None) -> None:
+    """
+    Refuse a lost update.
+
+    Raises:
+        Conflict: the listing has moved on.
+    """
+    if expected is not None and company.version != expected:
+        raise Conflict(
+            f"{company.slug!r} is at version {company.version}, not {expected}: somebody changed it meanwhile.",
+            f"Read it again, and repeat the change with expectedVersion {company.version} if it still fits.",
+        )
+
+
+@dataclass(slots=True)
+class Difference:
+    """What an edit would change, in the contract's words, and how to do it."""
+
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, Any] = field(default_factory=dict)
+    steps: list[Callable[[Touched], None]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.after)
+
+    def to_wire(self) -> dict[str, dict[str, Any]]:
+        """Give before and after for each field."""
+        return {key: {"before": self.before[key], "after": value} for key, value in self.after.items()}
+
+
+def compare(company: Company, edit: Edit) -> Difference:
+    """
+    Hold *edit* against what stands.
+
+    Raises:
+        BadFields: a position names nobody known; a funding round cannot be.
+    """
+    found = Difference()
+    columns = dict(edit.columns)
+    if "socials" in edit.merged:
+        columns["socials"] = merge_socials(company.socials, edit.merged["socials"])
+    if "distribution" in edit.merged:
+        columns["distribution"] = merge_distribution(company.distribution, edit.merged["distribution"])
+    for name, value in columns.items():
+        stands = getattr(company, name)
+        if stands != value:
+            key = history.WIRE_NAMES.get(name, name)
+            found.columns[name] = value
+            found.before[key] = history.wire_value(name, stands, settings.CURRENCY)
+            found.after[key] = history.wire_value(name, value, settings.CURRENCY)
+    if edit.positions is not None:
+        _compare_positions(company, edit.positions, found)
+    _compare_documents(company, "proposals", Proposal, edit.proposals, found)
+    _compare_documents(company, "capTable", CapTableEntry, edit.cap_table, found)
+    if edit.funding_round is not None:
+        _compare_round(company, edit.funding_round, found)
+    return found
+
+
+def _compare_documents(
+    company: Company,
+    key: str,
+    model: type[Proposal | CapTableEntry],
+    given: list[dict[str, Any]] | None,
+    found: Difference,
+) -> None:
+    if given is None:
+        return
+    stands = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
+    if stands == given:
+        return
+    found.before[key], found.after[key] = stands, given
+
+    def write(_: Touched) -> None:
+        rows: Any = [model(company=company, rank=n, document=each) for n, each in enumerate(given)]
+        model.objects.filter(company=company).delete()
+        model.objects.bulk_create(rows)
+
+    found.steps.append(write)
+
+
+def _compare_positions(company: Company, given: list[Place], found: Difference) -> None:
+    standing = list(
+        Position.objects.filter(company=company)
+        .order_by("rank")
+        .values_list("person__slug", "person__name", "title", "extra", "person_id")
+    )
+    people = {person.slug: person for person in Person.objects.filter(slug__in=[place.slug for place in given])}
+    named = {name: slug for slug, name, *_ in reversed(standing)}
+    faults = [
+        Fault(f"positions[{index}].person.slug", f"{place.slug!r} is nobody here; give only a name for a new person")
+        for index, place in enumerate(given)
+        if place.slug and place.slug not in people
+    ]
+    if faults:
+        raise BadFields(faults, "GET /api/v1/people lists the slugs of people.")
+    wanted = [(place.slug or named.get(place.name, ""), place.name, place.title, place.extra) for place in given]
+    if [(slug, title, extra) for slug, _, title, extra in wanted] == [
+        (slug, title, extra) for slug, _, title, extra, _ in standing
+    ]:
+        return
+    names = {**{slug: name for slug, name, *_ in standing}, **{slug: person.name for slug, person in people.items()}}
+    found.before["positions"] = history.places_on_wire(place[:4] for place in standing)
+    found.after["positions"] = history.places_on_wire(
+        (slug, names.get(slug, name), title, extra) for slug, name, title, extra in wanted
+    )
+
+    def write(touched: Touched) -> None:
+        slugs = [slug for slug, *_ in wanted if slug]
+        keys = dict(Person.objects.filter(slug__in=slugs).values_list("slug", "pk"))
+        made: dict[str, int] = {}
+        Position.objects.filter(company=company).delete()
+        rows = []
+        for rank, (slug, name, title, extra) in enumerate(wanted):
+            if slug:
+                key = keys[slug]
+            else:
+                key = made[name] = made.get(name) or make_person(name).pk
+            rows.append(Position(company=company, person_id=key, rank=rank, title=title, extra=extra))
+        Position.objects.bulk_create(rows)
+        touched.person(*(row.person_id for row in rows), *(place[4] for place in standing))
+
+    found.steps.append(write)
+
+
+def make_person(name: str) -> Person:
+    """Make a person who is named in a position; public while a published listing names them."""
+    person = Person.objects.create(slug=free_slug("person", name), name=name.strip(), document_id=new_id())
+    GivenSlug.objects.create(kind="person", slug=person.slug)
+    return person
+
+
+def _compare_round(company: Company, given: dict[str, Any], found: Difference) -> None:
+    rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
+    current = next((each for each in rounds if each.closed_on is None), None)
+    opened = current or FundingRound(
+        company=company, rank=(rounds[-1].rank + 1 if rounds else 0), opened_on=now().date()
+    )
+    if current is None and given.get("closed_on") and "opened_on" not in given:
+        raise BadFields(
+            [Fault("fundingRound.closed", "is given, and no round is open")],
+            "Open a round first: name, target, opened.",
+        )
+    stands = _round(opened) if current else None
+    for name, value in given.items():
+        setattr(opened, name, value)
+    if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
+        raise BadFields([Fault("fundingRound.closed", "is before opened")], "Give a closing date after the opening.")
+    if stands == _round(opened):
+        return
+    found.before["fundingRound"], found.after["fundingRound"] = stands, _round(opened)
+    found.steps.append(lambda _: opened.save())
+
+
+def _round(row: FundingRound) -> dict[str, Any]:
+    return round_on_wire(Round(row.name, row.target_minor, row.opened_on, row.closed_on), settings.CURRENCY)
+
+
+def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> None:
+    """Write *difference* with its history, and bring the public documents up to it. The last step of an operation."""
+    touched = Touched()
+    for name, value in difference.columns.items():
+        setattr(company, name, value)
+    company.version += 1
+    company.updated_at = now()
+    company.save()
+    for step in difference.steps:
+        step(touched)
+    history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
+    publish_company(company, touched, changed=set(difference.after))
+
+
+def publish_company(company: Company, touched: Touched, *, changed: set[str]) -> None:
+    """Publish *company* and what shows it; *changed* are the fields that differ, in the contract's words."""
+    if company.state != State.PUBLISHED and not company.published:
+        return
+    touched.company(company.pk)
+    if changed & _SHOWN_BY_OTHERS:
+        touched.company_with_dependents(company.pk)
+    if "description" in changed:
+        touched.frameworks_of(company.pk)
+    Person.objects.filter(pk__in=list(touched.people)).update(updated_at=company.updated_at)
+    Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=company.updated_at)
+    publish(touched)

@@ -1,0 +1,369 @@
+"""
+What owners do with their listings.
+
+Each function is one transaction; the pages, the tool server and the command line call the same ones.
+
+Source: decisions, section 5; tools, owner-scoped server.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now, slug_fault
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden
+from muniment.kernel.wire import UNSET
+from muniment.registry import history
+from muniment.registry.changes import FIELDS, BadFields, CompanyChange, Edit, read_change
+from muniment.registry.exchange.batch import free_slug
+from muniment.registry.exchange.companies import round_on_wire
+from muniment.registry.exchange.rows import Fault, Round
+from muniment.registry.listings import (
+    AWAIT_REVIEW,
+    Difference,
+    compare,
+    decides,
+    expect_version,
+    missing,
+    owned,
+    write,
+)
+from muniment.registry.models import (
+    Company,
+    FundingRound,
+    GivenSlug,
+    HistoryEntry,
+    Ownership,
+    PendingChange,
+    State,
+)
+from muniment.registry.publishing import company_views
+from muniment.registry.rendering import company_bundle, company_object
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedCompany:
+    """
+    A listing as its owner sees it.
+
+    Args:
+        bundle: ``{company, distribution, proposals, positions, capTable, fundingRounds}`` on the wire; the
+            lists of proposals and holders are finished JSON (``msgspec.Raw``).
+        pending_changes: fields that wait for a reviewer, with what they would become.
+        role: what the actor is to it.
+    """
+
+    slug: str
+    name: str
+    state: str
+    version: int
+    updated_at: datetime
+    role: str
+    reviewer_note: str
+    published: bool
+    pending_changes: dict[str, Any]
+    bundle: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyUpdate:
+    """What an update did, or in a dry run would do. ``diff`` has before and after for each field."""
+
+    company: OwnedCompany
+    version: int
+    applied: list[str]
+    awaiting_review: list[str]
+    diff: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of an owner's listings."""
+
+    items: list[OwnedCompany]
+    page: int
+    page_size: int
+    total: int
+
+    @property
+    def page_count(self) -> int:
+        """Give the number of pages, at least one."""
+        return max(1, -(-self.total // self.page_size))
+
+
+def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
+    """List the listings that *actor* owns, the last changed first; without their bundles."""
+    mine = (
+        Company.objects.filter(ownerships__account_id=actor.account_id) if actor.account_id else Company.objects.none()
+    )
+    start = (page - 1) * page_size
+    rows = mine.order_by("-updated_at", "pk")[start : start + page_size]
+    return Listed([_seen(actor, company) for company in rows], page, page_size, mine.count())
+
+
+def get_company(actor: Actor, slug: str) -> OwnedCompany:
+    """
+    Give a listing that *actor* owns, in any state.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    return _whole(actor, owned(actor, slug))
+
+
+def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) -> OwnedCompany:
+    pending = PendingChange.objects.filter(company=company, decision="").first()
+    own: Any = {"company": company, "account_id": actor.account_id}
+    role = Ownership.objects.filter(**own).values_list("role", flat=True).first()
+    return OwnedCompany(
+        slug=company.slug,
+        name=company.name,
+        state=company.state,
+        version=company.version,
+        updated_at=company.updated_at,
+        role=role or actor.role,
+        reviewer_note=company.reviewer_note,
+        published=company.published,
+        pending_changes=pending.changes if pending else {},
+        bundle=bundle or {},
+    )
+
+
+def _whole(actor: Actor, company: Company) -> OwnedCompany:
+    view = company_views([company.pk])[company.pk]
+    bundle = company_bundle(view, company_object(view, settings.CURRENCY))
+    rounds = FundingRound.objects.filter(company=company).order_by("rank")
+    bundle["fundingRounds"] = [
+        round_on_wire(Round(each.name, each.target_minor, each.opened_on, each.closed_on), settings.CURRENCY)
+        for each in rounds
+    ]
+    return _seen(actor, company, bundle)
+
+
+def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> OwnedCompany:
+    """
+    Make a draft that *actor* owns.
+
+    Args:
+        actor: whoever has an account.
+        change: at least the name.
+        slug: the address of the listing, for ever; one is made from the name when empty.
+
+    Raises:
+        BadFields: a value that the form does not take; a slug that is taken.
+        Forbidden: nobody is signed in.
+
+    Source: decisions, section 2, slugs: never given again.
+    """
+    if actor.account_id is None:
+        raise Forbidden("A listing belongs to an account.", "Sign in first.")
+    if change.name is UNSET:
+        raise BadFields([Fault("name", "is missing")])
+    edit = read_change(change, settings.CURRENCY)
+    chosen = slug or free_slug("company", edit.columns["name"])
+    if fault := slug_fault(chosen):
+        raise BadFields([Fault("slug", fault)], "Leave the slug out to have one made from the name.")
+    try:
+        with transaction.atomic():
+            GivenSlug.objects.create(kind="company", slug=chosen)
+            company = Company.objects.create(slug=chosen, name="", version=0)  # the first version writes the rest
+            Ownership.objects.create(account_id=actor.account_id, company=company)
+            write(actor, company, compare(company, edit), "created")
+            return _whole(actor, company)
+    except IntegrityError:
+        raise BadFields([Fault("slug", f"{chosen!r} is taken")], "Choose another slug, or leave it out.") from None
+
+
+def update_company(
+    actor: Actor,
+    slug: str,
+    change: CompanyChange,
+    *,
+    expected_version: int | None = None,
+    dry_run: bool = False,
+) -> CompanyUpdate:
+    """
+    Change the fields given in *change* on a company that the actor owns.
+
+    The name, symbol and type of a published listing wait for a reviewer; all else is public at once.
+
+    Args:
+        change: absent fields are UNSET and stay; None clears a nullable field.
+        expected_version: refuse with Conflict if the listing has moved on.
+        dry_run: give the diff, change nothing.
+
+    Raises:
+        NotFound: unknown slug, or not owned (which of the two is not revealed).
+        BadFields: a value is outside the form options; names the field.
+        Conflict: *expected_version* is not the listing's.
+
+    Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
+    """
+    edit = read_change(change, settings.CURRENCY)
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        expect_version(company, expected_version)
+        return _update(actor, company, edit, "updated", dry_run=dry_run)
+
+
+def _update(actor: Actor, company: Company, edit: Edit, action: str, *, dry_run: bool = False) -> CompanyUpdate:
+    waiting: dict[str, Any] = {}
+    if company.state == State.PUBLISHED and not decides(actor):
+        waiting = {key: edit.columns.pop(key) for key in AWAIT_REVIEW if key in edit.columns}
+    difference = compare(company, edit)
+    asked = compare(company, Edit(columns=waiting))
+    if not dry_run:
+        if difference:
+            write(actor, company, difference, action)
+        if waiting:
+            _ask(actor, company, waiting, asked)
+    return CompanyUpdate(
+        company=_whole(actor, company),
+        version=company.version,
+        applied=list(difference.after),
+        awaiting_review=list(asked.after),
+        diff={**difference.to_wire(), **asked.to_wire()},
+    )
+
+
+def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Difference) -> None:
+    """Put fields before the reviewers, with what waits already; a value that stands anyhow withdraws the wish."""
+    pending = PendingChange.objects.filter(company=company, decision="").first()
+    wishes = {key: value for key, value in (pending.changes if pending else {}).items() if key not in waiting}
+    wishes |= {key: value for key, value in waiting.items() if key in asked.columns}
+    if pending is None and not wishes:
+        return
+    row = pending or PendingChange(company=company)
+    row.account_id, row.via, row.credential, row.changes = actor.account_id, actor.via, actor.credential, wishes
+    if not wishes:
+        row.decision, row.decided_at = "withdrawn", now()
+    row.save()
+    if asked:
+        history.entry(actor, "asked", before=asked.before, after=asked.after, company=company).save()
+
+
+def company_history(actor: Actor, slug: str, *, limit: int = 100) -> list[HistoryEntry]:
+    """
+    Give what happened to a listing that *actor* owns, the latest first.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    company = owned(actor, slug)
+    entries = HistoryEntry.objects.filter(company=company).select_related("account")
+    return list(entries.order_by("-at", "-pk")[:limit])
+
+
+def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: int | None = None) -> CompanyUpdate:
+    """
+    Put back what the history entry *entry_id* changed.
+
+    Raises:
+        NotFound: unknown listing or entry, or not owned.
+        BadRequest: the entry changed nothing that can be put back; what it would put back is no longer taken.
+        Conflict: *expected_version* is not the listing's.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        expect_version(company, expected_version)
+        entry = HistoryEntry.objects.filter(company=company, pk=entry_id).first()
+        if entry is None:
+            raise missing(slug)
+        change = _as_change(entry.before)
+        if entry.action == "asked" or not change.to_wire():
+            raise BadRequest(
+                "This entry of the history changed no field that can be put back.",
+                "Choose an entry that shows a field before and after.",
+            )
+        edit = read_change(change, settings.CURRENCY)
+        for key in ("socials", "distribution"):  # put back whole, not merged into what stands
+            if key in edit.merged:
+                edit.columns[key] = edit.merged.pop(key)
+        return _update(actor, company, edit, "reverted")
+
+
+def _as_change(before: dict[str, Any]) -> CompanyChange:
+    wire = {key: value for key, value in before.items() if key in FIELDS and key != "fundingRound"}
+    return CompanyChange.from_wire(wire)
+
+
+def open_funding_round(
+    actor: Actor, slug: str, *, name: str, target: str | None = None, opened: str | None = None
+) -> CompanyUpdate:
+    """
+    Open a funding round.
+
+    Raises:
+        NotFound: unknown, or not owned.
+        Conflict: one is open already.
+        BadFields: the target is no amount, or the date is none.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        if FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
+            raise Conflict("A funding round is open already.", "Close it before another is opened.")
+        given = {"name": name, "target": target, **({"opened": opened} if opened else {})}
+        return update_company(actor, slug, CompanyChange(funding_round=given))
+
+
+def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -> CompanyUpdate:
+    """
+    Close the open funding round, today unless *closed* gives an ISO date.
+
+    Raises:
+        NotFound: unknown, or not owned.
+        Conflict: none is open.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        if not FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
+            raise Conflict("No funding round is open.", "Open one first.")
+        return update_company(actor, slug, CompanyChange(funding_round={"closed": closed or now().date().isoformat()}))
+
+
+def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
+    """
+    Set the address of the logo, which the pages have stored; empty removes it.
+
+    Raises:
+        NotFound: unknown, or not owned.
+
+    Source: service document, things done only in the web app.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        return _update(actor, company, Edit(columns={"icon": address}), "updated")
+
+
+def add_owner(actor: Actor, slug: str, account_id: int) -> None:
+    """
+    Make an account an owner of a listing that *actor* owns, or that a reviewer gives.
+
+    Raises:
+        NotFound: unknown, or not the actor's.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        _, made = Ownership.objects.get_or_create(account_id=account_id, company=company)
+        if made:
+            history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
+
+
+def leave_company(actor: Actor, slug: str) -> None:
+    """
+    Stop owning a listing. The last owner of a draft may leave it too: reviewers still reach it.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        own: Any = {"company": company, "account_id": actor.account_id}
+        gone, _ = Ownership.objects.filter(**own).delete()
+        if not gone:
+            raise missing(slug)
+        history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

@@ -1,0 +1,196 @@
+"""
+The way of a listing from draft to published, and what reviewers decide on it.
+
+Each decision is taken once: it names the state it expects, under a lock, and stands in the history.
+
+Source: decisions, section 5, listings.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.db import transaction
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.registry import history
+from muniment.registry.changes import Edit
+from muniment.registry.listings import compare, decides, expect_version, owned, publish_company, write
+from muniment.registry.models import Company, PendingChange, State
+from muniment.registry.publishing import Touched
+
+on_decided: list[Callable[[Company, str, str], object]] = []
+"""Called after commit with the listing, what happened (as the history names it), and the reviewer's note."""
+
+_FROM: Final[dict[str, tuple[str, ...]]] = {
+    "submitted": (State.DRAFT, State.CHANGES_REQUESTED),
+    "approved": (State.SUBMITTED,),
+    "changes requested": (State.SUBMITTED,),
+    "rejected": (State.SUBMITTED,),
+    "unlisted": (State.PUBLISHED,),
+    "relisted": (State.UNLISTED,),
+}
+_TO: Final = {
+    "submitted": State.SUBMITTED,
+    "approved": State.PUBLISHED,
+    "changes requested": State.CHANGES_REQUESTED,
+    "rejected": State.REJECTED,
+    "unlisted": State.UNLISTED,
+    "relisted": State.PUBLISHED,
+}
+
+
+def _need_reviewer(actor: Actor) -> None:
+    if not decides(actor):
+        raise Forbidden("Only reviewers decide on listings.", "Ask the operator of this registry for the role.")
+
+
+def _need_note(note: str) -> str:
+    if not note.strip():
+        raise BadRequest("note is empty.", "Say what the owner should know or change.")
+    return note.strip()
+
+
+def submit_company(actor: Actor, slug: str, *, expected_version: int | None = None) -> Company:
+    """
+    Put a draft, or one that changes were requested on, before the reviewers.
+
+    Raises:
+        NotFound: unknown, or not owned.
+        Conflict: it is in another state, or has moved on.
+    """
+    return _move(actor, slug, "submitted", expected_version=expected_version)
+
+
+def approve_company(actor: Actor, slug: str, *, expected_version: int | None = None, note: str = "") -> Company:
+    """
+    Publish a submitted listing; without a listing date it is listed today.
+
+    Args:
+        actor: a reviewer.
+        slug: the listing.
+        expected_version: what the reviewer looked at.
+        note: shown to the owner.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        Conflict: another reviewer was first, or the owner changed it meanwhile.
+    """
+    _need_reviewer(actor)
+    return _move(actor, slug, "approved", expected_version=expected_version, note=note)
+
+
+def request_changes(actor: Actor, slug: str, note: str) -> Company:
+    """
+    Give a submitted listing back to its owner, with a note.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        Conflict: another reviewer was first.
+    """
+    _need_reviewer(actor)
+    return _move(actor, slug, "changes requested", note=_need_note(note))
+
+
+def reject_company(actor: Actor, slug: str, note: str) -> Company:
+    """
+    Refuse a submitted listing, with a note.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        Conflict: another reviewer was first.
+    """
+    _need_reviewer(actor)
+    return _move(actor, slug, "rejected", note=_need_note(note))
+
+
+def unlist_company(actor: Actor, slug: str, note: str) -> Company:
+    """
+    Take a published listing out of everything public: the API, counts, people's positions, search, programs.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        Conflict: it is not published.
+    """
+    _need_reviewer(actor)
+    return _move(actor, slug, "unlisted", note=_need_note(note))
+
+
+def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
+    """
+    Publish an unlisted listing again, in its old place.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        Conflict: it is not unlisted.
+    """
+    _need_reviewer(actor)
+    return _move(actor, slug, "relisted", note=note)
+
+
+def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = None, note: str = "") -> Company:
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        expect_version(company, expected_version)
+        if company.state not in _FROM[step]:
+            raise Conflict(
+                f"{slug!r} is {company.get_state_display().lower()} and cannot be {step}.",
+                "Read it again: somebody may have decided meanwhile.",
+            )
+        before, company.state = company.state, _TO[step]
+        company.reviewer_note = "" if step in {"submitted", "approved", "relisted"} else note
+        company.submitted_at = now() if step == "submitted" else company.submitted_at
+        if step == "approved" and company.listed_on is None:
+            company.listed_on = now().date()
+        company.version += 1
+        company.updated_at = now()
+        company.save()
+        history.entry(
+            actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
+        ).save()
+        publish_company(company, Touched(), changed={"state"})
+        transaction.on_commit(lambda: _tell(company, step, note))
+        return company
+
+
+def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = "") -> PendingChange:
+    """
+    Agree to the fields of a published listing that wait, or refuse them.
+
+    Args:
+        actor: a reviewer.
+        change_id: the pending change; a reviewer decides on what they saw, so a change decided meanwhile is refused.
+        approve: publish the fields, or leave what stands.
+        note: shown to the owner; needed to refuse.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+        NotFound: there is no such change.
+        Conflict: another reviewer was first, or the owner withdrew it.
+    """
+    _need_reviewer(actor)
+    with transaction.atomic():
+        pending = PendingChange.objects.select_for_update().filter(pk=change_id).first()
+        if pending is None:
+            raise NotFound(f"There is no change with the number {change_id}.", "/review lists what waits.")
+        if pending.decision:
+            raise Conflict(f"This change is {pending.decision} already.", "/review lists what waits.")
+        pending.decision = "approved" if approve else "rejected"
+        pending.note = note if approve else _need_note(note)
+        pending.decided_at, pending.decided_by_id = now(), actor.account_id
+        pending.save()
+        company = Company.objects.select_for_update().get(pk=pending.company_id)
+        step = "change approved" if approve else "change refused"
+        difference = compare(company, Edit(columns=dict(pending.changes)))
+        if approve and difference:
+            write(actor, company, difference, step, note=note)
+        else:
+            history.entry(actor, step, before={}, after={}, company=company, note=note).save()
+        transaction.on_commit(lambda: _tell(company, step, note))
+        return pending
+
+
+def _tell(company: Company, step: str, note: str) -> None:
+    for hook in on_decided:
+        hook(company, step, note)

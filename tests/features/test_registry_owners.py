@@ -1,0 +1,287 @@
+"""Owners create, change and revert their listings; strangers reach nothing."""
+
+import pytest
+
+from make.registry import agent_of, changes, document, draft, owner, published, reviewer
+from muniment.kernel.actor import VISITOR
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.registry import operations, reviews
+from muniment.registry.changes import FIELDS, BadFields, CompanyChange
+from muniment.registry.models import Company, HistoryEntry, PendingChange
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_draft_is_nowhere_public_and_its_owner_sees_it():
+    me = owner()
+    made = draft(me, description="Boats for all.")
+    assert document("company", made.slug) is None
+    seen = operations.get_company(me, made.slug)
+    assert (seen.state, seen.version, seen.role, seen.published) == ("draft", 1, "owner", False)
+    assert seen.bundle["company"]["description"] == "Boats for all."
+    assert [item.slug for item in operations.list_companies(me).items] == [made.slug]
+
+
+def test_a_slug_is_made_from_the_name_and_never_given_again():
+    me = owner()
+    first, second = draft(me, name="Tidal Works"), draft(me, name="Tidal Works")
+    assert (first.slug, second.slug) == ("tidal-works", "tidal-works-2")
+    Company.objects.filter(slug=second.slug).delete()
+    assert draft(me, name="Tidal Works").slug == "tidal-works-3"
+    with pytest.raises(BadFields, match="is taken"):
+        operations.create_company(me, CompanyChange(name="Other"), slug="tidal-works-2")
+
+
+def test_only_an_account_creates_a_listing():
+    with pytest.raises(Forbidden):
+        operations.create_company(VISITOR, CompanyChange(name="Nobody's"))
+
+
+@pytest.mark.parametrize("stranger", ["visitor", "other owner", "reviewer's token"])
+def test_a_stranger_is_told_nothing_and_changes_nothing(stranger):
+    mine = published(owner())
+    actor = {"visitor": lambda: VISITOR, "other owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[
+        stranger
+    ]()
+    missing = "no company with the slug"
+    change = CompanyChange(description="Taken over.")
+    for attempt in (
+        lambda slug: operations.get_company(actor, slug),
+        lambda slug: operations.update_company(actor, slug, change),
+        lambda slug: operations.company_history(actor, slug),
+        lambda slug: operations.revert_company(actor, slug, 1),
+        lambda slug: operations.open_funding_round(actor, slug, name="Seed"),
+        lambda slug: operations.close_funding_round(actor, slug),
+        lambda slug: operations.set_icon(actor, slug, "https://elsewhere.example/logo.webp"),
+        lambda slug: operations.add_owner(actor, slug, 1),
+        lambda slug: operations.leave_company(actor, slug),
+        lambda slug: reviews.submit_company(actor, slug),
+    ):
+        with pytest.raises(NotFound, match=missing) as known:
+            attempt(mine.slug)
+        with pytest.raises(NotFound, match=missing) as unknown:
+            attempt("nobody")
+        assert known.value.message.replace(mine.slug, "nobody") == unknown.value.message
+    assert operations.list_companies(actor).items == []
+    assert "description" not in document("company", mine.slug)["company"]
+
+
+def test_an_edit_of_a_published_listing_is_public_at_once_with_history_naming_the_credential():
+    me = owner()
+    mine = published(me)
+    update = operations.update_company(
+        agent_of(me), mine.slug, CompanyChange(description="New words.", status="active")
+    )
+    assert update.applied == ["status", "description"]
+    assert update.diff["description"] == {"before": None, "after": "New words."}
+    assert document("company", mine.slug)["company"]["description"] == "New words."
+    entry = operations.company_history(me, mine.slug)[0]
+    assert (entry.action, entry.via, entry.credential, entry.account_id) == (
+        "updated",
+        "token",
+        "my token",
+        me.account_id,
+    )
+    assert (entry.before["status"], entry.after["status"]) == (None, "active")
+
+
+def test_absent_stays_and_null_clears():
+    me = owner()
+    mine = published(
+        me, description="Kept.", website="https://one.example", socials={"twitter": "@a", "email": "a@b.example"}
+    )
+    operations.update_company(me, mine.slug, CompanyChange.from_wire({"website": None, "socials": {"twitter": None}}))
+    company = document("company", mine.slug)["company"]
+    assert "website" not in company
+    assert company["description"] == "Kept."
+    assert (company["socials"]["twitter"], company["socials"]["email"]) == (None, "a@b.example")
+    operations.update_company(me, mine.slug, CompanyChange(socials=None))
+    assert document("company", mine.slug)["company"]["socials"] is None
+
+
+def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
+    me = owner()
+    mine = published(me, name="Old Name")
+    update = operations.update_company(me, mine.slug, CompanyChange(name="New Name", symbol="NEW", industry="Energy"))
+    assert (update.applied, update.awaiting_review) == (["industry"], ["name", "symbol"])
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
+    judge, waiting = reviewer(), PendingChange.objects.get()
+    reviews.decide_change(judge, waiting.pk, approve=True)
+    assert document("company", mine.slug)["company"]["symbol"] == "NEW"
+    with pytest.raises(Conflict, match="approved already"):
+        reviews.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+
+
+def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    reviews.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
+    operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))
+    assert operations.get_company(me, mine.slug).pending_changes == {}
+
+
+def test_a_draft_is_renamed_without_a_reviewer():
+    me = owner()
+    mine = draft(me)
+    assert operations.update_company(me, mine.slug, CompanyChange(name="Renamed")).applied == ["name"]
+
+
+def test_a_dry_run_tells_the_difference_and_changes_nothing():
+    me = owner()
+    mine = published(me)
+    before = changes()
+    update = operations.update_company(
+        me, mine.slug, CompanyChange(positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}]), dry_run=True
+    )
+    assert update.diff["positions"]["after"][0]["person"]["name"] == "Ada Moss"
+    assert changes() == before
+    assert operations.get_company(me, mine.slug).version == mine.version + 2  # submitted, approved
+    assert document("company", mine.slug)["positions"] == []
+
+
+def test_a_lost_update_is_refused_with_the_way_out():
+    me = owner()
+    mine = draft(me)
+    operations.update_company(me, mine.slug, CompanyChange(industry="Energy"), expected_version=1)
+    with pytest.raises(Conflict, match="version 2, not 1") as problem:
+        operations.update_company(me, mine.slug, CompanyChange(industry="Health"), expected_version=1)
+    assert "expectedVersion 2" in problem.value.hint
+
+
+def test_nothing_changed_makes_no_history_and_no_edition():
+    me = owner()
+    mine = published(me, description="Same.")
+    before, count = changes(), HistoryEntry.objects.count()
+    update = operations.update_company(me, mine.slug, CompanyChange(description="Same."))
+    assert (update.applied, changes(), HistoryEntry.objects.count()) == ([], before, count)
+
+
+@pytest.mark.parametrize(
+    ("wire", "field"),
+    [
+        ({"name": " "}, "name"),
+        ({"name": None}, "name"),
+        ({"status": "sleeping"}, "status"),
+        ({"teamSize": -1}, "teamSize"),
+        ({"teamSize": True}, "teamSize"),
+        ({"treasury": "lots"}, "treasury"),
+        ({"website": "javascript:alert(1)"}, "website"),
+        ({"website": "https://a b.example"}, "website"),
+        ({"description": "x" * 2_001}, "description"),
+        ({"description": "a\0b"}, "description"),
+        ({"description": "\ud800"}, "description"),
+        ({"themes": ["x" * 61]}, "themes[0]"),
+        ({"themes": "energy"}, "themes"),
+        ({"socials": {"github": "a"}}, "socials.github"),
+        ({"socials": {"twitter": 5}}, "socials.twitter"),
+        ({"address": [{"street": "a"}]}, "address[0].street"),
+        ({"distribution": {"pools": [{"percentage": "5"}]}}, "distribution.pools[0].percentage"),
+        ({"positions": [{"title": "Chair"}]}, "positions[0].person"),
+        ({"positions": [{"person": {"slug": "nobody-here"}}]}, "positions[0].person.slug"),
+        ({"proposals": [{"status": "won"}]}, "proposals[0].status"),
+        ({"proposals": [{"votes": {"for": "5"}}]}, "proposals[0].votes.for"),
+        ({"capTable": [5]}, "capTable[0]"),
+        ({"fundingRound": None}, "fundingRound"),
+        ({"fundingRound": {"target": "much"}}, "fundingRound.target"),
+        ({"fundingRound": {"closed": "2024-01-01"}}, "fundingRound.closed"),
+        *(
+            ({key: 1}, key)
+            for key in ("id", "state", "owner", "version", "icon", "listedAt", "extra", "publication_number")
+        ),
+    ],
+)
+def test_a_value_that_the_form_does_not_take_is_refused_by_its_field(wire, field):
+    me = owner()
+    mine = draft(me)
+    with pytest.raises(BadFields) as problem:
+        operations.update_company(me, mine.slug, CompanyChange.from_wire(wire))
+    assert [fault.field for fault in problem.value.faults] == [field]
+    assert operations.get_company(me, mine.slug).version == 1
+
+
+def test_every_field_of_the_form_goes_in_and_comes_out():
+    me = owner()
+    wire = {
+        "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "status": "active", "type": "DAO",
+        "industry": "Energy", "orgKind": "project", "themes": ["energy", "海"], "description": "All.", "body": "# All",
+        "website": "https://full.example", "dao_website": "http://dao.full.example",
+        "socials": {"email": "full@example.org"}, "address": [{"city": "Port"}],
+        "distribution": {"method": "sale", "pools": [{"name": "team", "percentage": 20.0}]},
+        "positions": [{"title": "Chair", "person": {"name": "Ada Moss"}}],
+        "proposals": [{"id": "1", "title": "Go", "status": "passed", "votes": {"for": 5.0, "against": 0.5}}],
+        "capTable": [{"address": "0x0", "name": "Ada", "tokens": "5", "percentage": 12.5}],
+        "fundingRound": {"name": "Seed", "target": "$2M", "opened": "2024-05-01"},
+    }  # fmt: skip
+    assert wire.keys() == FIELDS.keys()
+    mine = published(me, **{FIELDS[key]: value for key, value in wire.items()})
+    data = document("company", mine.slug)
+    company = data["company"]
+    assert company["treasury"] == "$1.3M"
+    assert company["teamSize"] == 1
+    assert company["raising"] is True
+    assert company["address"] == [{"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None}]
+    assert data["distribution"] == {"method": "sale", "pools": [{"name": "team", "percentage": 20}]}
+    assert data["proposals"][0]["votes"] == {"for": 5, "against": 0.5}
+    assert data["positions"] == [{"title": "Chair", "person": {"name": "Ada Moss", "slug": "ada-moss"}}]
+    assert operations.get_company(me, mine.slug).bundle["fundingRounds"] == [
+        {"name": "Seed", "target": "$2M", "opened": "2024-05-01"}
+    ]
+
+
+def test_revert_puts_back_what_an_entry_changed():
+    me = owner()
+    mine = published(me, description="First.", socials={"twitter": "@first"})
+    operations.update_company(
+        me,
+        mine.slug,
+        CompanyChange(
+            description="Second.", socials={"email": "x@y.example"}, positions=[{"person": {"name": "Ada Moss"}}]
+        ),
+    )
+    entry = operations.company_history(me, mine.slug)[0]
+    operations.revert_company(me, mine.slug, entry.pk)
+    data = document("company", mine.slug)
+    assert data["company"]["description"] == "First."
+    assert (data["company"]["socials"]["twitter"], data["company"]["socials"]["email"]) == ("@first", None)
+    assert data["positions"] == []
+    assert document("person", "ada-moss") is None
+    created = operations.company_history(me, mine.slug)[-1]
+    with pytest.raises(NotFound):
+        operations.revert_company(me, mine.slug, created.pk + 10_000)
+
+
+def test_what_cannot_be_put_back_is_said():
+    me = owner()
+    mine = published(me)
+    approved = next(entry for entry in operations.company_history(me, mine.slug) if entry.action == "approved")
+    with pytest.raises(BadRequest, match="no field that can be put back"):
+        operations.revert_company(me, mine.slug, approved.pk)
+
+
+def test_an_owner_leaves_and_a_further_owner_stays():
+    me, other = owner(), owner()
+    mine = draft(me)
+    operations.add_owner(me, mine.slug, other.account_id)
+    operations.leave_company(me, mine.slug)
+    with pytest.raises(NotFound):
+        operations.get_company(me, mine.slug)
+    assert operations.get_company(other, mine.slug).slug == mine.slug
+
+
+def test_funding_rounds_open_once_and_close():
+    me = owner()
+    mine = published(me)
+    operations.open_funding_round(me, mine.slug, name="Seed", target="$1M")
+    assert document("company", mine.slug)["company"]["raising"] is True
+    with pytest.raises(Conflict, match="open already"):
+        operations.open_funding_round(me, mine.slug, name="Again")
+    operations.close_funding_round(me, mine.slug)
+    assert document("company", mine.slug)["company"]["raising"] is False
+    with pytest.raises(Conflict, match="No funding round is open"):
+        operations.close_funding_round(me, mine.slug)
+    operations.open_funding_round(me, mine.slug, name="Second")
+    assert len(operations.get_company(me, mine.slug).bundle["fundingRounds"]) == 2

@@ -1,0 +1,110 @@
+"""Accounts, listings, people and frameworks of a fictional world, made through the operations."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from django.db import connection
+
+from muniment.accounts.models import Account
+from muniment.kernel.actor import Actor
+from muniment.registry.changes import CompanyChange
+from muniment.registry.operations import OwnedCompany, create_company
+from muniment.registry.reviews import approve_company, submit_company
+
+_numbers = itertools.count(1)
+
+SPECIFICATION: dict[str, Any] = {
+    "schema": "assessment-spec/1",
+    "version": 1,
+    "scale": {"min": 0, "max": 4},
+    "sections": [
+        {
+            "id": "all",
+            "title": "All",
+            "weight": 1,
+            "criteria": [
+                {"id": "board", "title": "A board", "weight": 1, "requirement": "The organization names a board."}
+            ],
+        }
+    ],
+}
+
+
+def owner(email: str = "") -> Actor:
+    """Give an owner on the pages."""
+    return Account.objects.create_user(email or f"owner{next(_numbers)}@example.org").actor("web", "pages")
+
+
+def agent_of(actor: Actor) -> Actor:
+    """Give the same account through a personal token."""
+    return Actor(account_id=actor.account_id, role=actor.role, via="token", credential="my token")
+
+
+def reviewer() -> Actor:
+    """Give a reviewer on the pages."""
+    account = Account.objects.create_user(f"reviewer{next(_numbers)}@example.org", role="reviewer")
+    return account.actor("web", "pages")
+
+
+def draft(actor: Actor, **fields: Any) -> OwnedCompany:
+    """Make a draft."""
+    return create_company(actor, CompanyChange(**{"name": f"Harbour Cooperative {next(_numbers)}", **fields}))
+
+
+def published(actor: Actor, **fields: Any) -> OwnedCompany:
+    """Make a listing and have it approved."""
+    company = draft(actor, **fields)
+    submit_company(actor, company.slug)
+    approve_company(reviewer(), company.slug)
+    return company
+
+
+def lines(path: Path, *rows: Any) -> Path:
+    """Write rows as JSON lines; bytes stand as they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows))
+    return path
+
+
+def document(kind: str, key: str) -> Any:
+    """Give the public detail answer's data, or None when nothing is public under *key*."""
+    found = _document(kind, key)
+    return msgspec.json.decode(found["body"])["data"] if found else None
+
+
+def item(kind: str, key: str) -> Any:
+    """Give the public list item, or None."""
+    found = _document(kind, key)
+    return msgspec.json.decode(found["item"]) if found else None
+
+
+def _document(kind: str, key: str) -> dict[str, Any] | None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(
+                f"SELECT body, (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
+                " FROM published_document d WHERE kind = %s AND key = %s",
+                [kind, key],
+            )
+        else:
+            cursor.execute("SELECT body, item FROM published_document WHERE kind = %s AND key = %s", [kind, key])
+        row = cursor.fetchone()
+    return {"body": bytes(row[0]), "item": bytes(row[1])} if row else None
+
+
+def keys(kind: str) -> list[str]:
+    """Give the public keys of a kind in the order of its list."""
+    order = "ASC" if kind == "framework" else "DESC"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT key FROM published_document WHERE kind = %s ORDER BY position {order}", [kind])
+        return [key for (key,) in cursor.fetchall()]
+
+
+def changes() -> list[tuple[str, str, str]]:
+    """Give the feed: kind, key and change, oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT kind, key, change FROM published_change ORDER BY sequence")
+        return [(kind, key, change) for kind, key, change in cursor.fetchall()]
