@@ -1,5 +1,7 @@
 """The command: each subcommand a few lines over an operation."""
 
+import errno
+import json
 import os
 import sys
 import time
@@ -8,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
 
 from muniment import config
 from muniment.kernel.actor import COMMAND
@@ -32,6 +32,61 @@ def main() -> None:
         config.current()
     except config.ConfigError as error:
         raise click.ClickException(str(error)) from None
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is everywhere.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option("--demo", is_flag=True, help="Load a small fictional registry first, if there is none.")
+def serve(host: str, port: int, *, demo: bool) -> None:
+    """
+    Serve the registry: API, tool servers and pages on one address.
+
+    Needs no set-up: the first start makes the data folder, its keys and the database. Reads are answered
+    within half a second; the pages follow a few seconds later (/readyz tells when). SIGTERM or Ctrl-C ends
+    it after what is being answered.
+    """
+    settings = config.current()
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        from muniment.server.listening import bind
+
+        listener = bind(host, port)
+    except OSError as error:
+        way_out = (
+            "choose another with --port"
+            if error.errno == errno.EADDRINUSE
+            else "check --host, --port and the data folder"
+        )
+        raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+    if not settings.base_url:
+        shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - named, not bound
+        settings = config.use(config.Config(base_url=f"http://{shown}:{port}"))
+    from muniment.server.process import serve as run
+
+    click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
+    run(settings, listener, load=_load_demo if demo else None)
+
+
+def _load_demo() -> None:
+    from muniment.registry.importing import import_registry
+    from muniment.registry.models import Company
+
+    if not Company.objects.exists():
+        summary = import_registry(Path(__file__).parent / "demo")
+        click.echo(f"Demo registry loaded: {summary}.", err=True)
+
+
+@main.command()
+def openapi() -> None:
+    """
+    Print the contract of the REST API: OpenAPI 3.1, JSON.
+
+    The same document that the instance serves at /openapi.json.
+    """
+    from muniment.api.contract import openapi_document
+
+    click.echo(json.dumps(openapi_document(config.current()), ensure_ascii=False, indent=2))
 
 
 @main.command()
@@ -63,6 +118,8 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     """
     use_django()
     from django.db import DatabaseError
+    from rich.console import Console
+    from rich.progress import Progress, TimeElapsedColumn
 
     from muniment.kernel.problems import BadRequest
     from muniment.registry.importing import import_registry, sources_of

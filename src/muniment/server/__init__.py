@@ -1,0 +1,1 @@
+"""The composition root: one process that listens first and imports afterwards, and who answers which path."""

@@ -1,0 +1,120 @@
+"""Which client a request comes from, and under which name the rate limit counts it."""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Header = tuple[bytes, bytes]
+
+FORWARDING: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
+_FOR: Final = re.compile(r'(?i)(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;,\s]+))')
+_PROTO: Final = re.compile(r'(?i)(?:^|;)\s*proto\s*=\s*"?(https?)"?')
+_REMEMBERED: Final = 4096
+
+
+class Clients:
+    """
+    Tells clients apart.
+
+    Args:
+        trusted: networks of proxies whose forwarding headers are believed. Nobody else's are.
+
+    Source: RFC 7239; decisions, section 2, rate limit.
+    """
+
+    def __init__(self, trusted: Iterable[Network]) -> None:
+        self._trusted = tuple(trusted)
+        self.believes_nobody = not self._trusted
+        # Both are pure, and the same few clients ask again and again.
+        self.trusts = lru_cache(_REMEMBERED)(self._trusts)
+        self.rate_key = lru_cache(_REMEMBERED)(rate_key)
+
+    def address(self, peer: str, headers: Iterable[Header]) -> str:
+        """Give the client's address: the peer's own, or the nearest one that a chain of believed proxies names."""
+        if self.believes_nobody or not self.trusts(peer):
+            return peer
+        standard = [value for name, value in headers if name == b"forwarded"]
+        if standard:
+            chain = [_node(element) for element in _elements(standard)]
+        else:
+            chain = [
+                _plain(part)
+                for value in _values(headers, b"x-forwarded-for")
+                for part in value.decode("latin-1").split(",")
+            ]
+        for node in reversed(chain):
+            if node is None:
+                break  # what stands before an unreadable or hidden node is hearsay
+            peer = node
+            if not self.trusts(node):
+                break
+        return peer
+
+    def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
+        """Give the scheme that the nearest believed proxy was asked by, or None."""
+        if self.believes_nobody or not self.trusts(peer):
+            return None
+        for element in reversed(_elements([value for name, value in headers if name == b"forwarded"])):
+            found = _PROTO.search(element)
+            if found:
+                return found[1].lower()
+        for value in reversed(_values(headers, b"x-forwarded-proto")):
+            proto = value.decode("latin-1").rpartition(",")[2].strip().lower()
+            if proto in {"http", "https"}:
+                return proto
+        return None
+
+    def _trusts(self, address: str) -> bool:
+        try:
+            known = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        mapped = getattr(known, "ipv4_mapped", None)
+        if mapped is not None:
+            known = mapped
+        return any(known in network for network in self._trusted if network.version == known.version)
+
+
+def rate_key(address: str) -> str:
+    """Give the name that an address is counted by: an IPv6 house has its /64, and all of it is one client."""
+    try:
+        known = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv4Address):
+        return str(known)
+    if known.ipv4_mapped is not None:
+        return str(known.ipv4_mapped)
+    return f"{ipaddress.IPv6Address(int(known) >> 64 << 64)}/64"
+
+
+def _values(headers: Iterable[Header], wanted: bytes) -> list[bytes]:
+    return [value for name, value in headers if name == wanted]
+
+
+def _elements(values: Iterable[bytes]) -> list[str]:
+    """Split ``Forwarded`` at the commas that stand outside of quotes."""
+    return [
+        part for value in values for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', value.decode("latin-1")[:4096])
+    ]
+
+
+def _node(element: str) -> str | None:
+    found = _FOR.search(element)
+    return _plain(found[1] if found[1] is not None else found[2]) if found else None
+
+
+def _plain(node: str) -> str | None:
+    """Give a node's address without brackets and port; None for ``unknown`` and what is no address."""
+    node = node.strip()
+    if node.startswith("["):
+        node = node[1:].partition("]")[0]
+    elif node.count(":") == 1:
+        node = node.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(node))
+    except ValueError:
+        return None

@@ -1,0 +1,287 @@
+"""The front: one ASGI application that knows who answers which path, and what holds for every answer."""
+
+import itertools
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from email.utils import formatdate
+from typing import Any, Final, NamedTuple
+
+from muniment.api.application import Api
+from muniment.api.responses import Response, refusal
+from muniment.config import Config
+from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
+from muniment.kernel.rate import Limiter, Verdict
+from muniment.server import logs
+from muniment.server.clients import Clients, Header
+from muniment.server.metrics import CONTENT_TYPE, Metrics
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
+READ_ONLY: Final = "GET, HEAD"
+UNCOUNTED: Final = ("/static/", "/healthz", "/readyz", "/metrics")
+log = logging.getLogger("muniment.server")
+
+
+class AtOnce(NamedTuple):
+    """A finished answer that needed no waiting, and what it left of the client's rate."""
+
+    response: Response
+    verdict: Verdict
+
+
+class Front:
+    """
+    Answers every request of the process.
+
+    Args:
+        config: the settings.
+        limiter: counts requests by client; the tool servers count with the same one.
+    """
+
+    def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
+        self.config = config
+        self.limiter = limiter or Limiter(config.rate_limit, config.rate_burst)
+        self.clients = Clients(config.trusted_proxies)
+        self.metrics = Metrics()
+        self.api: Api | None = None
+        self.mounts: dict[str, Application] = {}
+        """Applications by the path that they answer alone."""
+        self.pages: Callable[[], Awaitable[Application]] | None = None
+        """Waits until the pages are there, and gives them."""
+        self.health: Callable[[], Awaitable[Response]] | None = None
+        """Looks whether database and storage answer."""
+        self.log_requests = config.log_requests
+        self.policy = b'"default";q=%d;w=%d' % (self.limiter.burst, self.limiter.window_s)
+        self._id_prefix = secrets.token_hex(6).encode()
+        self._numbers = itertools.count()
+        self.date = b""
+        self.tell_time()
+
+    def tell_time(self) -> None:
+        """Set what the Date header says."""
+        self.date = formatdate(usegmt=True).encode()
+
+    # ------------------------------------------------------------------ what every answer carries
+
+    def request_id(self, given: bytes | None) -> bytes:
+        """Give the request's id: the client's own when it is sane, or a new one."""
+        if given is not None and SANE_ID.fullmatch(given):
+            return given
+        return self._id_prefix + b"%08x" % next(self._numbers)
+
+    def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
+        """Give the headers that stand at the end of every answer."""
+        lines = [(b"date", self.date), (b"x-request-id", request_id)]
+        if verdict is not None and self.limiter.is_on:
+            lines.append((b"ratelimit", b'"default";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
+            lines.append((b"ratelimit-policy", self.policy))
+        return lines
+
+    def ending(self, request_id: bytes, verdict: Verdict) -> bytes:
+        """Give :meth:`closing_lines` as they stand on the wire, and the blank line after them."""
+        if not self.limiter.is_on:
+            return b"date: %s\r\nx-request-id: %s\r\n\r\n" % (self.date, request_id)
+        return b'date: %s\r\nx-request-id: %s\r\nratelimit: "default";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
+            self.date,
+            request_id,
+            verdict.remaining,
+            verdict.reset_s,
+            self.policy,
+        )
+
+    # ------------------------------------------------------------------ answers that are ready
+
+    def at_once(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> AtOnce | None:
+        """
+        Answer a GET without waiting, or not at all. The client's rate is charged only if it answers.
+
+        Returns:
+            None when the ordinary path has to answer: what is asked for is not ready, or the rate is used up.
+        """
+        if self.api is None:
+            return None
+        response = self.api.ready(target, accept_encoding, if_none_match)
+        if response is None:
+            return None
+        if response.status == 304:
+            return AtOnce(response, self.limiter.look(client))
+        verdict = self.limiter.take(client)
+        return AtOnce(response, verdict) if verdict.allowed else None
+
+    def answered(self, surface: str, status: int, seconds: float, line: tuple[str, str, str, str] | None) -> None:
+        """Count an answer, and write its line when that is wanted: method, target, client, request id."""
+        self.metrics.answered(surface, status, seconds)
+        if self.log_requests and line is not None:
+            method, target, client, request_id = line
+            log.info(
+                "%s %s %d",
+                method,
+                target,
+                status,
+                extra={"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id},
+            )
+
+    # ------------------------------------------------------------------ the ordinary path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        began = time.perf_counter()
+        headers: list[Header] = scope["headers"]
+        request_id = self.request_id(_last(headers, b"x-request-id"))
+        peer = (scope.get("client") or ("", 0))[0]
+        address = self.clients.address(peer, headers)
+        shown = request_id.decode("ascii")
+        scope["state"] = {**scope.get("state", {}), "request_id": shown, "client": self.clients.rate_key(address)}
+        scope["client"] = (address, (scope.get("client") or ("", 0))[1] if address == peer else 0)
+        scope["scheme"] = self.clients.scheme(peer, headers) or scope.get("scheme", "http")
+        logs.request_id.set(shown)
+        out = _Outgoing(self, send, request_id, scope)
+        try:
+            await self._answer(scope, receive, out)
+        except Problem as problem:
+            await out.refuse(problem)
+        except Exception:
+            log.exception("the request failed")
+            await out.refuse(Internal(shown))
+        target = scope["raw_path"].decode("latin-1")
+        if scope["query_string"]:
+            target += "?" + scope["query_string"].decode("latin-1")
+        line = (scope["method"], target, address, shown)
+        self.answered(out.surface, out.status, time.perf_counter() - began, line)
+
+    async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
+        path: str = scope["path"]
+        shown = path.rstrip("/") or "/"
+        if shown in _CHECKS:
+            out.surface = "health"
+            await self._check(shown, scope, out)
+            return
+        mounted = self.mounts.get(shown)
+        if mounted is not None:
+            out.surface = "mcp"
+            await mounted(scope, receive, out)
+            return
+        is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
+        out.surface = "api" if is_api else "pages"
+        if is_api and scope["method"] == "GET" and _last(scope["headers"], b"if-none-match") is not None:
+            found = self._unchanged(scope)
+            if found is not None:
+                out.verdict = found.verdict
+                await out.finish(found.response)
+                return
+        if not path.startswith(UNCOUNTED):
+            self._charge(scope["state"]["client"], out)
+        if is_api:
+            if self.api is None:
+                raise Unavailable("The registry is being prepared for its first start.", "Try again in a moment.")
+            await self.api(scope, receive, out)
+            return
+        if self.pages is None:
+            raise Unavailable("The pages are not up yet.", "Try again in a moment.")
+        application = await self.pages()
+        await application(scope, receive, out)
+
+    def _unchanged(self, scope: Scope) -> AtOnce | None:
+        """Answer 304 without charging the client's rate, also when that is used up."""
+        if self.api is None:
+            return None
+        headers, query = scope["headers"], scope["query_string"]
+        response = self.api.ready(
+            scope["raw_path"] + (b"?" + query if query else b""),
+            _last(headers, b"accept-encoding") or b"",
+            _last(headers, b"if-none-match") or b"",
+        )
+        if response is None or response.status != 304:
+            return None
+        return AtOnce(response, self.limiter.look(scope["state"]["client"]))
+
+    def _charge(self, client: str, out: "_Outgoing") -> None:
+        verdict = out.verdict = self.limiter.take(client)
+        if verdict.allowed:
+            out.charged = client
+            return
+        self.metrics.happened("rate limited")
+        raise TooMany(
+            "Too many requests from this address.",
+            f"Wait {verdict.retry_after_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
+            retry_after_s=verdict.retry_after_s,
+        )
+
+    async def _check(self, path: str, scope: Scope, out: "_Outgoing") -> None:
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(scope["method"], READ_ONLY)
+        if path == "/healthz":
+            await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
+        elif path == "/metrics":
+            await out.finish(plain_answer(self.metrics.text(), CONTENT_TYPE))
+        elif self.health is None:
+            raise Unavailable("The process is starting.", "Try again in a moment.")
+        else:
+            await out.finish(await self.health())
+
+
+_CHECKS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+
+
+def plain_answer(body: bytes, content_type: bytes) -> Response:
+    """Make an answer for those who watch the process: never kept by anyone."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
+    return Response(200, head % (content_type, len(body)), body)
+
+
+class _Outgoing:
+    """The way out: every answer passes here, gets its closing lines and is taken note of."""
+
+    __slots__ = ("_front", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
+
+    def __init__(self, front: Front, send: Send, request_id: bytes, scope: Scope) -> None:
+        self._front = front
+        self._send = send
+        self._request_id = request_id
+        self._scope = scope
+        self.status = 0
+        self.surface = "pages"
+        self.verdict: Verdict | None = None
+        self.charged = ""
+
+    async def __call__(self, message: Message) -> None:
+        """Pass a message on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            if self.status == 304 and self.charged:
+                self.verdict = self._front.limiter.give_back(self.charged)
+            headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
+            closing = self._front.closing_lines(self._request_id, self.verdict)
+            message = {**message, "headers": headers + closing}
+        await self._send(message)
+
+    async def finish(self, response: Response) -> None:
+        """Send a finished response."""
+        await self({"type": "http.response.start", "status": response.status, "headers": response.headers})
+        body = b"" if self._scope["method"] == "HEAD" else response.body
+        await self({"type": "http.response.body", "body": body})
+
+    async def refuse(self, problem: Problem) -> None:
+        """Send the envelope of a problem, unless an answer is under way: then cut it, for half an answer is none."""
+        if self.status:
+            raise problem
+        await self.finish(refusal(problem))
+
+
+_SET_HERE: Final = frozenset({b"date", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
+
+
+def _last(headers: Iterable[Header], wanted: bytes) -> bytes | None:
+    found = None
+    for name, value in headers:
+        if name == wanted:
+            found = value
+    return found

@@ -1,0 +1,95 @@
+"""The pages: Django as a WSGI application, in the bridge's threads."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from a2wsgi import WSGIMiddleware
+
+from muniment.kernel.problems import TooLarge, Unavailable
+from muniment.server.bridge import Bridge
+from muniment.server.clients import FORWARDING
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+MAX_FORM_BYTES: Final = 12 << 20
+"""A form with a picture; documents go by their own address, which streams."""
+MAX_WAITING_BYTES: Final = 96 << 20
+"""Of all forms that are being received at once."""
+
+
+class Pages:
+    """
+    Serves a WSGI application.
+
+    A request enters a thread only when its body is complete, and a thread is free again when the answer is made:
+    a slow client holds memory, which is bounded, and never one of the four threads.
+    """
+
+    def __init__(self, application: Any, bridge: Bridge) -> None:
+        self._wsgi = WSGIMiddleware(application, workers=1, send_queue_size=0)
+        self._wsgi.executor.shutdown()
+        self._wsgi.executor = bridge.pool
+        self._waiting_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        kept = 0
+        try:
+            parts: list[bytes] = []
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return
+                part = message.get("body", b"")
+                more = message.get("more_body", False)
+                kept += len(part)
+                self._waiting_bytes += len(part)
+                if kept > MAX_FORM_BYTES:
+                    raise TooLarge(
+                        f"A form takes at most {MAX_FORM_BYTES >> 20} MB.", "Send a smaller file.", headers=_CLOSE
+                    )
+                if self._waiting_bytes > MAX_WAITING_BYTES:
+                    raise Unavailable("Too many forms are being received.", "Try again in a moment.")
+                parts.append(part)
+            body = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
+            parts.clear()
+
+            async def complete() -> Message:
+                return body.pop() if body else {"type": "http.disconnect"}
+
+            await self._wsgi({**scope, "headers": tidied(scope, kept)}, complete, send)  # type: ignore[arg-type]
+        finally:
+            self._waiting_bytes -= kept
+
+
+_CLOSE: Final = {"Connection": "close"}
+
+
+def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
+    """
+    Give the headers as WSGI may see them.
+
+    WSGI folds names, so a name with an underscore could pose as one with a hyphen; forwarding headers have been
+    read by then, by those who may believe them; cookies that came in several lines are one line again.
+    """
+    kept: list[tuple[bytes, bytes]] = []
+    cookies: list[bytes] = []
+    for name, value in scope["headers"]:
+        if name == b"cookie":
+            cookies.append(value)
+        elif b"_" not in name and name not in FORWARDING and name not in _OURS:
+            kept.append((name, value))
+    if cookies:
+        kept.append((b"cookie", b"; ".join(cookies)))
+    if body_bytes or scope["method"] not in {"GET", "HEAD"}:
+        kept.append((b"content-length", str(body_bytes).encode()))  # a chunked body has its length now
+    kept.append((b"x-request-id", scope["state"]["request_id"].encode()))
+    return kept
+
+
+_OURS: Final = frozenset({b"x-request-id", b"content-length", b"transfer-encoding", b"proxy"})
+"""Set here; and ``Proxy``, which as HTTP_PROXY some libraries take for their own setting."""

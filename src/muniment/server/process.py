@@ -1,0 +1,266 @@
+"""One process of the instance: listens first, reads next, imports the rest behind the first answers."""
+
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
+import socket
+import sqlite3
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import uvicorn
+
+from muniment.api.application import Api
+from muniment.api.responses import Response
+from muniment.config import Config
+from muniment.kernel.problems import Unavailable
+from muniment.server import logs
+from muniment.server.bridge import Bridge
+from muniment.server.connections import Guarded, sweep
+from muniment.server.front import Application, Front, plain_answer
+from muniment.server.lane import Express, missing_internals
+from muniment.server.listening import BACKLOG
+from muniment.server.warmup import Warmup, writable
+from muniment.store import published
+from muniment.store.reader import Reader
+
+REFRESH_S: Final = 0.05
+PAGES_WAIT_S: Final = 25.0
+CHECK_WAIT_S: Final = 3.0
+GRACE_S: Final = 10
+log = logging.getLogger("muniment.server")
+
+
+class Server(uvicorn.Server):
+    """Uvicorn's server, with our own beginning and end around its."""
+
+    def __init__(self, config: uvicorn.Config, process: "Process") -> None:
+        super().__init__(config)
+        self._process = process
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then begin what stands behind."""
+        await super().startup(sockets)
+        await self._process.begin(self.server_state.connections)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take nothing new, finish what is being answered, then end what stands behind."""
+        await super().shutdown(sockets)
+        await self._process.end()
+
+
+class Process:
+    """
+    What runs behind the front.
+
+    Args:
+        config: the settings.
+        load: what to load once the database is ready.
+    """
+
+    def __init__(self, config: Config, *, load: Callable[[], None] | None = None) -> None:
+        self.config = config
+        self.front = Front(config)
+        self.bridge = Bridge()
+        self.reader: Reader | None = None
+        self._load = load
+        self._pages: asyncio.Future[Application] | None = None
+        self._warmup: Warmup | None = None
+        self._ticking: asyncio.Task[None] | None = None
+        self._mounting: asyncio.Task[None] | None = None
+        self._lives = contextlib.AsyncExitStack()
+
+    def run(self, listener: socket.socket) -> None:
+        """Serve on *listener* until a signal ends it."""
+        self.open_reader()
+        missing = missing_internals()
+        protocol: Any = Express if self.config.express_lane else Guarded
+        if missing:
+            protocol = "httptools"
+            log.warning("this uvicorn lacks what our connections lean on; its own are used", extra={"lacks": missing})
+        settings = uvicorn.Config(
+            self.front,
+            http=protocol,
+            loop="uvloop",
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=GRACE_S,
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _ended)  # uvicorn raises a signal again after a good end; that is no failure
+        Server(settings, self).run(sockets=[listener])
+
+    def open_reader(self) -> None:
+        """Read from the published file, when it is there."""
+        if self.reader is not None:
+            return
+        file = self.config.published_file
+        try:
+            if self.config.on_postgresql:
+                with contextlib.closing(sqlite3.connect(file)) as own:
+                    published.create(own)
+                    own.commit()
+            elif not file.exists():
+                return
+            reader = Reader(file, currency=self.config.currency, cache_bytes=self.config.cache_mb << 20)
+        except sqlite3.OperationalError:
+            return  # the tables come with the first migration
+        self.reader = reader
+        self.front.api = Api(reader, self.config)
+        gauge = self.front.metrics.gauge
+        gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
+        gauge("muniment_answers_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
+
+    async def _mount_tools(self) -> None:
+        """Give the tool servers their addresses."""
+        from muniment.mcp.gate import Gate
+        from muniment.mcp.public import public_offer
+        from muniment.mcp.transport import ToolServer
+
+        config = self.config
+        if self.reader is None:
+            return
+        offer = public_offer(self.reader, base_url=config.base_url, registry_name=config.registry_name)
+        gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
+        public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
+        await self._lives.enter_async_context(public.run())
+        self.front.mounts["/api/mcp"] = public
+
+    # ------------------------------------------------------------------ life
+
+    async def begin(self, connections: set[Any]) -> None:
+        """Start what stands behind the front; called in the loop, when the socket listens."""
+        loop = asyncio.get_running_loop()
+        self._pages = loop.create_future()
+        self.front.pages = self.pages
+        self.front.health = self.health
+        self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(connections))
+        self._ticking = asyncio.create_task(self._tick(connections))
+        self._warmup = Warmup(
+            self.config,
+            loop,
+            on_database=self._database_is_ready,
+            on_pages=self._pages_are_ready,
+            on_published=lambda _edition: self.reader.refresh() if self.reader else None,
+            load=self._load,
+        )
+        self._warmup.start()
+
+    async def end(self) -> None:
+        """Stop what stands behind the front."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._warmup is not None:
+            self._warmup.stop()
+        if self._mounting is not None:
+            await self._mounting
+        await self._lives.aclose()
+        if self.front.api is not None:
+            self.front.api.close()
+        self.bridge.close()
+
+    async def _tick(self, connections: set[Any]) -> None:
+        """Take notice of what other processes publish, tell the time, look after connections."""
+        loop = asyncio.get_running_loop()
+        second = 0.0
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            try:
+                if self.reader is not None:
+                    self.reader.refresh()
+                if loop.time() - second >= 1 - REFRESH_S / 2:
+                    second = loop.time()
+                    self.front.tell_time()
+                    sweep(connections, second)
+            except Exception:
+                log.exception("the clock's work failed; it goes on")
+
+    def _database_is_ready(self) -> None:
+        self.open_reader()
+        if self.front.api is not None:
+            self.front.api.start()
+        # Imported by the warm-up before this is called, so that the loop waits for no import.
+        self._mounting = asyncio.ensure_future(self._mount_tools())
+
+    def _pages_are_ready(self, application: Any) -> None:
+        from muniment.server.pages import Pages
+
+        if self._pages is not None and not self._pages.done():
+            self._pages.set_result(Pages(application, self.bridge))
+
+    # ------------------------------------------------------------------ what the front asks
+
+    async def pages(self) -> Application:
+        """Give the pages; a request that comes before they are there waits for them."""
+        if self._pages is None:
+            raise Unavailable("The pages are not up yet.", "Try again in a moment.")
+        if self._warmup is not None and self._warmup.fault and not self._pages.done():
+            raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._pages), PAGES_WAIT_S)
+        except TimeoutError:
+            raise Unavailable("The pages are not up yet.", "Try again in a moment.", retry_after_s=5) from None
+
+    async def health(self) -> Response:
+        """
+        Look whether everything answers.
+
+        Raises:
+            Unavailable: something does not; names what.
+        """
+        lacking = []
+        if self.reader is None:
+            lacking.append("the published documents are not there yet")
+        if not writable(self.config.data):
+            lacking.append("the data folder takes no files")
+        if self._warmup is not None and self._warmup.fault:
+            lacking.append(self._warmup.fault)
+        elif self._pages is None or not self._pages.done():
+            lacking.append("the pages are still being loaded")
+        else:
+            try:
+                await asyncio.wait_for(self.bridge.call(_ask_database), CHECK_WAIT_S)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
+                log.warning("the database does not answer: %s", error)
+                lacking.append("the database does not answer")
+        if lacking:
+            raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
+        return plain_answer(b'{"status":"ready"}', b"application/json")
+
+
+def _ask_database() -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM django_migrations")
+        cursor.fetchone()
+
+
+def _ended(_signal: int, _frame: FrameType | None) -> None:
+    """Do nothing: uvicorn has ended in good order."""
+
+
+def serve(config: Config, listener: socket.socket, *, load: Callable[[], None] | None = None) -> None:
+    """Serve until a signal ends it."""
+    logs.set_up(config.log_format)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = config.max_connections + 512
+    if soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            )
+    began = time.monotonic()
+    Process(config, load=load).run(listener)
+    log.info("ended", extra={"seconds": round(time.monotonic() - began)})

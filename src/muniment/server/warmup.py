@@ -1,0 +1,140 @@
+"""What is imported and prepared behind the first answers: the database's form, the pages, the tool servers."""
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+from wsgiref.util import setup_testing_defaults
+
+from muniment.config import Config
+
+RETRY_S: Final = 2.0
+FIRST_PAGES: Final = ("/", "/accounts/login/")
+"""Rendered once, so that the first visitor does not wait for templates and views to be read."""
+log = logging.getLogger("muniment.server")
+
+
+class Warmup:
+    """
+    Runs once, in a thread of its own, and tells the loop what has become ready.
+
+    Args:
+        on_database: called in the loop when the database has this version's form.
+        on_pages: called in the loop with the WSGI application.
+        on_published: called in whichever thread published, with the new edition.
+        load: called in the thread when the database is ready, for example to load the demo registry.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_database: Callable[[], None],
+        on_pages: Callable[[Any], None],
+        on_published: Callable[[int], object],
+        load: Callable[[], None] | None = None,
+    ) -> None:
+        self._config = config
+        self._loop = loop
+        self._on_database = on_database
+        self._on_pages = on_pages
+        self._on_published = on_published
+        self._load = load
+        self._stopping = threading.Event()
+        self.fault = ""
+        """What went wrong, for those who run the instance; empty when nothing did."""
+        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end; what it is importing it may finish, but nobody waits for it."""
+        self._stopping.set()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        interval_s = sys.getswitchinterval()
+        # Imports hold the interpreter; a shorter turn keeps the answers of the loop quick meanwhile.
+        sys.setswitchinterval(0.001)
+        try:
+            self._prepare()
+        except Exception as error:
+            self.fault = f"{type(error).__name__} while starting"
+            log.exception("the start did not finish; what needs no more than the published file is served")
+        else:
+            log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
+        finally:
+            sys.setswitchinterval(interval_s)
+
+    def _prepare(self) -> None:
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
+        import django
+
+        import muniment.mcp.public
+        import muniment.mcp.transport
+
+        django.setup()
+        self._bring_up_database()
+        from django.core.wsgi import get_wsgi_application
+
+        application = get_wsgi_application()
+        for path in FIRST_PAGES:
+            _visit(application, path)
+        self._tell(self._on_pages, application)
+        muniment.mcp.transport.ToolServer.warm()
+        if self._load is not None:
+            self._load()
+        from django.db import connections
+
+        connections.close_all()
+
+    def _bring_up_database(self) -> None:
+        from django.db import OperationalError
+
+        from muniment.registry import publishing
+        from muniment.store.migrations import migrate
+
+        while not self._stopping.is_set():
+            try:
+                applied = migrate()
+            except OperationalError as error:
+                self.fault = "the database does not answer"
+                log.warning("the database does not answer: %s", error)
+                self._stopping.wait(RETRY_S)
+            else:
+                self.fault = ""
+                if applied:
+                    log.info("the database was brought to this version's form", extra={"migrations": applied})
+                publishing.on_published.append(self._on_published)
+                self._tell(self._on_database)
+                return
+
+    def _tell(self, callback: Callable[..., None], *args: Any) -> None:
+        if not self._stopping.is_set():
+            self._loop.call_soon_threadsafe(callback, *args)
+
+
+def _visit(application: Any, path: str) -> None:
+    environ: dict[str, Any] = {"PATH_INFO": path, "REMOTE_ADDR": "127.0.0.1"}
+    setup_testing_defaults(environ)
+    answer = application(environ, lambda *_: None)
+    for _ in answer:
+        pass
+    answer.close()
+
+
+def writable(folder: Path) -> bool:
+    """Tell whether the data folder takes files, and has room for some."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK) and room.f_bavail * room.f_frsize > 16 << 20
