@@ -249,3 +249,31 @@ def user_role(email: str, role: str) -> None:
     with _told():
         account = set_role(COMMAND, email, role)
     click.echo(f"{account.email} is {account.role} now.")
+
+
+@main.command()
+@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Jobs at once.")
+@click.option("--drain", type=click.IntRange(0, 600), default=20, show_default=True, help="Seconds to end in.")
+def worker(threads: int, drain: int) -> None:
+    """
+    Work off the queue, beside the worker that `serve` runs inside.
+
+    SIGTERM or Ctrl-C takes no further job, lets those that run reach their next checkpoint, and hands
+    the rest to other workers.
+    """
+    import signal
+    import threading
+
+    use_django()
+    from muniment.jobs.worker import Worker
+    from muniment.store.migrations import migrate as bring_up_to_date
+
+    bring_up_to_date()
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    running = Worker(threads=threads).start()
+    click.echo(f"Working as {running.name}.", err=True)
+    stop.wait()
+    if not running.stop(within_s=drain):
+        click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)

@@ -66,6 +66,7 @@ CHANGES_KEPT = config.changes_kept
 
 INSTALLED_APPS = [
     "muniment.accounts",
+    "muniment.jobs",
     "muniment.registry",
     "muniment.web",
     "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load

@@ -1,0 +1,78 @@
+"""The queue's two tables: jobs, and the steps that a job has finished."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from muniment.kernel.ids import new_id, now
+
+
+class State(models.TextChoices):
+    """Where a job stands. The last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+class Job(models.Model):
+    """
+    A piece of work.
+
+    ``run_at`` is when it may be taken: for a queued job its start, for a running one the end of its
+    lease, so that what a dead worker held needs no sweeper. ``attempt`` is the fencing token: whoever
+    holds an older one changes nothing. ``excused`` counts the attempts that were handed back unharmed.
+    """
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    kind = models.CharField(max_length=64)
+    payload = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, choices=State.choices, default=State.QUEUED)
+    priority = models.SmallIntegerField(default=0)
+    run_at = models.DateTimeField(default=now)
+    attempt = models.PositiveIntegerField(default=0)
+    excused = models.PositiveIntegerField(default=0)
+    worker = models.CharField(max_length=128, blank=True, default="")
+    group = models.CharField(max_length=64, blank=True, default="")
+    unique_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - many jobs have none, and none is not a key
+    cancel_requested = models.BooleanField(default=False)
+    progress = models.JSONField(default=dict)
+    result = models.JSONField(null=True)
+    error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(default=now)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["unique_key"], name="job_unique_key"),
+            models.CheckConstraint(condition=models.Q(state__in=State.values), name="job_state_known"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["priority", "run_at"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="job_due",
+            ),
+            models.Index(fields=["finished_at"], name="job_finished"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class Step(models.Model):
+    """A finished step of a job, with what it gave: another attempt takes it from here."""
+
+    job = models.ForeignKey(Job, models.CASCADE, related_name="steps")
+    name = models.CharField(max_length=200)
+    attempt = models.PositiveIntegerField()
+    output = models.JSONField(null=True)
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["job", "name"], name="step_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.job_id}"

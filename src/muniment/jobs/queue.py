@@ -1,0 +1,333 @@
+"""
+The queue: enqueue, claim, renew, checkpoint, finish.
+
+A claim is a lease. Everything that a worker writes asks for its own attempt number, so a worker that
+was thought dead and comes back changes nothing. Steps run at least once; whatever shares the
+transaction of :meth:`Run.finish` happens exactly once.
+
+Source: decisions, section 5, report runs.
+"""
+
+import random
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q
+
+from muniment.jobs import handlers
+from muniment.jobs.models import Job, State, Step
+from muniment.kernel.ids import new_id, now
+
+MAX_BACK_OFF_S: Final = 3600.0
+KEPT_DAYS: Final = 7
+"""How long finished jobs stay to be looked at."""
+
+waiting = threading.Condition()
+"""Workers of this process wait here; enqueueing wakes them once it is committed."""
+
+
+class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job
+    """Another attempt has the job now: drop everything."""
+
+
+class Canceled(Exception):  # noqa: N818 - an outcome, not a fault of the job
+    """The job is to stop; it is settled by the queue."""
+
+
+class HandedBack(Exception):  # noqa: N818 - an outcome, not a fault of the job
+    """The worker is stopping: another takes the job up at once, from its last step."""
+
+
+class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
+    """Raised by a handler whose job can never succeed: no further attempt is made."""
+
+
+def clock() -> datetime:
+    """Give the time by the database's clock, where workers on several machines share one."""
+    if connection.vendor != "postgresql":
+        return now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        found: datetime = cursor.fetchone()[0]
+    return found
+
+
+def enqueue(
+    kind: str,
+    payload: dict[str, Any] | None = None,
+    *,
+    priority: int = 0,
+    delay_s: float = 0,
+    group: str = "",
+    unique_key: str | None = None,
+    job_id: str | None = None,
+) -> str:
+    """
+    Put a job into the queue, in the caller's transaction if there is one.
+
+    Args:
+        priority: lower comes first.
+        group: jobs of one group share its limit, for example an account's.
+        unique_key: while a job with this key is kept, no second one is made.
+        job_id: its id, when the caller wants to name it.
+
+    Returns:
+        The job's id; that of the first job when *unique_key* was used before.
+    """
+    job = Job(
+        id=job_id or new_id(),
+        kind=kind,
+        payload=payload or {},
+        priority=priority,
+        run_at=clock() + timedelta(seconds=delay_s),
+        group=group,
+        unique_key=unique_key,
+    )
+    if unique_key is None:
+        job.save(force_insert=True)
+    else:
+        Job.objects.bulk_create([job], ignore_conflicts=True)
+        job.id = Job.objects.values_list("id", flat=True).get(unique_key=unique_key)
+    transaction.on_commit(wake)
+    return job.id
+
+
+def wake() -> None:
+    """Let the workers of this process look at once."""
+    with waiting:
+        waiting.notify_all()
+
+
+def _due(moment: datetime, kinds: list[str]) -> Q:
+    return Q(state__in=[State.QUEUED, State.RUNNING], run_at__lte=moment, kind__in=kinds)
+
+
+def claim(worker: str) -> "Run | None":
+    """
+    Take the first job that is due, for the length of its lease.
+
+    Ends what is due and must not run again: canceled while nobody held it, or out of attempts.
+    """
+    kinds = handlers.kinds()
+    if not Job.objects.filter(_due(clock(), kinds)).exists():
+        return None  # without a write lock: this is asked every second
+    with transaction.atomic():
+        moment = clock()
+        found = Job.objects.filter(_due(moment, kinds)).exclude(_full_groups(moment))
+        for job in found.select_for_update(skip_locked=True).order_by("priority", "run_at")[:20]:
+            handler = handlers.handler(job.kind)
+            if handler is None:
+                continue
+            if job.cancel_requested:
+                _end(job, State.CANCELED, "")
+            elif job.attempt - job.excused >= handler.max_attempts:
+                _end(job, State.FAILED, job.error or f"stopped {handler.max_attempts} times before its end")
+            else:
+                job.attempt += 1
+                job.state = State.RUNNING
+                job.worker = worker
+                job.run_at = moment + timedelta(seconds=handler.lease_s)
+                job.save(update_fields=["attempt", "state", "worker", "run_at"])
+                return Run(job, handler)
+    return None
+
+
+def _full_groups(moment: datetime) -> Q:
+    full = Q(pk__in=[])
+    limited = {
+        kind: found.per_group for kind in handlers.kinds() if (found := handlers.handler(kind)) and found.per_group
+    }
+    if not limited:
+        return full
+    running = (
+        Job.objects.filter(state=State.RUNNING, run_at__gt=moment, kind__in=limited)
+        .exclude(group="")
+        .values_list("kind", "group")
+        .annotate(running=Count("id"))
+    )
+    for kind, group, count in running:
+        if count >= limited[kind]:
+            full |= Q(kind=kind, group=group, state=State.QUEUED)
+    return full
+
+
+def _end(job: Job, state: str, error: str) -> None:
+    """End *job* without success and settle what hangs on it, in the caller's transaction."""
+    job.state, job.error, job.finished_at = state, error[:4000], clock()
+    job.save(update_fields=["state", "error", "finished_at"])
+    handler = handlers.handler(job.kind)
+    if handler is not None and handler.ended is not None:
+        handler.ended(job.id, job.payload, "canceled" if state == State.CANCELED else "failed", job.error)
+
+
+def cancel(job_id: str) -> bool:
+    """
+    Stop a job: at once when nobody works on it, at its next checkpoint otherwise.
+
+    Returns:
+        Whether there was anything left to stop.
+    """
+    with transaction.atomic():
+        job = Job.objects.select_for_update().filter(pk=job_id, state__in=[State.QUEUED, State.RUNNING]).first()
+        if job is None:
+            return False
+        if job.state == State.QUEUED:
+            _end(job, State.CANCELED, "")
+        else:
+            Job.objects.filter(pk=job.pk).update(cancel_requested=True)
+    return True
+
+
+def enqueue_periodic() -> None:
+    """Enqueue what the clock asks for: one job for each stretch of time, whoever comes first."""
+    moment = clock().timestamp()
+    for each in handlers.periodic():
+        key = f"{each.kind}@{int(moment // each.every_s)}"
+        busy = Q(kind=each.kind, state__in=[State.QUEUED, State.RUNNING])
+        if not Job.objects.filter(Q(unique_key=key) | busy).exists():
+            enqueue(each.kind, unique_key=key)
+
+
+def prune() -> int:
+    """Remove jobs that ended more than :data:`KEPT_DAYS` days ago."""
+    removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
+    return removed
+
+
+class Run:
+    """One attempt at a job, as its handler sees it."""
+
+    def __init__(self, job: Job, handler: handlers.Handler) -> None:
+        self.id: str = job.id
+        self.kind: str = job.kind
+        self.payload: dict[str, Any] = job.payload
+        self.attempt: int = job.attempt
+        self.handler = handler
+        self.finished = False
+        self._canceled = threading.Event()
+        self._lost = threading.Event()
+        self._draining = threading.Event()
+        self._steps: dict[str, Any] | None = None
+
+    # ------------------------------------------------------------------ for handlers
+
+    def step(self, name: str, make: Callable[[], Any], *, done: int | None = None, total: int | None = None) -> Any:
+        """
+        Give what step *name* gave: from an earlier attempt if it finished there, else from *make*.
+
+        Raises:
+            LeaseLost, Canceled, HandedBack: let them pass; the queue settles the job.
+        """
+        if self._steps is None:
+            self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
+        if name in self._steps:
+            return self._steps[name]
+        self.check()
+        output = make()
+        self.checkpoint(name, output, done=done, total=total)
+        return output
+
+    def checkpoint(self, name: str, output: Any, *, done: int | None = None, total: int | None = None) -> None:
+        """Keep a finished step, its progress and the lease in one transaction."""
+        with transaction.atomic():
+            self._fenced(**self._moved(done, total, name))
+            Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
+        if self._steps is not None:
+            self._steps[name] = output
+
+    def progress(self, done: int, total: int, step: str) -> None:
+        """Show how far the job is, and renew the lease."""
+        self._fenced(**self._moved(done, total, step))
+        self.check()
+
+    def check(self) -> None:
+        """
+        Say whether to go on: between pieces of long work that keep nothing.
+
+        Raises:
+            LeaseLost, Canceled, HandedBack: let them pass; the queue settles the job.
+        """
+        if self._lost.is_set():
+            raise LeaseLost(self.id)
+        if self._canceled.is_set():
+            raise Canceled(self.id)
+        if self._draining.is_set():
+            raise HandedBack(self.id)
+
+    def finish(self, result: Any = None) -> None:
+        """
+        End the job with success. In a transaction of the caller, both happen or neither.
+
+        Raises:
+            LeaseLost: the transaction must not commit.
+        """
+        self._fenced(state=State.SUCCEEDED, result=result, finished_at=clock(), error="")
+        transaction.on_commit(self._mark_finished)
+
+    # ------------------------------------------------------------------ for the worker
+
+    def renew(self) -> None:
+        """Renew the lease and learn whether the job is to stop. The body is told; it is not stopped from here."""
+        held = Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)
+        if not held.update(run_at=clock() + timedelta(seconds=self.handler.lease_s)):
+            if not self.finished:
+                self._lost.set()
+        elif held.filter(cancel_requested=True).exists():
+            self._canceled.set()
+
+    def drain(self) -> None:
+        """Ask the body to stop at its next checkpoint."""
+        self._draining.set()
+
+    def hand_back(self) -> None:
+        """Give the job up unharmed: the attempt does not count."""
+        self._settle(state=State.QUEUED, run_at=clock(), excused=F("excused") + 1)
+
+    def canceled(self) -> None:
+        """End the job because it was to stop."""
+        self._end(State.CANCELED, "")
+
+    def failed(self, error: str, *, for_good: bool) -> None:
+        """Note a failed attempt: another follows after a pause, unless there are none left."""
+        excused = Job.objects.filter(pk=self.id).values_list("excused", flat=True).first() or 0
+        used = self.attempt - excused
+        if for_good or used >= self.handler.max_attempts:
+            self._end(State.FAILED, error)
+            return
+        pause = min(self.handler.back_off_s * 2 ** (used - 1), MAX_BACK_OFF_S)
+        pause *= random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries, guards nothing
+        self._settle(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
+
+    # ------------------------------------------------------------------ the fence
+
+    def _moved(self, done: int | None, total: int | None, step: str) -> dict[str, Any]:
+        values: dict[str, Any] = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}
+        if done is not None:
+            values["progress"] = {"done": done, "total": total, "step": step}
+        return values
+
+    def _held(self) -> Any:
+        return Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)
+
+    def _fenced(self, **values: Any) -> None:
+        if not self._held().filter(cancel_requested=False).update(**values):
+            if self._held().exists():
+                self._canceled.set()
+                raise Canceled(self.id)
+            self._lost.set()
+            raise LeaseLost(self.id)
+
+    def _settle(self, **values: Any) -> None:
+        self._held().update(**values)
+
+    def _end(self, state: str, error: str) -> None:
+        with transaction.atomic():
+            job = self._held().select_for_update().first()
+            if job is not None:
+                _end(job, state, error)
+
+    def _mark_finished(self) -> None:
+        self.finished = True

@@ -1,0 +1,137 @@
+"""The worker: threads that take jobs, a heartbeat beside them, and a stop that loses nothing."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from typing import Final
+
+from django.db import close_old_connections, connections
+
+from muniment.jobs import queue
+from muniment.jobs.queue import Abandoned, Canceled, HandedBack, LeaseLost, Run
+
+log = logging.getLogger(__name__)
+POLL_S: Final = 1.0
+"""How often a worker looks by itself; an enqueueing in its own process wakes it at once."""
+CLOCK_S: Final = 10.0
+"""How often what happens by the clock is looked at."""
+
+
+class Worker:
+    """
+    Works the queue off.
+
+    Args:
+        threads: how many jobs at once.
+        name: who holds the leases; host and process by default.
+    """
+
+    def __init__(self, *, threads: int = 2, name: str = "") -> None:
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._stopping = threading.Event()
+        self._held: set[Run] = set()
+        self._lock = threading.Lock()
+        self._threads = [
+            threading.Thread(target=self._take, name=f"worker-{number}", daemon=True) for number in range(threads)
+        ]
+        self._heart = threading.Thread(target=self._beat, name="worker-heartbeat", daemon=True)
+
+    def start(self) -> "Worker":
+        """Start taking jobs."""
+        for thread in (*self._threads, self._heart):
+            thread.start()
+        return self
+
+    def stop(self, *, within_s: float = 20.0) -> bool:
+        """
+        Take nothing more, let what runs reach its next checkpoint, and hand the rest to others.
+
+        Returns:
+            Whether every thread has ended; what an unfinished one held is taken up after its lease.
+        """
+        self._stopping.set()
+        with self._lock:
+            for run in self._held:
+                run.drain()
+        queue.wake()
+        deadline = time.monotonic() + within_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        ended = not any(thread.is_alive() for thread in self._threads)
+        if ended:
+            self._heart.join(max(0.0, deadline - time.monotonic()))
+        return ended
+
+    def _take(self) -> None:
+        while not self._stopping.is_set():
+            close_old_connections()
+            try:
+                run = queue.claim(self.name)
+            except Exception:
+                log.exception("the queue could not be read")
+                self._stopping.wait(POLL_S)
+                continue
+            if run is None:
+                with queue.waiting:
+                    if not self._stopping.is_set():
+                        queue.waiting.wait(POLL_S)
+                continue
+            with self._lock:
+                self._held.add(run)
+                if self._stopping.is_set():
+                    run.drain()
+            try:
+                self._work(run)
+            except Exception:
+                # The database went away while the job was being settled: the lease gives it to another.
+                log.exception("%s %s could not be settled", run.kind, run.id)
+            finally:
+                with self._lock:
+                    self._held.discard(run)
+        connections.close_all()
+
+    def _work(self, run: Run) -> None:
+        """Do one attempt and settle it: exactly one of the outcomes below."""
+        try:
+            result = run.handler.work(run)
+            if not run.finished:
+                run.finish(result)
+        except LeaseLost:
+            log.warning("%s %s: another worker has it now", run.kind, run.id)
+        except Canceled:
+            run.canceled()
+        except HandedBack:
+            run.hand_back()
+        except Abandoned as error:
+            run.failed(str(error), for_good=True)
+        except Exception as error:
+            log.exception("%s %s failed (attempt %d)", run.kind, run.id, run.attempt)
+            run.failed(f"{type(error).__name__}: {error}", for_good=False)
+
+    def _beat(self) -> None:
+        """Renew what is held, each every third of its lease, and look at the clock."""
+        renewed: dict[Run, float] = {}
+        clock_at = 0.0
+        while not self._stopping.is_set() or self._held:
+            moment = time.monotonic()
+            with self._lock:
+                held = set(self._held)
+            renewed = {run: renewed.get(run, moment) for run in held}
+            try:
+                close_old_connections()
+                for run in held:
+                    if moment - renewed[run] >= run.handler.lease_s / 3:
+                        run.renew()
+                        renewed[run] = moment
+                if moment >= clock_at and not self._stopping.is_set():
+                    clock_at = moment + CLOCK_S
+                    queue.enqueue_periodic()
+            except Exception:
+                log.exception("the heartbeat missed a beat")
+            shortest = min((run.handler.lease_s for run in held), default=3.0)
+            pause = min(0.3, shortest / 10)
+            if self._stopping.wait(pause):
+                time.sleep(min(pause, 0.05))  # what still runs keeps its lease until it reaches a checkpoint
+        connections.close_all()

@@ -1,0 +1,338 @@
+"""The queue: what is claimed, by whom, how it ends, and what a second attempt finds."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from muniment.jobs import handlers, queue
+from muniment.jobs.models import Job, State, Step
+from muniment.jobs.worker import Worker
+from muniment.kernel.ids import now
+from services.ports import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def kind():
+    """Registers handlers under names of this test alone, and takes them out again."""
+    made = []
+
+    def register(work, name="tests.thing", every_s=0, **options):
+        handlers.register(handlers.Handler(kind=name, work=work, **options), every_s=every_s)
+        made.append(name)
+        return name
+
+    yield register
+    for name in made:
+        handlers.forget(name)
+
+
+@pytest.fixture
+def worker():
+    running = Worker(threads=2, name="here").start()
+    yield running
+    assert running.stop(within_s=20)
+
+
+def job(job_id):
+    return Job.objects.get(pk=job_id)
+
+
+def ended(job_id):
+    return lambda: job(job_id).state in {State.SUCCEEDED, State.FAILED, State.CANCELED}
+
+
+def expire(job_id):
+    """The lease of *job_id* is over."""
+    Job.objects.filter(pk=job_id).update(run_at=now() - timedelta(seconds=1))
+
+
+def test_a_job_is_done_once_and_keeps_its_result(kind, worker):
+    seen = []
+    name = kind(lambda run: seen.append(run.payload) or {"sum": 3})
+    job_id = queue.enqueue(name, {"a": 1})
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert (job(job_id).state, job(job_id).result, seen) == (State.SUCCEEDED, {"sum": 3}, [{"a": 1}])
+    assert job(job_id).attempt == 1
+
+
+def test_enqueueing_joins_the_transaction_of_what_it_is_about(kind):
+    name = kind(lambda _: None)
+    with pytest.raises(RuntimeError), transaction.atomic():  # noqa: PT012 - the two together are what is tested
+        queue.enqueue(name)
+        raise RuntimeError
+    assert not Job.objects.filter(kind=name).exists()
+
+
+def test_one_key_makes_one_job(kind):
+    name = kind(lambda _: None)
+    first = queue.enqueue(name, {"n": 1}, unique_key="k")
+    assert queue.enqueue(name, {"n": 2}, unique_key="k") == first
+    assert job(first).payload == {"n": 1}
+
+
+def test_lower_priority_first_then_the_oldest(kind):
+    name = kind(lambda _: None)
+    late, early, urgent = queue.enqueue(name, priority=5), queue.enqueue(name, priority=5), queue.enqueue(name)
+    Job.objects.filter(pk=early).update(run_at=now() - timedelta(minutes=1))
+    assert [queue.claim("w").id for _ in range(3)] == [urgent, early, late]
+    assert queue.claim("w") is None
+
+
+def test_a_job_is_not_taken_before_its_time_nor_by_who_cannot_do_it(kind):
+    queue.enqueue("tests.unknown")
+    queue.enqueue(kind(lambda _: None), delay_s=60)
+    assert queue.claim("w") is None
+
+
+def test_two_claims_at_once_take_different_jobs(kind):
+    name = kind(lambda _: None)
+    ids = {queue.enqueue(name) for _ in range(12)}
+    taken, lock, barrier = [], threading.Lock(), threading.Barrier(4)
+
+    def take():
+        barrier.wait(10)
+        try:
+            while run := queue.claim("w"):
+                with lock:
+                    taken.append(run.id)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(taken) == 12
+    assert set(taken) == ids
+
+
+def test_a_worker_past_its_lease_changes_nothing(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    zombie = queue.claim("first")
+    expire(job_id)
+    heir = queue.claim("second")
+    assert heir.attempt == 2
+    for act in (
+        lambda: zombie.checkpoint("a", 1),
+        lambda: zombie.progress(1, 2, "a"),
+        lambda: zombie.finish("zombie"),
+        zombie.check,
+    ):
+        with pytest.raises(queue.LeaseLost):
+            act()
+    zombie.failed("no", for_good=True)
+    zombie.hand_back()
+    zombie.canceled()
+    assert job(job_id).state == State.RUNNING
+    assert not Step.objects.exists()
+    heir.finish("heir")
+    assert job(job_id).result == "heir"
+
+
+def test_finished_steps_are_not_repeated_by_the_next_attempt(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    made = []
+    first = queue.claim("first")
+    assert first.step("one", lambda: made.append("one") or 1, done=1, total=2) == 1
+    expire(job_id)
+    second = queue.claim("second")
+    assert second.step("one", lambda: made.append("again") or 9) == 1
+    assert second.step("two", lambda: made.append("two") or 2, done=2, total=2) == 2
+    assert made == ["one", "two"]
+    assert job(job_id).progress == {"done": 2, "total": 2, "step": "two"}
+
+
+def test_finishing_shares_the_transaction_of_what_it_settles(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    zombie = queue.claim("first")
+    expire(job_id)
+    queue.claim("second")
+    with pytest.raises(queue.LeaseLost), transaction.atomic():  # noqa: PT012 - the two together are what is tested
+        queue.enqueue("tests.charged", unique_key="charge")
+        zombie.finish()
+    assert not Job.objects.filter(unique_key="charge").exists()
+
+
+def test_a_failing_job_is_tried_again_with_growing_pauses_and_then_ends(kind):
+    settled = []
+    name = kind(
+        lambda _: None,
+        max_attempts=3,
+        back_off_s=100,
+        ended=lambda job_id, payload, ending, error: settled.append((payload, ending, error)),
+    )
+    job_id = queue.enqueue(name, {"x": 1})
+    pauses = []
+    for _ in range(3):
+        expire(job_id)
+        queue.claim("w").failed("ValueError: no", for_good=False)
+        pauses.append((job(job_id).run_at - now()).total_seconds())
+    assert 70 < pauses[0] < 125
+    assert 150 < pauses[1] < 245
+    assert (job(job_id).state, job(job_id).error) == (State.FAILED, "ValueError: no")
+    assert settled == [({"x": 1}, "failed", "ValueError: no")]
+
+
+def test_a_job_that_kills_its_process_every_time_ends_after_its_attempts(kind):
+    settled = []
+    job_id = queue.enqueue(kind(lambda _: None, max_attempts=2, ended=lambda *given: settled.append(given[2])))
+    for _ in range(2):
+        assert queue.claim("w") is not None
+        expire(job_id)
+    assert queue.claim("w") is None
+    assert job(job_id).state == State.FAILED
+    assert "stopped 2 times" in job(job_id).error
+    assert settled == ["failed"]
+
+
+def test_what_can_never_succeed_is_not_tried_again(kind, worker):
+    def work(_):
+        raise queue.Abandoned("the company is gone")
+
+    job_id = queue.enqueue(kind(work))
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert (job(job_id).state, job(job_id).attempt, job(job_id).error) == (State.FAILED, 1, "the company is gone")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_worker_outlives_a_job_that_raises(kind, worker):
+    def work(run):
+        if run.attempt < 3:
+            raise ValueError("not yet")
+        return "done"
+
+    job_id = queue.enqueue(kind(work, back_off_s=0.01))
+    wait_until(ended(job_id), within_s=15, what="the job")
+    assert (job(job_id).state, job(job_id).attempt) == (State.SUCCEEDED, 3)
+
+
+def test_a_queued_job_is_canceled_at_once(kind):
+    settled = []
+    job_id = queue.enqueue(kind(lambda _: None, ended=lambda *given: settled.append(given[2])))
+    assert queue.cancel(job_id)
+    assert job(job_id).state == State.CANCELED
+    assert settled == ["canceled"]
+    assert not queue.cancel(job_id)
+    assert queue.claim("w") is None
+
+
+def test_a_running_job_is_canceled_at_its_next_look_and_settled_once(kind, worker):
+    started, settled = threading.Event(), []
+
+    def work(run):
+        started.set()
+        while True:
+            run.check()
+            threading.Event().wait(0.01)
+
+    job_id = queue.enqueue(kind(work, lease_s=1, ended=lambda *given: settled.append(given[2])))
+    assert started.wait(10)
+    assert queue.cancel(job_id)
+    wait_until(ended(job_id), within_s=10, what="the cancellation")
+    assert job(job_id).state == State.CANCELED
+    assert settled == ["canceled"]
+
+
+def test_a_canceled_job_cannot_be_finished_any_more(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    run = queue.claim("w")
+    queue.cancel(job_id)
+    with pytest.raises(queue.Canceled):
+        run.finish("too late")
+    run.canceled()
+    assert job(job_id).state == State.CANCELED
+
+
+def test_the_heartbeat_keeps_a_job_that_is_silent_for_longer_than_its_lease(kind, worker):
+    def work(run):
+        threading.Event().wait(1.5)
+        return run.attempt
+
+    job_id = queue.enqueue(kind(work, lease_s=0.6))
+    wait_until(ended(job_id), within_s=15, what="the job")
+    assert (job(job_id).state, job(job_id).result) == (State.SUCCEEDED, 1)
+
+
+def test_a_stopping_worker_hands_its_job_back_without_counting_the_attempt(kind):
+    started = threading.Event()
+
+    def work(run):
+        run.step("kept", lambda: "kept")
+        if run.attempt > 1:
+            return run.step("kept", lambda: "made again")
+        started.set()
+        while True:
+            run.check()
+            threading.Event().wait(0.01)
+
+    job_id = queue.enqueue(kind(work, max_attempts=1))
+    first = Worker(threads=1).start()
+    assert started.wait(10)
+    assert first.stop(within_s=10)
+    assert job(job_id).state == State.QUEUED
+    second = Worker(threads=1).start()
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert second.stop(within_s=10)
+    assert (job(job_id).state, job(job_id).result, job(job_id).attempt) == (State.SUCCEEDED, "kept", 2)
+
+
+def test_a_group_runs_no_more_than_its_share_and_holds_up_nobody_else(kind):
+    name = kind(lambda _: None, per_group=1)
+    for _ in range(30):
+        queue.enqueue(name, group="greedy")
+    other = queue.enqueue(name, group="modest")
+    first = queue.claim("w")
+    assert first is not None
+    assert queue.claim("w").id == other
+    assert queue.claim("w") is None
+    first.finish()
+    assert queue.claim("w") is not None
+
+
+def test_what_the_clock_asks_for_is_enqueued_once_for_all_workers(kind, monkeypatch):
+    name = kind(lambda _: None, name="tests.tick", every_s=600)
+    for _ in range(3):
+        queue.enqueue_periodic()
+    assert Job.objects.filter(kind=name).count() == 1
+    while run := queue.claim("w"):
+        run.finish()
+    queue.enqueue_periodic()
+    assert Job.objects.filter(kind=name).count() == 1
+    later = queue.clock() + timedelta(seconds=700)
+    monkeypatch.setattr(queue, "clock", lambda: later)
+    queue.enqueue_periodic()
+    assert Job.objects.filter(kind=name).count() == 2
+
+
+def test_finished_jobs_are_removed_after_a_week(kind):
+    name = kind(lambda _: None)
+    old, fresh, waiting = (queue.enqueue(name) for _ in range(3))
+    Job.objects.filter(pk=old).update(state=State.SUCCEEDED, finished_at=now() - timedelta(days=8))
+    Job.objects.filter(pk=fresh).update(state=State.SUCCEEDED, finished_at=now())
+    queue.prune()
+    assert set(Job.objects.filter(kind=name).values_list("pk", flat=True)) == {fresh, waiting}
+
+
+def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatch, caplog):
+    name = kind(lambda _: "done")
+    job_id = queue.enqueue(name)
+    real, failures = queue.claim, []
+
+    def claim(worker):
+        if len(failures) < 2:
+            failures.append(worker)
+            raise DatabaseError("gone")
+        return real(worker)
+
+    monkeypatch.setattr(queue, "claim", claim)
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.01)
+    running = Worker(threads=1).start()
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert running.stop()
+    assert len(failures) == 2
+    assert "could not be read" in caplog.text
