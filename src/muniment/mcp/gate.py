@@ -59,7 +59,7 @@ class Gate:
 
     Args:
         base_url: the public address; "" when the instance has none.
-        hosts: further Host names, with or without a port.
+        hosts: further Host names; one without a port admits every port.
         origins: further Origins that may call on a loopback Host.
 
     Source: decisions, section 3; MCP specification, Streamable HTTP, security warning.
@@ -68,11 +68,10 @@ class Gate:
     def __init__(self, base_url: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
         parts = urlsplit(base_url)
         self._hosts = {host.lower() for host in hosts}
-        if parts.netloc:
-            self._hosts.add(parts.netloc.lower())
-            if parts.hostname and parts.port is None:
-                # A proxy may name the default port that the address leaves out.
-                self._hosts.add(f"{_host_of(parts.netloc)}:{443 if parts.scheme == 'https' else 80}")
+        self._base = {parts.netloc.lower()} if parts.netloc else set()
+        if parts.hostname and parts.port is None:
+            # A proxy may name the default port that the address leaves out.
+            self._base.add(f"{_host_of(parts.netloc)}:{443 if parts.scheme == 'https' else 80}")
         self._origins = {origin.rstrip("/").lower() for origin in origins}
         self._admitted: set[tuple[bytes, bytes]] = set()
 
@@ -99,7 +98,7 @@ class Gate:
                     f"The Origin {origin[:100]} may not call this server by the Host {host[:100]}.",
                     "Call it by its public address, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
                 )
-        elif host.lower() not in self._hosts and name not in self._hosts:
+        elif host.lower() not in self._base and host.lower() not in self._hosts and name not in self._hosts:
             raise Misdirected(
                 f"This server does not answer to the Host {host[:100] or '(none)'}.",
                 "Call it by its public address (MUNIMENT_BASE_URL), or add the name to MUNIMENT_ALLOWED_HOSTS.",

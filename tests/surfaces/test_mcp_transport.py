@@ -1,0 +1,328 @@
+"""What holds at the tool server's address for any request: who may knock, with what, how large and how often."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Forbidden, Unauthorized
+from muniment.kernel.rate import Limiter
+from muniment.mcp.gate import MAX_BODY_BYTES, Gate
+from muniment.mcp.offer import Offer, Tool
+from muniment.mcp.transport import Access, ToolServer
+from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
+
+STATS = {"name": "get_registry_stats", "arguments": {}}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(reader):
+    with public_server(reader) as asker:
+        yield asker
+
+
+def with_header(name, value, request=None):
+    headers, body = request or modern("tools/call", STATS)
+    return [pair for pair in headers if pair[0] != name] + ([] if value is None else [(name, value)]), body
+
+
+def envelope(answer, code="bad_request"):
+    error = answer.json()["error"]
+    assert answer.headers["content-type"] == "application/json"
+    assert (error["code"], bool(error["message"]), bool(error["hint"])) == (code, True, True)
+    return error
+
+
+@pytest.mark.requirement("mcp.host-origin")
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("registry.example", 200),
+        ("REGISTRY.example", 200),
+        ("registry.example:443", 200),
+        ("127.0.0.1:9", 200),
+        ("127.8.8.8", 200),
+        ("localhost:8000", 200),
+        ("[::1]:8000", 200),
+        ("[::1]", 200),
+        ("registry.example:80", 421),
+        ("evil.example", 421),
+        ("registry.example.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("127.0.0.999", 421),
+        ("[::2]", 421),
+        ("", 421),
+        (None, 421),
+    ],
+)
+def test_only_known_hosts_are_answered(server, host, status):
+    answer = server.ask(*with_header("host", host))
+    assert answer.status == status
+    if status == 421:
+        envelope(answer)
+
+
+@pytest.mark.requirement("mcp.host-origin")
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:3000", 200),
+        ("localhost", "http://localhost:5173", 200),
+        ("[::1]:1", "https://[::1]", 200),
+        ("127.0.0.1:8000", "https://evil.example", 403),
+        ("127.0.0.1:8000", "http://localhost.evil.example", 403),
+        ("127.0.0.1:8000", "null", 403),
+        ("127.0.0.1:8000", "file://localhost", 403),
+        ("registry.example", "https://anyone.example", 200),
+        ("registry.example", "null", 200),
+    ],
+)
+def test_a_page_of_another_origin_cannot_speak_to_a_loopback_host(server, host, origin, status):
+    headers, body = with_header("host", host)
+    answer = server.ask([*headers, ("origin", origin)], body)
+    assert answer.status == status
+    if status == 403:
+        envelope(answer)
+
+
+@pytest.mark.requirement("mcp.host-origin")
+def test_configured_hosts_and_origins_are_let_in(reader):
+    with public_server(reader) as asker:
+        asker.server.gate = Gate("", ["inner.example", "other.example:8080"], ["https://tool.example/"])
+        for host, status in (("inner.example:99", 200), ("other.example:8080", 200), ("other.example", 421)):
+            assert asker.ask(*with_header("host", host)).status == status
+        headers, body = modern("tools/call", STATS)
+        assert asker.ask([*headers, ("origin", "https://tool.example")], body).status == 200
+        assert asker.ask(*with_header("host", "registry.example")).status == 421
+
+
+@pytest.mark.requirement("mcp.eras")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD", "PATCH"])
+def test_other_methods_are_405_with_allow(server, method):
+    answer = server.ask(modern("ping")[0], method=method)
+    assert (answer.status, answer.headers["allow"]) == (405, "POST, OPTIONS")
+    envelope(answer, "method_not_allowed")
+
+
+def test_browsers_may_call_after_a_preflight(server):
+    answer = server.ask([("host", "registry.example"), ("origin", "https://a.example")], method="OPTIONS")
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-origin"] == "*"
+    allowed = answer.headers["access-control-allow-headers"].lower()
+    for name in ("authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"):
+        assert name in allowed
+    assert "WWW-Authenticate" in server.ask(*modern("tools/list")).headers["access-control-expose-headers"]
+
+
+@pytest.mark.requirement("mcp.eras")
+@pytest.mark.parametrize("make", [modern, legacy])
+@pytest.mark.parametrize("body", [b"[]", b"  [", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'])
+def test_batches_are_refused_in_every_era(server, make, body):
+    answer = server.ask(make("ping")[0], body)
+    assert (answer.status, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, None)
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_a_body_over_a_mebibyte_is_refused_declared_or_sent(server):
+    headers, body = legacy("ping")
+    padded = body[:-1] + b" " * (MAX_BODY_BYTES - len(body)) + b"}"
+    assert len(padded) == MAX_BODY_BYTES
+    assert server.ask(headers, padded).status == 200
+    for answer in (
+        server.ask(headers, padded + b" "),
+        server.ask([*headers, ("content-length", str(MAX_BODY_BYTES + 1))], b""),
+        server.ask([*headers, ("content-length", "9" * 40)], b""),
+    ):
+        assert answer.status == 413
+        envelope(answer)
+
+
+@pytest.mark.parametrize(
+    ("value", "status"), [("text/plain", 415), (None, 415), ("application/jsonx", 415), ("Application/JSON;x=y", 200)]
+)
+def test_a_body_is_declared_as_json(server, value, status):
+    for request in (modern("tools/call", STATS), legacy("prompts/list")):
+        answer = server.ask(*with_header("content-type", value, request))
+        assert answer.status == status
+        if status != 200:
+            envelope(answer)
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ("text/html", 406),
+        ("text/event-stream", 406),
+        (None, 200),
+        ("", 200),
+        ("application/*", 200),
+        ("text/html, */*;q=0.1", 200),
+    ],
+)
+def test_who_takes_no_json_gets_406_and_who_says_nothing_gets_json(server, value, status):
+    for request in (modern("tools/call", STATS), legacy("prompts/list")):
+        answer = server.ask(*with_header("accept", value, request))
+        assert answer.status == status
+        if status != 200:
+            envelope(answer)
+
+
+@pytest.mark.requirement("mcp.eras")
+def test_white_space_around_routing_headers_does_not_matter(server):
+    headers, body = modern("tools/call", STATS)
+    padded = [(name, f" {value}\t " if name.startswith("mcp-") else value) for name, value in headers]
+    assert server.ask(padded, body).result["isError"] is False
+    assert server.by_sdk(padded, body).result["isError"] is False
+
+
+@pytest.mark.requirement("mcp.eras")
+def test_lists_and_reads_say_how_long_they_keep(server):
+    for method in ("tools/list", "server/discover", "prompts/list", "resources/list", "resources/templates/list"):
+        found = server.ask(*modern(method)).result
+        assert (found["ttlMs"], found["cacheScope"]) == (3_600_000, "public")
+        assert found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "muniment"
+    read = server.ask(*modern("resources/read", {"uri": "registry://stats"})).result
+    assert (read["ttlMs"], read["cacheScope"]) == (30_000, "public")
+    assert "ttlMs" not in server.ask(*legacy("tools/list")).result
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_over_the_rate_a_tool_answers_an_error_and_anything_else_429(reader):
+    clock = Clock()
+    with public_server(reader, limiter=Limiter(60, 2, clock=clock)) as asker:
+        assert [asker.ask(*legacy("ping")).status for _ in range(2)] == [200, 200]
+        for request in (modern("tools/call", STATS), legacy("tools/call", STATS)):
+            answer = asker.ask(*request)
+            assert (answer.status, answer.result["isError"]) == (200, True)
+            assert answer.result["structuredContent"]["error"]["code"] == "bad_request"
+            assert "Wait 1 s" in answer.result["structuredContent"]["error"]["hint"]
+            odd = (request[0], request[1].replace(b'"id": 1', b'"id": "\\u0041"'))
+            assert asker.ask(*odd).result["isError"] is True
+        initialized = (legacy("ping")[0], b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+        for request in (modern("tools/list"), legacy("ping"), initialize(), modern("prompts/list"), initialized):
+            answer = asker.ask(*request)
+            assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+            envelope(answer)
+        assert asker.ask(*legacy("ping"), client="192.0.2.9").status == 200
+        clock.now = 60.0
+        assert asker.ask(*legacy("ping")).status == 200
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+def test_a_tool_that_breaks_tells_the_request_and_nothing_else(reader, caplog):
+    def broken(arguments, caller):
+        raise RuntimeError("the secret is 42")
+
+    with public_server(reader) as asker:
+        bound = asker.server.tools["get_registry_stats"]
+        asker.server.tools["get_registry_stats"] = type(bound)(
+            Tool(name="x", title="", description="", arguments={}, answer={}, handler=broken), bound.check
+        )
+        found = asker.ask(*modern("tools/call", STATS)).result
+    assert found["isError"] is True
+    assert found["structuredContent"]["error"]["code"] == "internal_error"
+    assert "r-1" in found["structuredContent"]["error"]["message"]
+    assert "secret" not in json.dumps(found)
+    assert "the secret is 42" in caplog.text
+
+
+def scoped_server():
+    def tool(name, scope):
+        return Tool(
+            name=name,
+            title=name,
+            description=name,
+            arguments={"n": {"type": "integer"}},
+            answer={"data": {"type": "object"}},
+            handler=lambda arguments, caller: {"data": {"account": caller.actor.account_id}},
+            scope=scope,
+        )
+
+    async def authenticate(scope):
+        token = dict(scope["headers"]).get(b"authorization", b"").decode().removeprefix("Bearer ")
+        if not token:
+            raise Unauthorized("No token.", "See /manage/tokens.", headers={"WWW-Authenticate": 'Bearer scope="a b"'})
+        return Actor(account_id=7, role="owner", via="token", scopes=frozenset(token.split("+")))
+
+    def missing(scope):
+        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+        return Forbidden(f"The scope {scope} is missing.", "Make a token.", headers={"WWW-Authenticate": challenge})
+
+    offer = Offer(
+        name="scoped",
+        title="Scoped",
+        version="1",
+        description="d",
+        instructions="i",
+        website_url="https://registry.example",
+        tools=(tool("reads", "a"), tool("writes", "b"), tool("free", None)),
+        shared=False,
+    )
+    return ToolServer(offer, gate=Gate(""), access=Access(authenticate, missing))
+
+
+@pytest.fixture(scope="module")
+def scoped():
+    asker = Asker(scoped_server())
+    yield asker
+    asker.close()
+
+
+@pytest.mark.parametrize("make", [modern, legacy])
+def test_a_caller_sees_the_tools_that_the_scopes_permit(scoped, make):
+    headers, body = make("tools/list")
+    for token, names in (("a", ["reads", "free"]), ("b", ["writes", "free"]), ("a+b", ["reads", "writes", "free"])):
+        for ask in (scoped.ask, scoped.by_sdk):
+            answer = ask([*headers, ("authorization", f"Bearer {token}")], body)
+            assert [tool["name"] for tool in answer.result["tools"]] == names
+
+
+@pytest.mark.parametrize("make", [modern, legacy])
+def test_a_tool_beyond_the_scopes_is_403_on_both_paths(scoped, make):
+    headers, body = make("tools/call", {"name": "writes", "arguments": {}})
+    for ask in (scoped.ask, scoped.by_sdk):
+        answer = ask([*headers, ("authorization", "Bearer a")], body)
+        assert answer.status == 403
+        assert 'error="insufficient_scope", scope="b"' in answer.headers["www-authenticate"]
+        envelope(answer)
+        allowed = ask([*headers, ("authorization", "Bearer b")], body)
+        assert allowed.result["structuredContent"] == {"data": {"account": 7}}
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_who_has_no_token_is_told_so_before_anything_else(scoped, method):
+    answer = scoped.ask(modern("tools/list")[0], b"nonsense", method=method)
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer scope="a b"')
+    envelope(answer)
+    assert scoped.ask([("host", "localhost")], method="OPTIONS").status == 204
+
+
+def test_what_a_scoped_server_lists_is_private(scoped):
+    headers, body = modern("tools/list")
+    assert scoped.ask([*headers, ("authorization", "Bearer a")], body).result["cacheScope"] == "private"
+
+
+def test_the_thin_path_imports_neither_the_sdk_nor_django():
+    program = (
+        "import sys; import muniment.mcp.transport, muniment.mcp.public, muniment.mcp.cards; "
+        "print([name for name in ('mcp', 'mcp_types', 'pydantic', 'starlette', 'django') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "[]"
