@@ -121,6 +121,7 @@ class _CompanyBatch:
         rows = not_given_before(self.run, "company", rows, standing)
         parts = _parts([company.pk for company in standing.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
+        slugs.update(place[0] for places in parts.positions.values() for place in places)
         people = _People(self.run, standing_rows(Person, slugs))
         rows = self._without_strangers(rows, people)
         for line, row in rows:

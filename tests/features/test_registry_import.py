@@ -1,0 +1,471 @@
+"""Import: what good rows become, what is said of bad ones, and that a second run changes nothing."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
+from muniment.kernel.problems import BadRequest
+from muniment.registry import importing
+from muniment.registry.importing import Bad, Summary, import_registry
+from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
+
+pytestmark = pytest.mark.django_db
+
+
+def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
+    return {"id": slug, "name": slug.title(), **members}
+
+
+def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
+    bad: list[Bad] = []
+    warnings: list[Bad] = []
+    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
+
+
+def bring_companies(folder: Path, *rows: Any, **options: Any) -> list[Bad]:
+    return bring(lines(folder / "companies.jsonl", *rows), **options)[1]
+
+
+@pytest.mark.requirement("absent.null", "absent.lists", "absent.left-out")
+def test_a_bare_company_has_exactly_the_members_that_are_always_there(tmp_path):
+    assert (
+        bring_companies(tmp_path, {"company": {"id": "acme", "name": "Acme"}, "updatedAt": "2024-05-01T00:00:00Z"})
+        == []
+    )
+    bare = {"id": "acme", "name": "Acme", "body": None, "socials": None, "address": None, "raising": False}
+    bare["updatedAt"] = "2024-05-01T00:00:00.000000Z"
+    data = document("company", "acme")
+    assert data == {"company": bare, "distribution": None, "proposals": [], "positions": [], "capTable": []}
+    assert list(data["company"]) == ["id", "name", "body", "socials", "address", "raising", "updatedAt"]
+    assert item("company", "acme") == bare
+
+
+@pytest.mark.requirement("absent.left-out")
+def test_null_counts_as_absent_where_the_contract_has_none_and_empty_texts_are_not_known(tmp_path):
+    nulls = (
+        "symbol",
+        "teamSize",
+        "treasury",
+        "status",
+        "type",
+        "industry",
+        "orgKind",
+        "themes",
+        "description",
+        "website",
+    )
+    bring_companies(
+        tmp_path,
+        {
+            "company": company(
+                "nulls", **dict.fromkeys((*nulls, "dao_website", "createdAt", "icon", "body", "socials", "address"))
+            )
+        },
+        {"company": company("empty", symbol="", icon="", description="", themes=[], address=[], socials={"email": ""})},
+    )
+    for slug in ("nulls", "empty"):
+        assert set(document("company", slug)["company"]) == {
+            "id",
+            "name",
+            "body",
+            "socials",
+            "address",
+            "raising",
+            "updatedAt",
+        }
+        assert document("company", slug)["company"]["socials"] is None
+
+
+@pytest.mark.requirement("import.open-objects")
+def test_unknown_members_are_kept_in_every_open_object_and_come_last_in_sorted_order(tmp_path):
+    bring_companies(
+        tmp_path,
+        {
+            "company": company(zeta=[1, {"b": None, "a": 1.5}], alpha="x", none=None),
+            "distribution": {"method": "sale", "bonus": True},
+            "proposals": [{"id": "1", "createdAt": "2024", "title": "Go"}],
+            "positions": [{"since": 2020, "title": "Chair", "person": {"slug": "ada", "name": "Ada", "hue": 3}}],
+            "capTable": [{"rank": 1, "address": "0x0", "name": ""}],
+        },
+    )
+    data = document("company", "acme")
+    assert list(data["company"])[-3:] == ["alpha", "none", "zeta"]
+    assert data["company"]["zeta"] == [1, {"b": None, "a": 1.5}]
+    assert data["distribution"] == {"method": "sale", "bonus": True}
+    assert list(data["proposals"][0]) == ["id", "title", "createdAt"]
+    assert data["positions"] == [{"title": "Chair", "person": {"name": "Ada", "slug": "ada", "hue": 3}, "since": 2020}]
+    assert data["capTable"] == [{"address": "0x0", "name": "", "rank": 1}]
+    assert document("person", "ada")["positions"][0]["since"] == 2020
+
+
+def test_links_hold_all_eight_keys_and_addresses_all_five(tmp_path):
+    bring_companies(
+        tmp_path, {"company": company(socials={"twitter": "@a"}, address=[{"city": "Port", "zip": ""}, {}])}
+    )
+    shown = document("company", "acme")["company"]
+    assert shown["socials"] == {
+        **dict.fromkeys(("email", "phone_number", "facebook", "instagram", "tiktok", "linkedin", "youtube")),
+        "twitter": "@a",
+    }
+    assert shown["address"] == [{"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None}]
+
+
+@pytest.mark.requirement("import.treasury-parsed", "format.treasury")
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [("$50.0K", "$50K"), ("1,234,567.89", "$1.2M"), ("$999.95", "$1K"), ("USD 2 billion", "$2B"), ("$0", "$0")],
+)
+def test_a_treasury_is_read_as_people_write_it(tmp_path, given, shown):
+    bring_companies(tmp_path, {"company": company(treasury=given)})
+    assert document("company", "acme")["company"]["treasury"] == shown
+
+
+@pytest.mark.requirement("format.team-size")
+def test_team_size_counts_positions_before_it_believes_the_file(tmp_path):
+    person = {"slug": "ada", "name": "Ada"}
+    bring_companies(
+        tmp_path,
+        {
+            "company": company("counted", teamSize=90),
+            "positions": [{"person": person}, {"title": "Chair", "person": person}],
+        },
+        {"company": company("believed", teamSize=90.0), "positions": []},
+        {"company": company("unknown")},
+    )
+    sizes = {slug: document("company", slug)["company"].get("teamSize") for slug in ("counted", "believed", "unknown")}
+    assert sizes == {"counted": 2, "believed": 90, "unknown": None}
+    assert item("person", "ada")["companyCount"] == 1
+
+
+def test_whole_numbers_are_written_alike(tmp_path):
+    votes = [{"votes": {"for": 5, "against": 5.0}}, {"votes": {"for": 0.25, "against": 1e3}}]
+    bring_companies(tmp_path, {"company": company(), "proposals": votes, "capTable": [{"percentage": 12.0}]})
+    data = json.dumps(document("company", "acme"))
+    assert '{"for": 5, "against": 5}' in data
+    assert '{"for": 0.25, "against": 1000}' in data
+    assert '"percentage": 12}' in data
+
+
+@pytest.mark.requirement("import.dates", "order.companies", "format.created-at")
+def test_companies_are_ordered_by_listing_date_and_then_by_later_publication(tmp_path):
+    bring_companies(
+        tmp_path,
+        {"company": company("undated-first")},
+        {"company": company("march", createdAt="March 2024")},
+        {"company": company("march-15", listedAt="2024-03-15", createdAt="January 1999")},
+        {"company": company("march-later", createdAt="march 2024")},
+        {"company": company("undated-last")},
+    )
+    assert keys("company") == ["march-15", "march-later", "march", "undated-last", "undated-first"]
+    assert document("company", "march-15")["company"]["createdAt"] == "March 2024"
+    assert "createdAt" not in document("company", "undated-last")["company"]
+
+
+@pytest.mark.requirement("order.people", "reviewed.person", "import.people-from-positions")
+def test_people_come_from_their_file_and_from_positions_later_publication_first(tmp_path):
+    lines(
+        tmp_path / "people.jsonl",
+        {"slug": "ada", "name": "Ada", "documentId": "d1"},
+        {"slug": "bo", "name": "Bo", "bio": ""},
+    )
+    lines(
+        tmp_path / "companies.jsonl",
+        {
+            "company": company(),
+            "positions": [
+                {"person": {"slug": "ada", "name": "Another spelling"}},
+                {"person": {"name": "Cy Vale"}},
+                {"person": {"name": "Cy Vale"}, "title": "Again"},
+                {"person": {"slug": "dee", "name": "Dee"}},
+            ],
+        },
+    )
+    assert bring(tmp_path)[1] == []
+    assert keys("person") == ["dee", "cy-vale", "bo", "ada"]
+    assert document("company", "acme")["positions"][0]["person"] == {"name": "Ada", "slug": "ada"}
+    assert document("person", "ada")["positions"] == [{"company": {"id": "acme", "name": "Acme", "slug": "acme"}}]
+    assert document("person", "bo")["bio"] is None
+    assert item("person", "ada")["documentId"] == "d1"
+    assert "positions" not in item("person", "ada")
+    assert "companyCount" not in document("person", "ada")
+
+
+@pytest.mark.requirement("import.frameworks", "framework.is-open", "order.frameworks", "framework.company")
+def test_frameworks_are_open_with_a_specification_alone(tmp_path):
+    run_by = {"company": {"id": "acme", "name": "ignored", "symbol": None, "icon": ""}}
+    lines(tmp_path / "companies.jsonl", {"company": company(description="Boats.")})
+    lines(
+        tmp_path / "frameworks.jsonl",
+        {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score", "isOpen": True, "company": None}},
+        {
+            "framework": {"frameworkId": "b", "frameworkName": "B", "kind": "program", **run_by},
+            "specification": SPECIFICATION,
+        },
+        {
+            "framework": {"frameworkId": "c", "frameworkName": "C", "kind": "score", "isOpen": False},
+            "specification": SPECIFICATION,
+        },
+        {"framework": {"frameworkId": "d", "frameworkName": "D", "kind": "program", "company": None}},
+        {"framework": {"frameworkId": "e", "frameworkName": "E", "kind": "program", "company": {"id": "nobody"}}},
+        {
+            "framework": {"frameworkId": "f", "frameworkName": "F", "kind": "score"},
+            "specification": {**SPECIFICATION, "version": 0},
+        },
+    )
+    summary, bad, warnings = bring(tmp_path)
+    assert keys("framework") == ["a", "b", "c"]
+    assert {key: item("framework", key)["isOpen"] for key in "abc"} == {"a": False, "b": True, "c": False}
+    assert item("framework", "b")["company"] == {"id": "acme", "name": "Acme", "slug": "acme"}
+    assert item("framework", "a")["company"] is None
+    assert document("framework", "b")["companyDescription"] == "Boats."
+    assert document("framework", "a")["companyDescription"] == ""
+    assert [(each.line, each.field) for each in warnings] == [(1, "framework.isOpen")]
+    assert sorted((each.line, each.field) for each in bad) == [
+        (4, "framework.company"),
+        (5, "framework.company.id"),
+        (6, "specification.version"),
+    ]
+    assert summary.bad == 3
+
+
+@pytest.mark.requirement("import.bad-rows")
+@pytest.mark.parametrize(
+    ("row", "field", "reason"),
+    [
+        (b"{\n", "", "is not JSON"),
+        (b"[1]\n", "", "is a list, not an object"),
+        (b'{"company": {"id": "x\xff"}}\n', "", "is not UTF-8 (byte 22 is 0xff)"),
+        (b'{"company": {"id": "a", "name": "\\ud800"}}\n', "company.name", "half of a surrogate pair"),
+        (b'{"company": {"id": "a", "name": "a\\u0000b"}}\n', "company.name", "U+0000"),
+        (b"[" * 5000 + b"]" * 5000 + b"\n", "", "nested too deeply"),
+        (b'{"company": {"id": "a", "name": "A", "teamSize": 1e999}}\n', "", "out of range"),
+        ({}, "company", "is missing"),
+        ({"company": "acme"}, "company", "is a text, not an object"),
+        ({"company": {"name": "A"}}, "company.id", "is missing"),
+        ({"company": {"id": "a", "name": " "}}, "company.name", "is empty"),
+        ({"company": company("a b")}, "company.id", "U+0020"),
+        ({"company": company("x" * 201)}, "company.id", "201 characters"),
+        ({"company": company("..")}, "company.id", "relative path"),
+        ({"company": company("e\u0301")}, "company.id", "normalization form C"),
+        ({"company": company(status="Active")}, "company.status", "none of active, upcoming, inactive"),
+        ({"company": company(teamSize="5")}, "company.teamSize", "not a whole number"),
+        ({"company": company(treasury="a lot")}, "company.treasury", "is not an amount such as $1.2M"),
+        ({"company": company(treasury="€5")}, "company.treasury", "is not an amount"),
+        ({"company": company(treasury=5)}, "company.treasury", "is a number, not a text"),
+        ({"company": company(createdAt="2024-03")}, "company.createdAt", "is not a month and year"),
+        ({"company": company(listedAt="2024-02-30")}, "company.listedAt", "is not a date"),
+        ({"company": company(themes=["a", 1])}, "company.themes", "not a list of texts"),
+        ({"company": company(socials={"github": "a"})}, "company.socials.github", "is none of email"),
+        ({"company": company(address=[{"zip": 5}])}, "company.address[0].zip", "is a number, not a text"),
+        ({"company": company(), "positions": {}}, "positions", "is an object, not a list"),
+        ({"company": company(), "positions": [{"person": {}}]}, "positions[0].person.slug", "and so is a name"),
+        (
+            {"company": company(), "positions": [{"person": {"slug": "ghost"}}]},
+            "positions[0].person.slug",
+            "is nobody here",
+        ),
+        ({"company": company(), "proposals": [{"status": "won"}]}, "proposals[0].status", "none of active, passed"),
+        ({"company": company(), "capTable": [{"percentage": True}]}, "capTable[0].percentage", "is a boolean"),
+        ({"company": company(), "distribution": []}, "distribution", "is a list, not an object"),
+        ({"company": company(), "fundingRounds": [{}, {}]}, "fundingRounds", "more than one round"),
+        ({"company": company(), "updatedAt": "yesterday"}, "updatedAt", "is not an RFC 3339 moment"),
+    ],
+)
+def test_a_bad_row_is_told_by_its_place_and_the_good_ones_go_in(tmp_path, row, field, reason):
+    bad = bring_companies(tmp_path, {"company": company("before")}, row, {"company": company("after")})
+    assert [(each.file, each.line, each.field) for each in bad] == [("companies.jsonl", 2, field)]
+    assert reason in bad[0].reason
+    assert keys("company") == ["after", "before"]
+
+
+@pytest.mark.requirement("import.bad-rows")
+def test_a_slug_twice_in_one_file_is_a_bad_row_that_names_the_first(tmp_path):
+    bad = bring_companies(
+        tmp_path, {"company": company(description="first")}, {"company": company(description="second")}
+    )
+    assert str(bad[0]) == "companies.jsonl:2: company.id 'acme' stands in line 1 already"
+    assert document("company", "acme")["company"]["description"] == "first"
+
+
+def test_a_slug_of_something_gone_is_never_given_again(tmp_path):
+    GivenSlug.objects.create(kind="company", slug="gone")
+    GivenSlug.objects.create(kind="person", slug="left")
+    bad = bring_companies(
+        tmp_path,
+        {"company": company("gone")},
+        {"company": company("here"), "positions": [{"person": {"slug": "left", "name": "Left"}}]},
+    )
+    assert [(each.line, each.field) for each in bad] == [(1, "company.id"), (2, "positions[0].person.slug")]
+
+
+@pytest.mark.requirement("import.form")
+def test_files_come_with_a_byte_order_mark_windows_line_ends_blank_lines_and_gzip(tmp_path):
+    content = b"\xef\xbb\xbf" + b'{"company": {"id": "a", "name": "A"}}\r\n\r\n{"company": {"id": "b", "name": "B"}}'
+    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(content))
+    assert bring(tmp_path)[1] == []
+    assert keys("company") == ["b", "a"]
+
+
+def test_broken_gzip_is_told_and_what_came_before_it_goes_in(tmp_path):
+    rows = b"".join(json.dumps({"company": company(f"c{n}", body=str(n) * 200)}).encode() + b"\n" for n in range(400))
+    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(rows)[:-400])
+    bad = bring(tmp_path)[1]
+    assert "gzip data is broken" in bad[0].reason
+    assert "c0" in keys("company")
+
+
+def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, monkeypatch):
+    import tracemalloc
+
+    file = tmp_path / "companies.jsonl"
+    with file.open("wb") as out:
+        out.write(b'{"company": {"id": "big", "name": "')
+        for _ in range(100):
+            out.write(b"x" * 1_000_000)
+        out.write(b'"}}\n{"company": {"id": "small", "name": "Small"}}\n')
+    tracemalloc.start()
+    bad = bring(file)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(each.line, each.reason) for each in bad] == [(1, "has more than 8,388,608 bytes in one line")]
+    assert keys("company") == ["small"]
+    assert peak < 60_000_000
+
+
+@pytest.mark.requirement("import.form")
+def test_a_single_file_of_any_name_is_known_by_its_first_good_line(tmp_path):
+    bring(lines(tmp_path / "mine.txt", b"broken\n", {"slug": "ada", "name": "Ada"}))
+    assert keys("person") == ["ada"]
+    with pytest.raises(BadRequest, match="no line that is a company"):
+        bring(lines(tmp_path / "other.txt", {"what": 1}))
+    with pytest.raises(BadRequest, match=r"none of companies\.jsonl"):
+        bring(lines(tmp_path / "empty" / "readme.txt").parent)
+
+
+@pytest.mark.requirement("import.upsert")
+def test_a_second_import_changes_nothing_and_a_changed_row_alone_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(importing, "BATCH_ROWS", 2)
+    rows = [
+        {
+            "company": company(
+                f"c{n}", treasury="$1.5M", themes=["a"], socials={"email": "a@b.example"}, other={"x": 1.0}
+            ),
+            "positions": [{"title": "Chair", "person": {"name": f"Person {n}"}}],
+            "proposals": [{"id": "1", "votes": {"for": 1.0}}],
+            "capTable": [{"percentage": 5.0}],
+            "fundingRounds": [{"name": "Seed", "target": "$2M", "opened": "2024-01-01"}],
+            "distribution": {"pools": [{"percentage": 20.0}]},
+        }
+        for n in range(5)
+    ]
+    bring_companies(tmp_path, *rows)
+    feed, entries = changes(), HistoryEntry.objects.count()
+    summary = bring(tmp_path)[0]
+    assert (summary.counts["companies"].new, summary.counts["companies"].unchanged) == (0, 5)
+    assert (changes(), HistoryEntry.objects.count(), Person.objects.count()) == (feed, entries, 5)
+
+    rows[3]["company"]["name"] = "Renamed"
+    bring_companies(tmp_path, *rows)
+    assert [(kind, key) for kind, key, change in changes()[len(feed) :]] == [("company", "c3"), ("person", "person-3")]
+    assert document("person", "person-3")["positions"][0]["company"]["name"] == "Renamed"
+    assert HistoryEntry.objects.order_by("-pk")[0].after == {"name": "Renamed"}
+
+
+def test_parts_that_a_row_leaves_out_stay_and_empty_ones_clear(tmp_path):
+    bring_companies(
+        tmp_path, {"company": company(), "positions": [{"person": {"name": "Ada"}}], "capTable": [{"name": "x"}]}
+    )
+    bring_companies(tmp_path, {"company": company(industry="Energy")})
+    assert len(document("company", "acme")["positions"]) == 1
+    bring_companies(tmp_path, {"company": company(), "positions": [], "capTable": None})
+    data = document("company", "acme")
+    assert (data["positions"], data["capTable"], "industry" in data["company"]) == ([], [], False)
+    assert document("person", "ada") is None
+    assert changes()[-1] == ("person", "ada", "unlisted")
+
+
+@pytest.mark.requirement("import.draft", "reviewed.only", "reviewed.program")
+def test_drafts_are_nowhere_public_and_never_write_over_what_is_published(tmp_path):
+    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Bo"})
+    lines(tmp_path / "companies.jsonl", {"company": company(), "positions": [{"person": {"name": "Ada"}}]})
+    run_by = {"frameworkId": "p", "frameworkName": "P", "kind": "program", "company": {"id": "acme"}}
+    lines(tmp_path / "frameworks.jsonl", {"framework": run_by})
+    bring(tmp_path, draft=True)
+    assert changes() == []
+    assert Company.objects.get().state == "draft"
+    bring(tmp_path)
+    assert (keys("company"), keys("person"), keys("framework")) == (["acme"], ["ada", "bo"], ["p"])
+    lines(tmp_path / "companies.jsonl", {"company": company(description="Unreviewed.")})
+    summary, _, warnings = bring(tmp_path, draft=True)
+    assert "--draft leaves it as it stands" in warnings[0].reason
+    assert summary.counts["companies"].unchanged == 1
+    assert "description" not in document("company", "acme")["company"]
+
+
+@pytest.mark.requirement("import.dry-run")
+def test_a_dry_run_tells_what_would_be_and_writes_nothing(tmp_path):
+    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Bo"})
+    lines(
+        tmp_path / "companies.jsonl",
+        {"company": company(), "positions": [{"person": {"slug": "bo"}}]},
+        {"company": company("bad", status="x")},
+    )
+    lines(
+        tmp_path / "frameworks.jsonl",
+        {"framework": {"frameworkId": "p", "frameworkName": "P", "kind": "program", "company": {"id": "acme"}}},
+    )
+    summary, bad, _ = bring(tmp_path, dry_run=True)
+    assert {kind: counts.new for kind, counts in summary.counts.items()} == {
+        "people": 1,
+        "companies": 1,
+        "frameworks": 1,
+    }
+    assert len(bad) == 1
+    assert (Company.objects.count(), Person.objects.count(), changes()) == (0, 0, [])
+
+
+@pytest.mark.requirement("import.strict")
+def test_strict_imports_nothing_when_any_row_is_bad(tmp_path):
+    path = lines(tmp_path / "companies.jsonl", {"company": company("good")}, {"company": company("bad", status="x")})
+    summary, bad, _ = bring(path, strict=True)
+    assert (summary.bad, len(bad), Company.objects.count()) == (1, 1, 0)
+    bring(lines(path, {"company": company("good")}), strict=True)
+    assert keys("company") == ["good"]
+
+
+def test_an_import_publishes_a_draft_and_keeps_its_owner(tmp_path):
+    me = owner()
+    mine = published(me, name="Acme")
+    bring_companies(tmp_path, {"company": company(mine.slug, description="Imported.")})
+    assert document("company", mine.slug)["company"]["description"] == "Imported."
+    assert Company.objects.get(slug=mine.slug).owners.get().pk == me.account_id
+
+
+def test_a_changed_specification_becomes_the_next_version(tmp_path):
+    row = {
+        "framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score", "isOpen": True},
+        "specification": SPECIFICATION,
+    }
+    file = lines(tmp_path / "frameworks.jsonl", row)
+    bring(file)
+    bring(file)
+    changed = {**SPECIFICATION, "scale": {"min": 0, "max": 5}}
+    bring(lines(file, {**row, "specification": changed}))
+    versions = FrameworkSpecification.objects.order_by("version")
+    assert [(each.version, each.document["version"], each.document["scale"]["max"]) for each in versions] == [
+        (1, 1, 4),
+        (2, 2, 5),
+    ]
+
+
+def test_a_renamed_person_is_renamed_in_the_companies_that_show_them(tmp_path):
+    lines(
+        tmp_path / "companies.jsonl", {"company": company(), "positions": [{"person": {"slug": "ada", "name": "Ada"}}]}
+    )
+    bring(tmp_path)
+    bring(lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada Moss"}))
+    assert document("company", "acme")["positions"][0]["person"]["name"] == "Ada Moss"

@@ -1,0 +1,199 @@
+"""The way from draft to published, what reviewers decide, and what is public in each state."""
+
+import pytest
+
+from make.registry import (
+    SPECIFICATION,
+    agent_of,
+    changes,
+    document,
+    draft,
+    item,
+    keys,
+    owner,
+    published,
+    reviewer,
+)
+from muniment.kernel.actor import COMMAND, VISITOR
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.registry import frameworks, operations, profiles, publishing, reviews
+from muniment.registry.changes import BadFields, CompanyChange
+from muniment.registry.profiles import ProfileChange
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_listing_goes_from_draft_over_changes_requested_to_published():
+    me, judge = owner(), reviewer()
+    mine = draft(me)
+    reviews.submit_company(me, mine.slug)
+    reviews.request_changes(judge, mine.slug, "Name your board.")
+    seen = operations.get_company(me, mine.slug)
+    assert (seen.state, seen.reviewer_note) == ("changes_requested", "Name your board.")
+    assert document("company", mine.slug) is None
+    operations.update_company(
+        me, mine.slug, CompanyChange(positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
+    )
+    assert document("person", "ada-moss") is None
+    version = reviews.submit_company(me, mine.slug).version
+    reviews.approve_company(judge, mine.slug, expected_version=version)
+    assert "createdAt" in document("company", mine.slug)["company"]
+    assert document("person", "ada-moss")["positions"][0]["company"]["slug"] == mine.slug
+    assert [entry.action for entry in operations.company_history(me, mine.slug)] == [
+        "approved", "submitted", "updated", "changes requested", "submitted", "created"
+    ]  # fmt: skip
+
+
+@pytest.mark.requirement("reviewed.only", "reviewed.program", "reviewed.person")
+def test_an_unlisted_listing_leaves_everything_public_and_returns_to_its_old_place():
+    me, judge = owner(), reviewer()
+    first = published(me, positions=[{"person": {"name": "Ada Moss"}}])
+    second = published(me)
+    program = frameworks.create_framework(judge, name="Fund", kind="program", company=first.slug)
+    score = frameworks.create_framework(judge, name="Score", kind="score", company=first.slug)
+    order = keys("company")
+    reviews.unlist_company(judge, first.slug, "Closed down.")
+    assert keys("company") == [second.slug]
+    assert (keys("person"), keys("framework")) == ([], [score.slug])
+    assert item("framework", score.slug)["company"] is None
+    assert ("company", first.slug, "unlisted") in changes()
+    assert ("framework", program.slug, "unlisted") in changes()
+    reviews.relist_company(judge, first.slug)
+    assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug, score.slug])
+
+
+def test_each_decision_is_taken_once():
+    me, judge = owner(), reviewer()
+    mine = draft(me)
+    with pytest.raises(Conflict, match="draft and cannot be approved"):
+        reviews.approve_company(judge, mine.slug)
+    reviews.submit_company(me, mine.slug)
+    with pytest.raises(Conflict, match="submitted and cannot be submitted"):
+        reviews.submit_company(me, mine.slug)
+    operations.update_company(me, mine.slug, CompanyChange(industry="Energy"))
+    with pytest.raises(Conflict, match="somebody changed it"):
+        reviews.approve_company(judge, mine.slug, expected_version=2)
+    reviews.reject_company(judge, mine.slug, "Not an organization.")
+    with pytest.raises(Conflict, match="rejected and cannot be approved"):
+        reviews.approve_company(reviewer(), mine.slug)
+
+
+@pytest.mark.parametrize("who", ["owner", "visitor", "reviewer's token"])
+def test_only_reviewers_at_work_decide(who):
+    me = owner()
+    mine = draft(me)
+    reviews.submit_company(me, mine.slug)
+    actor = {"owner": lambda: me, "visitor": lambda: VISITOR, "reviewer's token": lambda: agent_of(reviewer())}[who]()
+    for decide in (
+        lambda: reviews.approve_company(actor, mine.slug),
+        lambda: reviews.request_changes(actor, mine.slug, "x"),
+        lambda: reviews.reject_company(actor, mine.slug, "x"),
+        lambda: reviews.unlist_company(actor, mine.slug, "x"),
+        lambda: reviews.relist_company(actor, mine.slug),
+        lambda: reviews.decide_change(actor, 1, approve=True),
+        lambda: frameworks.create_framework(actor, name="A", kind="score"),
+        lambda: frameworks.update_framework(actor, "a", name="B"),
+        lambda: frameworks.author_framework(actor, "a", SPECIFICATION),
+        lambda: profiles.join_person(actor, "ada", 1),
+    ):
+        with pytest.raises(Forbidden):
+            decide()
+    assert document("company", mine.slug) is None
+
+
+def test_a_note_must_say_something():
+    me = owner()
+    mine = draft(me)
+    reviews.submit_company(me, mine.slug)
+    with pytest.raises(BadRequest, match="note is empty"):
+        reviews.request_changes(reviewer(), mine.slug, "  ")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
+    editions: list[int] = []
+    decided: list[str] = []
+    monkeypatch.setattr(publishing, "on_published", [editions.append])
+    monkeypatch.setattr(reviews, "on_decided", [lambda company, step, note: decided.append(step)])
+    me = owner()
+    mine = published(me)
+    assert (editions, decided) == ([1], ["submitted", "approved"])
+    with pytest.raises(BadFields):
+        operations.update_company(me, mine.slug, CompanyChange(description="x", website="no address"))
+    operations.update_company(me, mine.slug, CompanyChange(description="y"))
+    assert editions == [1, 2]
+
+
+@pytest.mark.requirement("framework.is-open", "framework.specification-private")
+def test_a_framework_is_open_once_authored_until_its_reviewer_closes_it():
+    made = frameworks.create_framework(COMMAND, name="Open Score", kind="score", description="What it weighs.")
+    assert item("framework", "open-score")["isOpen"] is False
+    first = frameworks.author_framework(COMMAND, made.slug, SPECIFICATION)
+    assert frameworks.author_framework(COMMAND, made.slug, SPECIFICATION) == first
+    assert item("framework", "open-score")["isOpen"] is True
+    assert "requirement" not in str(document("framework", "open-score"))
+    frameworks.update_framework(COMMAND, made.slug, closed=True)
+    assert item("framework", "open-score")["isOpen"] is False
+    frameworks.update_framework(COMMAND, made.slug, closed=False, run_cost=25)
+    second = frameworks.author_framework(COMMAND, made.slug, {**SPECIFICATION, "scale": {"min": 0, "max": 9}})
+    assert (first.version, second.version, second.document["version"]) == (1, 2, 2)
+    assert frameworks.current_specification(made.slug) == second
+    assert "runCost" not in document("framework", "open-score")
+
+
+def test_a_malformed_framework_is_refused_by_its_fields():
+    with pytest.raises(BadFields) as problem:
+        frameworks.create_framework(COMMAND, name="", kind="program", framework_id="a b")
+    assert [fault.field for fault in problem.value.faults] == ["name", "frameworkId", "company"]
+    frameworks.create_framework(COMMAND, name="A", kind="score")
+    with pytest.raises(BadFields, match="is taken"):
+        frameworks.create_framework(COMMAND, name="A", kind="score")
+    with pytest.raises(BadFields, match="is no company here"):
+        frameworks.create_framework(COMMAND, name="B", kind="program", company="nobody")
+    with pytest.raises(BadFields, match=r"sections\[0\].criteria\[0\].weight is not a number above 0"):
+        frameworks.author_framework(COMMAND, "a", _with_weight(0))
+    with pytest.raises(NotFound):
+        frameworks.author_framework(COMMAND, "nobody", SPECIFICATION)
+
+
+def _with_weight(weight):
+    section = SPECIFICATION["sections"][0]
+    criteria = [{**section["criteria"][0], "weight": weight}]
+    return {**SPECIFICATION, "sections": [{**section, "criteria": criteria}]}
+
+
+def test_a_profile_is_edited_by_its_own_account_alone_and_is_public_at_once():
+    me, judge = owner(), reviewer()
+    mine = published(me, positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
+    with pytest.raises(BadRequest, match="No person is joined"):
+        profiles.update_profile(me, ProfileChange(bio="Me."))
+    profiles.join_person(judge, "ada-moss", me.account_id)
+    update = profiles.update_profile(me, ProfileChange(name="Ada M. Moss", bio="Sails."))
+    assert update.applied == ["name", "bio"]
+    assert document("person", "ada-moss")["bio"] == "Sails."
+    assert document("company", mine.slug)["positions"][0]["person"]["name"] == "Ada M. Moss"
+    profiles.update_profile(me, ProfileChange(bio=None))
+    assert document("person", "ada-moss")["bio"] is None
+    assert profiles.update_profile(me, ProfileChange(bio="Dry."), dry_run=True).diff == {
+        "bio": {"before": None, "after": "Dry."}
+    }
+    assert document("person", "ada-moss")["bio"] is None
+    stranger = owner()
+    assert profiles.get_profile(stranger) is None
+    with pytest.raises(BadRequest):
+        profiles.update_profile(stranger, ProfileChange(bio="Theirs."))
+    with pytest.raises(Conflict):
+        profiles.join_person(judge, "ada-moss", stranger.account_id)
+    reviews.unlist_company(judge, mine.slug, "Closed.")
+    assert document("person", "ada-moss")["positions"] == []
+
+
+@pytest.mark.parametrize("change", [{"name": " "}, {"name": None}, {"bio": 5}, {"bio": "x" * 20_001}, {"bio": "\0"}])
+def test_a_profile_refuses_what_its_fields_do_not_take(change):
+    me = owner()
+    person = profiles.create_profile(me, ProfileChange(name="Bo"))
+    assert document("person", person.slug) is None
+    with pytest.raises(BadFields):
+        profiles.update_profile(me, ProfileChange(**change))
+    with pytest.raises(Conflict):
+        profiles.create_profile(me, ProfileChange(name="Bo again"))

@@ -1,0 +1,126 @@
+"""What is wrong with an assessment specification is told by the path of each fault."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from muniment.registry.specification import faults_of
+
+WHOLE: dict[str, Any] = {
+    "schema": "assessment-spec/1",
+    "version": 3,
+    "scale": {"min": 0, "max": 4},
+    "overall": {"method": "weighted_mean", "bands": [{"min": 80, "label": "A"}, {"min": 0, "label": "B"}]},
+    "sections": [
+        {
+            "id": "governance",
+            "title": "Governance",
+            "weight": 30,
+            "criteria": [
+                {
+                    "id": "governance.board",
+                    "title": "An accountable board",
+                    "weight": 10,
+                    "requirement": "The organization names a board.",
+                    "guidance": "private",
+                    "levels": [{"level": 0, "descriptor": "none"}, {"level": 4, "descriptor": "all"}],
+                    "appliesIf": {"path": "company.type", "op": "in", "value": ["DAO"]},
+                    "gate": {"minLevel": 2, "capsOverall": 50},
+                    "evidence": {"sources": ["profile", "documents"], "minCitations": 1},
+                    "checks": [
+                        {"path": "company.teamSize", "op": ">=", "value": 3, "level": 2},
+                        {"op": "anyPhrase", "terms": ["charter"], "in": "documents", "level": 4},
+                    ],
+                    "evaluator": "auto",
+                    "remediation": "Publish the rules.",
+                }
+            ],
+        }
+    ],
+}
+_ABSENT = object()
+
+
+def _with(path: str, value: object) -> dict[str, Any]:
+    document: Any = copy.deepcopy(WHOLE)
+    inner = document
+    *steps, last = path.replace("]", "").replace("[", ".").split(".")
+    for step in steps:
+        inner = inner[int(step)] if step.isdigit() else inner[step]
+    key: Any = int(last) if last.isdigit() else last
+    if value is _ABSENT:
+        del inner[key]
+    else:
+        inner[key] = value
+    return document
+
+
+def test_a_whole_specification_has_no_fault():
+    assert faults_of(WHOLE) == []
+
+
+@pytest.mark.parametrize("document", [None, [], "text", 5])
+def test_what_is_no_object_has_one_fault(document):
+    assert faults_of(document) == [("$", "is not an object")]
+
+
+C = "sections[0].criteria[0]"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("schema", "assessment-spec/2"),
+        ("version", 0),
+        ("version", True),
+        ("scale", _ABSENT),
+        ("scale.min", "0"),
+        ("scale.max", -1),
+        ("overall", []),
+        ("overall.method", "median"),
+        ("overall.bands", []),
+        ("overall.bands[0]", 5),
+        ("overall.bands[0].min", 101),
+        ("overall.bands[1].min", 80),
+        ("overall.bands[0].label", ""),
+        ("sections", []),
+        ("sections[0]", "x"),
+        ("sections[0].id", ""),
+        ("sections[0].title", _ABSENT),
+        ("sections[0].weight", 0),
+        ("sections[0].criteria", []),
+        (C, None),
+        (f"{C}.id", "governance"),
+        (f"{C}.title", 5),
+        (f"{C}.requirement", " "),
+        (f"{C}.weight", -1),
+        (f"{C}.guidance", 5),
+        (f"{C}.remediation", []),
+        (f"{C}.evaluator", "oracle"),
+        (f"{C}.levels", {}),
+        (f"{C}.levels[0]", 5),
+        (f"{C}.levels[0].level", 5),
+        (f"{C}.levels[1].level", 0),
+        (f"{C}.levels[0].descriptor", None),
+        (f"{C}.gate", 5),
+        (f"{C}.gate.minLevel", 9),
+        (f"{C}.gate.capsOverall", 101),
+        (f"{C}.evidence", 5),
+        (f"{C}.evidence.sources", ["rumours"]),
+        (f"{C}.evidence.minCitations", -1),
+        (f"{C}.appliesIf", 5),
+        (f"{C}.appliesIf.op", "like"),
+        (f"{C}.appliesIf.path", ""),
+        (f"{C}.appliesIf.value", "DAO"),
+        (f"{C}.checks", {}),
+        (f"{C}.checks[0]", 5),
+        (f"{C}.checks[0].value", "3"),
+        (f"{C}.checks[0].value", _ABSENT),
+        (f"{C}.checks[0].level", 5),
+        (f"{C}.checks[1].terms", []),
+        (f"{C}.checks[1].in", "rumours"),
+    ],
+)
+def test_a_fault_is_told_by_its_path(path, value):
+    assert [found for found, _ in faults_of(_with(path, value))] == [path]
