@@ -44,6 +44,7 @@ def test_every_card_is_valid_by_its_published_format(path, title, base_url):
     jsonschema.Draft202012Validator(rules).validate(answer.json())
 
 
+@pytest.mark.requirement("mcp.manifest")
 def test_the_manifest_names_the_public_server_and_every_version_it_speaks():
     (remote,) = get(Cards(identity()), "/.well-known/mcp.json").json()["remotes"]
     assert remote["url"] == "https://registry.example/api/mcp"

@@ -1,0 +1,103 @@
+"""The clients that people use each list and call every tool of the public server."""
+
+import json
+
+import pytest
+from mcp import Client
+
+from muniment.mcp.gate import Gate
+from muniment.mcp.public import public_offer
+from muniment.mcp.transport import ToolServer
+from services.loopback import serving
+from services.mcp import fictional_registry
+from services.node import node
+
+pytestmark = [pytest.mark.xdist_group("conformance"), pytest.mark.requirement("mcp.public", "mcp.eras")]
+
+INSPECTOR = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+PLAN = {
+    "list_companies": [{}, {"pageSize": 100, "detail": "full"}, {"q": "company", "sort": "treasury"}, {"page": 0}],
+    "get_company": [{"slug": "company-1"}, {"slug": "many-holders"}, {"slug": "夜明け"}, {"slug": "nobody"}],
+    "list_people": [{"pageSize": 5}],
+    "get_person": [{"slug": "person-1"}],
+    "list_frameworks": [{}],
+    "get_framework": [{"frameworkId": "framework-1"}],
+    "list_scoring_frameworks": [{}],
+    "get_scoring_framework": [{"frameworkId": "framework-1"}],
+    "list_program_frameworks": [{}],
+    "get_program_framework": [{"frameworkId": "ember-grants"}],
+    "get_registry_stats": [{}],
+    "list_company_form_options": [{}],
+}
+FAILS = [("list_companies", 3), ("get_company", 3)]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as reader:
+        offer = public_offer(reader, base_url="http://127.0.0.1", registry_name="Suite Registry")
+        server = ToolServer(offer, gate=Gate(""))
+        with serving(server, server.run()) as port:
+            yield f"http://127.0.0.1:{port}/api/mcp"
+
+
+def check(seen):
+    assert seen["tools"] == list(PLAN)
+    for name, calls in PLAN.items():
+        for index, found in enumerate(seen["calls"][name]):
+            failed = (name, index) in FAILS
+            assert (name, index, found["isError"]) == (name, index, failed)
+            assert ("error" if failed else "data") in found["keys"]
+        assert len(seen["calls"][name]) == len(calls)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
+@pytest.mark.anyio
+async def test_the_official_python_client_calls_every_tool(address, mode):
+    async with Client(address, mode=mode) as client:
+        seen = {"tools": [tool.name for tool in (await client.list_tools()).tools], "calls": {}}
+        for name, calls in PLAN.items():
+            results = [await client.call_tool(name, arguments) for arguments in calls]
+            seen["calls"][name] = [
+                {"isError": bool(result.is_error), "keys": list(result.structured_content)} for result in results
+            ]
+    check(seen)
+
+
+def seen_by(kind, address, folder):
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps(PLAN))
+    done = node("clients.mjs", kind, address, plan, timeout_s=60, MCP_REMOTE_CONFIG_DIR=str(folder))
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("kind", ["client", "client-auto", "sdk", "remote"])
+def test_the_typescript_clients_and_mcp_remote_call_every_tool(address, kind, tmp_path):
+    seen = seen_by(kind, address, tmp_path)
+    check(seen)
+    assert (seen["server"], seen["instructions"], seen["resource"], seen["prompts"]) == (
+        "muniment",
+        True,
+        "application/json",
+        2,
+    )
+
+
+def inspect(address, method, *more):
+    done = node(INSPECTOR, "--cli", address, "--transport", "http", "--method", method, *more, timeout_s=60)
+    return json.loads(done.stdout)
+
+
+def test_the_inspector_lists_the_tools_and_calls_one(address):
+    assert [tool["name"] for tool in inspect(address, "tools/list")["tools"]] == list(PLAN)
+    found = inspect(address, "tools/call", "--tool-name", "get_company", "--tool-arg", "slug=company-1")
+    assert found["structuredContent"]["data"]["company"]["id"] == "company-1"
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", PLAN)
+def test_the_inspector_calls_every_tool(address, name):
+    arguments = [word for key, value in PLAN[name][0].items() for word in ("--tool-arg", f"{key}={value}")]
+    found = inspect(address, "tools/call", "--tool-name", name, *arguments)
+    assert "data" in found["structuredContent"]

@@ -1,0 +1,397 @@
+"""The twelve public tools: what REST shows, within what a model can hold, and a way on from every failure."""
+
+import json
+
+import jsonschema
+import pytest
+
+from make import published as make
+from muniment.mcp import cuts
+from services.mcp import BASE, fictional_registry, legacy, modern, public_server
+
+NAMES = [
+    "list_companies",
+    "get_company",
+    "list_people",
+    "get_person",
+    "list_frameworks",
+    "get_framework",
+    "list_scoring_frameworks",
+    "get_scoring_framework",
+    "list_program_frameworks",
+    "get_program_framework",
+    "get_registry_stats",
+    "list_company_form_options",
+]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(reader):
+    with public_server(reader) as asker:
+        yield asker
+
+
+def answer(server, name, **arguments):
+    found = server.call(name, arguments)
+    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    assert found["isError"] is False, found
+    return found["structuredContent"]
+
+
+def failure(server, name, **arguments):
+    found = server.call(name, arguments)
+    assert found["isError"] is True
+    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    return found["structuredContent"]["error"]
+
+
+@pytest.fixture(scope="module")
+def listed(server):
+    return server.ask(*modern("tools/list"))
+
+
+@pytest.mark.requirement("tools.public-names", "mcp.public")
+def test_the_public_server_offers_exactly_the_twelve_tools(listed):
+    assert [tool["name"] for tool in listed.result["tools"]] == NAMES
+
+
+@pytest.mark.requirement("mcp.tool-descriptions")
+def test_every_tool_describes_itself_whole(listed):
+    for tool in listed.result["tools"]:
+        assert tool["title"]
+        assert len(tool["description"]) >= 30 or tool["name"].startswith("get_")
+        assert tool["annotations"] == {
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        }
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["anyOf"] == [{"required": ["data"]}, {"required": ["error"]}]
+        for schema in (tool["inputSchema"], tool["outputSchema"]):
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.requirement("mcp.size")
+def test_the_list_of_tools_stays_under_20_kb(listed, server):
+    assert len(listed.body) < 20_000
+    assert len(server.ask(*legacy("tools/list")).body) < 20_000
+
+
+def test_the_instructions_take_less_than_200_words(server):
+    assert 80 < len(server.ask(*modern("server/discover")).result["instructions"].split()) < 200
+
+
+@pytest.mark.requirement("mcp.structured", "tools.public")
+@pytest.mark.parametrize(
+    ("name", "arguments", "read"),
+    [
+        ("get_company", {"slug": "company-7"}, lambda reader: reader.document("company", "company-7").body),
+        ("get_company", {"slug": "夜明け"}, lambda reader: reader.document("company", "夜明け").body),
+        ("get_person", {"slug": "person-3"}, lambda reader: reader.document("person", "person-3").body),
+        (
+            "get_framework",
+            {"frameworkId": "framework-1"},
+            lambda reader: reader.document("framework", "framework-1").body,
+        ),
+        (
+            "get_scoring_framework",
+            {"frameworkId": "framework-1"},
+            lambda reader: reader.document("framework", "framework-1").body,
+        ),
+        (
+            "get_program_framework",
+            {"frameworkId": "ember-grants"},
+            lambda reader: reader.document("framework", "ember-grants").body,
+        ),
+        ("get_registry_stats", {}, lambda reader: reader.stats().body),
+    ],
+)
+def test_a_detail_is_the_body_that_rest_shows(server, reader, name, arguments, read):
+    assert answer(server, name, **arguments) == json.loads(read(reader))
+
+
+@pytest.mark.requirement("mcp.structured")
+def test_a_list_is_the_page_that_rest_shows_without_bodies_and_with_the_next_page(server, reader):
+    from muniment.store.lists import CompanyQuery
+
+    page = reader.companies(CompanyQuery(page=2, page_size=7, type="DAO"))
+    items = [json.loads(item) for item in page.items]
+    found = answer(server, "list_companies", page=2, pageSize=7, type="DAO")
+    assert found["pagination"] == {"page": 2, "pageSize": 7, "pageCount": page.page_count, "total": page.total}
+    assert found["nextPage"] == 3
+    assert found["data"] == [{key: value for key, value in item.items() if key != "body"} for item in items]
+    assert answer(server, "list_companies", page=2, pageSize=7, type="DAO", detail="full")["data"] == items
+
+
+@pytest.mark.requirement("tools.public")
+def test_pages_end_with_null_and_beyond_the_end_there_is_nothing(server):
+    last = answer(server, "list_people", page=2, pageSize=15)
+    assert (len(last["data"]), last["nextPage"]) == (15, None)
+    beyond = answer(server, "list_people", page=9, pageSize=15)
+    assert (beyond["data"], beyond["nextPage"], beyond["pagination"]["pageCount"]) == ([], None, 2)
+
+
+@pytest.mark.requirement("tools.public")
+def test_filters_search_and_order_are_those_of_the_registry(server):
+    assert [item["id"] for item in answer(server, "list_companies", sort="treasury", pageSize=3)["data"]] == [
+        "company-60",
+        "company-59",
+        "company-58",
+    ]
+    assert [item["id"] for item in answer(server, "list_companies", hasToken=True)["data"]] == ["夜明け"]
+    assert answer(server, "list_companies", raising=True)["data"] == []
+    assert answer(server, "list_companies", q="dawn")["data"][0]["id"] == "夜明け"
+    assert answer(server, "list_people", q="person 12")["data"][0]["slug"] == "person-12"
+    assert len(answer(server, "list_frameworks")["data"]) == 4
+    assert len(answer(server, "list_scoring_frameworks")["data"]) == 3
+    assert [item["frameworkId"] for item in answer(server, "list_program_frameworks")["data"]] == ["ember-grants"]
+
+
+@pytest.mark.requirement("tools.public")
+def test_form_options_are_what_an_owner_may_choose(server):
+    data = answer(server, "list_company_form_options")["data"]
+    assert {"status", "type", "industry", "orgKind", "themes", "socials", "address", "limits"} <= set(data)
+    assert data["status"] == ["active", "upcoming", "inactive"]
+    assert len(data["socials"]) == 8
+    assert len(data["address"]) == 5
+
+
+@pytest.mark.requirement("mcp.size")
+def test_a_bundle_is_cut_with_its_totals_and_says_where_the_whole_is(server):
+    data = answer(server, "get_company", slug="many-holders")["data"]
+    assert (len(data["capTable"]), data["capTableTotal"]) == (100, 1_500)
+    assert (data["positionsTotal"], data["proposalsTotal"]) == (0, 0)
+    company = data["company"]
+    assert company["bodyTruncated"] is True
+    assert company["bodyUrl"] == f"{BASE}/api/v1/companies/many-holders"
+    assert 1_000 < len(company["body"]) < 90_000
+
+
+@pytest.mark.requirement("mcp.size")
+@pytest.mark.parametrize("detail", ["summary", "full"])
+def test_any_page_fits_and_no_item_is_lost(server, detail):
+    found = server.ask(
+        *modern("tools/call", {"name": "list_companies", "arguments": {"pageSize": 100, "detail": detail}})
+    )
+    structured = found.result["structuredContent"]
+    assert len(json.dumps(structured, ensure_ascii=False, separators=(",", ":")).encode()) <= 60_000
+    assert len(structured["data"]) == 62
+    cut = [item for item in structured["data"] if item.get("bodyTruncated")]
+    assert [item["id"] for item in cut] == (["many-holders"] if detail == "full" else [])
+
+
+def size(finished):
+    return len(finished), json.loads(finished)
+
+
+@pytest.mark.requirement("mcp.size")
+def test_whatever_a_bundle_holds_it_fits():
+    company = {"id": "x", "name": "X", "body": "b" * 50_000, "extra": "e" * 70_000, "themes": ["t" * 50] * 100}
+    lists = {
+        name: [{"title": "t" * 900, "id": n} for n in range(600)] for name in ("positions", "proposals", "capTable")
+    }
+    length, found = size(cuts.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    assert length <= 60_000
+    assert found["data"]["positionsTotal"] == 600
+    assert 1 <= len(found["data"]["positions"]) < 100
+    company["unknown"] = [["deep"] * 9_000, {"k": "v" * 60_000}]
+    length, found = size(cuts.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    assert length <= 60_000
+    assert found["data"]["company"] == {"id": "x", "name": "X", "truncated": True, "url": "u"}
+
+
+@pytest.mark.requirement("mcp.size")
+def test_whatever_a_person_or_a_framework_holds_it_fits():
+    positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
+    body = json.dumps({"data": {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}}).encode()
+    length, found = size(cuts.record(body, "u", "positions"))
+    assert length <= 60_000
+    assert (found["data"]["positionsTotal"], found["data"]["bioTruncated"], found["data"]["bioUrl"]) == (
+        1_500,
+        True,
+        "u",
+    )
+    body = json.dumps({"data": {"frameworkId": "f", "description": "d" * 100_000, "kind": "score"}}).encode()
+    length, found = size(cuts.record(body, "u"))
+    assert (length <= 60_000, found["data"]["descriptionTruncated"]) == (True, True)
+    frameworks = [
+        {"frameworkId": f"f{n}", "frameworkName": "N", "description": "d" * 3_000, "kind": "score"} for n in range(400)
+    ]
+    length, found = size(cuts.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u"))
+    assert (length <= 60_000, len(found["data"]), found["nextPage"]) == (True, 400, None)
+
+
+@pytest.mark.requirement("mcp.size")
+def test_whatever_items_hold_a_page_fits_and_keeps_every_item():
+    found = [
+        json.dumps({"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000})
+        for n in range(100)
+    ]
+    length, page = size(cuts.items([item.encode() for item in found], {"nextPage": 2}, lambda item: item["id"]))
+    assert (length <= 60_000, len(page["data"]), page["nextPage"]) == (True, 100, 2)
+    assert {item["id"] for item in page["data"]} == {f"c{n}" for n in range(100)}
+    assert all(item["url"] == item["id"] for item in page["data"] if item.get("truncated"))
+
+
+@pytest.mark.requirement("mcp.size")
+def test_descriptions_of_frameworks_are_cut_to_500_characters():
+    body = json.dumps(
+        {"data": [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]}
+    )
+    _, found = size(cuts.framework_items(body.encode(), lambda item: "u"))
+    assert [len(item["description"]) for item in found["data"]] == [500, 500]
+    assert [item.get("descriptionTruncated") for item in found["data"]] == [True, None]
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+def test_a_near_miss_is_told_what_may_have_been_meant(server):
+    error = failure(server, "get_company", slug="Many Holders")
+    assert error["code"] == "not_found"
+    assert "Many Holders" in error["message"]
+    assert "many-holders" in error["hint"]
+    assert "list_companies" in error["hint"]
+    assert "person-1" in failure(server, "get_person", slug="person-l")["hint"]
+
+
+@pytest.mark.requirement("tools.public")
+@pytest.mark.parametrize(
+    ("tool", "framework", "right"),
+    [
+        ("get_scoring_framework", "ember-grants", "get_program_framework"),
+        ("get_program_framework", "framework-1", "get_scoring_framework"),
+    ],
+)
+def test_a_framework_of_the_other_kind_is_not_found_and_the_right_tool_is_named(server, tool, framework, right):
+    error = failure(server, tool, frameworkId=framework)
+    assert error["code"] == "not_found"
+    assert right in error["hint"]
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named", "hinted"),
+    [
+        ("get_company", {}, "slug is missing", "a string of 1 to 200 characters"),
+        ("get_company", {"slug": 5}, "slug takes a string", "slug"),
+        ("get_company", {"slug": ""}, "slug takes", "1 to 200"),
+        ("get_company", {"slug": None}, "not null", "slug"),
+        ("get_company", {"slug": "x", "id": "y"}, "'id'", "The arguments are: slug"),
+        ("list_companies", {"pagesize": 5}, "'pagesize'", "Did you mean pageSize?"),
+        ("list_companies", {"page": 0}, "page takes a whole number", "from 1"),
+        ("list_companies", {"pageSize": 101}, "not 101", "from 1 to 100"),
+        ("list_companies", {"pageSize": "5"}, "pageSize takes", "whole number"),
+        ("list_companies", {"page": True}, "not true", "whole number"),
+        ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "'active', 'upcoming', 'inactive'"),
+        ("list_companies", {"hasToken": "yes"}, "hasToken takes true or false", "hasToken"),
+        ("list_companies", {"q": "x" * 201}, "q takes", "200 characters"),
+        ("list_frameworks", {"kind": "both"}, "kind takes one of", "'score', 'program'"),
+        ("get_registry_stats", {"x": 1}, "'x'", "none"),
+    ],
+)
+def test_an_argument_that_misses_the_schema_is_named_with_what_it_takes(server, tool, arguments, named, hinted):
+    error = failure(server, tool, **arguments)
+    assert error["code"] == "bad_request"
+    assert named in error["message"]
+    assert hinted in error["hint"]
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+def test_half_a_surrogate_pair_is_no_text(server):
+    headers, body = modern("tools/call", {"name": "get_company", "arguments": {"slug": "\ud800"}})
+    error = server.ask(headers, body).result["structuredContent"]["error"]
+    assert (error["code"], "slug" in error["message"]) == ("bad_request", True)
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+def test_an_unknown_tool_is_a_fault_of_the_protocol(server):
+    found = server.ask(*modern("tools/call", {"name": "get_compnay", "arguments": {}}))
+    assert (found.status, found.json()["error"]["code"]) == (400, -32602)
+
+
+@pytest.mark.requirement("mcp.tool-descriptions")
+def test_answers_and_failures_are_valid_by_their_output_schema(server, listed):
+    arguments = {"slug": "company-1", "frameworkId": "framework-1"}
+    for tool in listed.result["tools"]:
+        check = jsonschema.Draft202012Validator(tool["outputSchema"])
+        given = {key: arguments[key] for key in tool["inputSchema"].get("required", ())}
+        check.validate(server.call(tool["name"], given)["structuredContent"])
+        check.validate(server.call(tool["name"], {"nonsense": 1})["structuredContent"])
+        with pytest.raises(jsonschema.ValidationError):
+            check.validate({})
+
+
+@pytest.mark.requirement("tools.resources")
+def test_resources_are_the_answers_of_the_tools(server):
+    templates = server.ask(*modern("resources/templates/list")).result["resourceTemplates"]
+    assert [found["uriTemplate"] for found in templates] == [
+        "registry://companies/{slug}",
+        "registry://people/{slug}",
+        "registry://frameworks/{frameworkId}",
+    ]
+    for uri, tool, arguments in (
+        ("registry://companies/company-1", "get_company", {"slug": "company-1"}),
+        ("registry://companies/%E5%A4%9C%E6%98%8E%E3%81%91", "get_company", {"slug": "夜明け"}),
+        ("registry://companies/夜明け", "get_company", {"slug": "夜明け"}),
+        ("registry://people/person-1", "get_person", {"slug": "person-1"}),
+        ("registry://frameworks/ember-grants", "get_framework", {"frameworkId": "ember-grants"}),
+        ("registry://stats", "get_registry_stats", {}),
+    ):
+        (content,) = server.ask(*_read(uri)).result["contents"]
+        assert (content["uri"], content["mimeType"]) == (uri, "application/json")
+        assert json.loads(content["text"]) == answer(server, tool, **arguments)
+
+
+def _read(uri):
+    import base64
+
+    headers, body = modern("resources/read", {"uri": uri})
+    wrapped = uri if uri.isascii() else f"=?base64?{base64.b64encode(uri.encode()).decode()}?="
+    return [(name, wrapped if name == "mcp-name" else value) for name, value in headers], body
+
+
+@pytest.mark.requirement("tools.resources")
+def test_a_missing_resource_is_told_in_the_words_of_each_era(server):
+    for make_request, code in ((modern, -32602), (legacy, -32002)):
+        error = server.ask(*make_request("resources/read", {"uri": "registry://people/nobody"})).json()["error"]
+        assert (error["code"], error["data"]["uri"]) == (code, "registry://people/nobody")
+
+
+@pytest.mark.requirement("tools.resources")
+def test_slugs_are_completed_for_templates_and_prompts(server):
+    def complete(ref, name, value):
+        params = {"ref": ref, "argument": {"name": name, "value": value}}
+        return server.ask(*modern("completion/complete", params)).result["completion"]
+
+    template = {"type": "ref/resource", "uri": "registry://companies/{slug}"}
+    assert complete(template, "slug", "company-1")["values"][:2] == ["company-1", "company-10"]
+    assert complete(template, "slug", "zzz")["values"] == []
+    assert complete({"type": "ref/prompt", "name": "research_company"}, "slug", "夜")["values"] == ["夜明け"]
+
+
+@pytest.mark.requirement("tools.resources")
+def test_two_prompts_name_the_tools_to_call(server):
+    prompts = {found["name"]: found for found in server.ask(*modern("prompts/list")).result["prompts"]}
+    assert set(prompts) == {"research_company", "compare_companies"}
+    given = {"name": "compare_companies", "arguments": {"frameworkId": "framework-1", "slugs": "company-1, company-2"}}
+    (message,) = server.ask(*modern("prompts/get", given)).result["messages"]
+    for word in ("get_framework", "get_company", "framework-1", "company-1, company-2"):
+        assert word in message["content"]["text"]
+
+
+def test_an_update_is_seen_by_the_next_call(tmp_path):
+    with fictional_registry(tmp_path / "p.sqlite3") as reader, public_server(reader) as asker:
+        assert answer(asker, "get_company", slug="company-1")["data"]["company"]["name"] == "Company 1"
+        before = answer(asker, "list_companies", pageSize=100)["pagination"]["total"]
+        publisher = make.Publisher(tmp_path / "p.sqlite3")
+        publisher.publish(make.company(1, name="Renamed"), make.company(99))
+        publisher.close()
+        reader.refresh()
+        assert answer(asker, "get_company", slug="company-1")["data"]["company"]["name"] == "Renamed"
+        assert answer(asker, "list_companies", pageSize=100)["pagination"]["total"] == before + 1
