@@ -200,21 +200,6 @@ TOOLS: dict[str, str] = {
 REQUIREMENTS: dict[str, str] = SERVICE | DECISIONS | TOOLS
 
 OPEN: dict[str, tuple[str, ...]] = {
-    "tool server": (
-        "mcp.public",
-        "mcp.manifest",
-        "mcp.eras",
-        "mcp.tool-failures",
-        "mcp.tool-descriptions",
-        "mcp.structured",
-        "mcp.size",
-        "mcp.host-origin",
-        "mcp.limits",
-        "mcp.cards",
-        "tools.public-names",
-        "tools.public",
-        "tools.resources",
-    ),
     "accounts and pages": (
         "web.new-listing",
         "web.pictures",
