@@ -77,9 +77,8 @@ def measure(path: Path) -> None:
     reader = Reader(path)
     api = Api(reader, Config({}, data=path.parent))
     total = json.loads(reader.stats().body)["data"]["total"]
-    print(
-        f"open: {(time.process_time() - began) * 1e3:.1f} ms CPU; {total} companies; PSS {base:.0f} -> {pss_mb():.0f} MB"
-    )
+    spent = (time.process_time() - began) * 1e3
+    print(f"open: {spent:.1f} ms CPU; {total} companies; PSS {base:.0f} -> {pss_mb():.0f} MB")
     chance = random.Random(2)
     last = -(-total // 25)
 

@@ -196,41 +196,70 @@ def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_k
     """
     Write changes: documents, list items, blocks, facets, search text, totals and the feed.
 
-    Part of the caller's transaction. The edition becomes the last sequence.
+    Part of the caller's transaction. The edition becomes the last sequence. An entry that is no ``unlisted`` and
+    brings no document goes into the feed alone: a later entry brings it.
     """
     last = 0
     at = ""
-    totals: dict[str, list[int]] = {}
+    totals = _Totals()
     for entry in entries:
-        total = totals.setdefault(entry.kind, [0, 0, 0])
-        old = _stored(connection, entry.kind, entry.key)
-        if old is not None:
-            total[0] -= 1
-            total[1] -= old.raising
-            total[2] -= old.treasury_minor
-        if entry.document is None:
+        if entry.document is not None or entry.change == "unlisted":
+            old = _stored(connection, entry.kind, entry.key)
             if old is not None:
+                totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
+            if entry.document is not None:
+                totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor)
+                _put(connection, entry.document, old)
+            elif old is not None:
                 _remove(connection, entry.kind, old)
-        else:
-            total[0] += 1
-            total[1] += entry.document.raising
-            total[2] += entry.document.treasury_minor
-            _put(connection, entry.document, old)
-        connection.execute(
-            "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
-            (entry.sequence, entry.kind, entry.key, entry.change, entry.at),
-        )
+        record(connection, entry)
         last, at = max(last, entry.sequence), max(at, entry.at)
-    for kind, (n, raising, treasury_minor) in totals.items():
-        # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
-        (before,) = connection.execute("SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)).fetchone()
-        connection.execute(
-            "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
-            (n, raising, str(int(before) + treasury_minor), kind),
-        )
+    totals.write(connection)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
+
+
+def load(connection: sqlite3.Connection, documents: Iterable[Document], *, at: str) -> None:
+    """Fill tables that :func:`clear` has emptied, without a word in the feed."""
+    totals = _Totals()
+    for document in documents:
+        totals.add(document.kind, 1, int(document.raising), document.treasury_minor)
+        _put(connection, document, None)
+    totals.write(connection)
+    connection.execute("UPDATE published_meta SET at = ?", (at,))
+
+
+def record(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Write one change into the feed, and nothing else."""
+    connection.execute(
+        "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
+        (entry.sequence, entry.kind, entry.key, entry.change, entry.at),
+    )
+
+
+class _Totals:
+    """What a run of changes adds to each kind's totals, written once at its end."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, list[int]] = {}
+
+    def add(self, kind: str, n: int, raising: int, treasury_minor: int) -> None:
+        added = self._added.setdefault(kind, [0, 0, 0])
+        added[0] += n
+        added[1] += raising
+        added[2] += treasury_minor
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        for kind, (n, raising, treasury_minor) in self._added.items():
+            # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
+            (before,) = connection.execute(
+                "SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)
+            ).fetchone()
+            connection.execute(
+                "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
+                (n, raising, str(int(before) + treasury_minor), kind),
+            )
 
 
 def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:

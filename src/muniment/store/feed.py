@@ -1,0 +1,149 @@
+"""
+The published documents on PostgreSQL: the truth that every node's published file follows.
+
+The edition is one row. A publisher locks it last and renders after that, so whoever holds it has seen every
+earlier publisher's writes, and sequence numbers are dense in the order of commits.
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import psycopg
+
+from muniment.store.published import CHANGES_KEPT, Document, Entry
+
+Connection = psycopg.Connection[Any]
+
+FETCH: Final = 500
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS published_edition (
+        id smallint PRIMARY KEY CHECK (id = 1), value bigint NOT NULL, epoch text NOT NULL, at text NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS published_document (
+        kind text NOT NULL, key text COLLATE "C" NOT NULL, document bytea NOT NULL, PRIMARY KEY (kind, key))""",
+    """CREATE TABLE IF NOT EXISTS published_change (
+        sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
+        at text NOT NULL)""",
+)
+_decoder = msgspec.msgpack.Decoder(Document)
+
+
+class Head(NamedTuple):
+    """Where the feed stands."""
+
+    edition: int
+    epoch: str
+    at: str
+
+
+def create(connection: Connection) -> None:
+    """Make the tables where they are missing."""
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (secrets.token_hex(8),)
+    )
+
+
+def renew_epoch(connection: Connection) -> None:
+    """Tell every follower that history has changed, as a restored backup does: each builds its file anew."""
+    connection.execute("UPDATE published_edition SET epoch = %s", (secrets.token_hex(8),))
+
+
+def reserve(connection: Connection, count: int) -> int:
+    """
+    Advance the edition by *count* and hold it until the transaction ends; exactly *count* entries must follow.
+
+    Returns:
+        The first of the new sequence numbers.
+    """
+    row = connection.execute("UPDATE published_edition SET value = value + %s RETURNING value", (count,)).fetchone()
+    assert row is not None  # noqa: S101 - made with the tables
+    return int(row[0]) - count + 1
+
+
+def write(connection: Connection, entries: Iterable[Entry], *, changes_kept: int = CHANGES_KEPT) -> None:
+    """Write documents and changes. Part of the caller's transaction."""
+    last = 0
+    at = ""
+    with connection.cursor() as cursor:
+        for batch in _batches(entries):
+            puts = [
+                (entry.kind, entry.key, msgspec.msgpack.encode(entry.document))
+                for entry in batch
+                if entry.document is not None
+            ]
+            cursor.executemany(
+                "INSERT INTO published_document VALUES (%s, %s, %s)"
+                " ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
+                puts,
+            )
+            cursor.executemany(
+                "DELETE FROM published_document WHERE kind = %s AND key = %s",
+                [(entry.kind, entry.key) for entry in batch if entry.change == "unlisted"],
+            )
+            cursor.executemany(
+                "INSERT INTO published_change VALUES (%s, %s, %s, %s, %s)",
+                [(entry.sequence, entry.kind, entry.key, entry.change, entry.at) for entry in batch],
+            )
+            last, at = batch[-1].sequence, max(at, *(entry.at for entry in batch), "")
+    if last:
+        connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
+        connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - changes_kept,))
+
+
+def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Cut *entries* into batches in which no document occurs twice, so that the order of writes is theirs."""
+    batch: list[Entry] = []
+    keys: set[tuple[str, str]] = set()
+    for entry in entries:
+        if len(batch) >= FETCH or (entry.kind, entry.key) in keys:
+            yield batch
+            batch, keys = [], set()
+        batch.append(entry)
+        keys.add((entry.kind, entry.key))
+    if batch:
+        yield batch
+
+
+def head(connection: Connection) -> Head:
+    """Tell where the feed stands."""
+    row = connection.execute("SELECT value, epoch, at FROM published_edition").fetchone()
+    assert row is not None  # noqa: S101 - made with the tables
+    return Head(*row)
+
+
+def oldest(connection: Connection) -> int | None:
+    """Give the oldest sequence number that is kept, or None when the feed is empty."""
+    row = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
+    return None if row is None else row[0]
+
+
+def changes(connection: Connection, after: int) -> Iterator[Entry]:
+    """
+    Give every change after number *after*, oldest first; the last one of a document brings it.
+
+    Inside a transaction that sees one snapshot: the document is then exactly what that change made of it.
+    """
+    with connection.cursor(name="published_changes") as cursor:
+        cursor.itersize = FETCH
+        cursor.execute(
+            "SELECT c.sequence, c.kind, c.key, c.change, c.at,"
+            " CASE WHEN c.sequence = max(c.sequence) OVER (PARTITION BY c.kind, c.key) THEN d.document END"
+            " FROM published_change c LEFT JOIN published_document d ON d.kind = c.kind AND d.key = c.key"
+            " WHERE c.sequence > %s ORDER BY c.sequence",
+            (after,),
+        )
+        for sequence, kind, key, change, at, document in cursor:
+            found = None if document is None else _decoder.decode(document)
+            yield Entry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=found)
+
+
+def documents(connection: Connection) -> Iterator[Document]:
+    """Give every document. Inside a transaction."""
+    with connection.cursor(name="published_documents") as cursor:
+        cursor.itersize = FETCH
+        cursor.execute("SELECT document FROM published_document")
+        for (document,) in cursor:
+            yield _decoder.decode(document)

@@ -1,0 +1,196 @@
+"""
+A node's published file follows the feed on PostgreSQL: poll, apply, and build anew when the feed has a gap.
+
+Several processes of a node may follow into one file; each takes the file's write lock and looks again where it
+stands before it applies anything. While PostgreSQL is away, the node goes on reading what it has.
+"""
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from muniment.store import feed, published
+from muniment.store.feed import Connection, Head
+from muniment.store.published import CHANGES_KEPT, Entry
+
+log = logging.getLogger(__name__)
+
+MANY_CHANGES: Final = 20_000
+"""Beyond this, building the file anew is quicker than applying what was missed."""
+LONGEST_PAUSE_S: Final = 5.0
+
+
+class Gap(Exception):  # noqa: N818 - a state, not an error
+    """The feed and the file do not meet: another epoch, pruned changes, or a number missing."""
+
+
+class Follower:
+    """
+    Copies the feed of *database_url* into the published file at *path*.
+
+    Args:
+        poll_s: how long between two looks at the feed.
+        on_moved: called with the new edition after the file has moved.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        path: Path,
+        *,
+        poll_s: float = 0.2,
+        changes_kept: int = CHANGES_KEPT,
+        on_moved: Callable[[int], object] | None = None,
+    ) -> None:
+        self._database_url = database_url
+        self._path = path
+        self._poll_s = poll_s
+        self._changes_kept = changes_kept
+        self._on_moved = on_moved
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._source: Connection | None = None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=20)
+        self._file.execute("PRAGMA journal_mode=WAL")
+        # The file is a copy: what a crash takes from it, the feed still has.
+        self._file.execute("PRAGMA synchronous=NORMAL")
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            published.create(self._file)
+        except published.SchemaMismatch:
+            published.clear(self._file, epoch="outdated")
+        self._file.execute("COMMIT")
+
+    @property
+    def edition(self) -> int:
+        """Give the edition of the file."""
+        with self._lock:
+            return self._stand()[0]
+
+    def catch_up(self) -> bool:
+        """
+        Bring the file to the edition that the feed has now.
+
+        Returns:
+            Whether it moved.
+
+        Raises:
+            psycopg.OperationalError: PostgreSQL is away.
+        """
+        with self._lock:
+            try:
+                moved = self._follow(self._connected())
+            except psycopg.Error:
+                self._disconnect()
+                raise
+            edition = self._stand()[0]
+        if moved and self._on_moved is not None:
+            self._on_moved(edition)
+        return moved
+
+    def start(self) -> None:
+        """Follow in the background until :meth:`close`."""
+        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop following and close both ends."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        with self._lock:
+            self._disconnect()
+            self._file.close()
+
+    def _run(self) -> None:
+        pause_s = self._poll_s
+        while not self._stop.wait(pause_s):
+            try:
+                self.catch_up()
+            except (psycopg.Error, sqlite3.Error) as error:
+                if pause_s == self._poll_s:
+                    log.warning("the feed cannot be followed, reads go on from what is here: %s", error)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            else:
+                if pause_s != self._poll_s:
+                    log.warning("the feed is followed again")
+                pause_s = self._poll_s
+
+    def _connected(self) -> Connection:
+        if self._source is None or self._source.closed:
+            source: Connection = psycopg.connect(self._database_url, autocommit=True, connect_timeout=5)
+            source.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            source.read_only = True
+            self._source = source
+        return self._source
+
+    def _disconnect(self) -> None:
+        if self._source is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._source.close()
+            self._source = None
+
+    def _stand(self) -> tuple[int, str]:
+        edition, epoch = self._file.execute("SELECT edition, epoch FROM published_meta").fetchone()
+        return edition, epoch
+
+    def _follow(self, source: Connection) -> bool:
+        there = feed.head(source)
+        if self._stand() == (there.edition, there.epoch):
+            return False
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            with source.transaction():
+                moved = self._apply(source, feed.head(source))
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
+        return moved
+
+    def _apply(self, source: Connection, there: Head) -> bool:
+        """Move the file to *there*, both inside their transactions."""
+        edition, epoch = self._stand()
+        if (edition, epoch) == (there.edition, there.epoch):
+            return False  # another process of this node was quicker
+        if not (epoch == there.epoch and self._join(source, edition, there.edition)):
+            log.warning("the published file is built anew: it stood at %s, the feed is at %s", edition, there.edition)
+            published.clear(self._file, epoch=there.epoch, edition=there.edition)
+            published.load(self._file, feed.documents(source), at=there.at)
+            for entry in feed.changes(source, 0):
+                published.record(self._file, entry)
+        return True
+
+    def _join(self, source: Connection, edition: int, target: int) -> bool:
+        """Apply what was missed, if the feed still holds every number of it."""
+        oldest = feed.oldest(source)
+        if not 0 < target - edition <= MANY_CHANGES or oldest is None or oldest > edition + 1:
+            return False
+        missed = _dense(feed.changes(source, edition), edition)
+        self._file.execute("SAVEPOINT changes")
+        try:
+            published.apply(self._file, missed, changes_kept=self._changes_kept)
+            whole = self._stand()[0] == target
+        except Gap:
+            whole = False
+        if not whole:
+            self._file.execute("ROLLBACK TO changes")
+        self._file.execute("RELEASE changes")
+        return whole
+
+
+def _dense(entries: Iterator[Entry], after: int) -> Iterator[Entry]:
+    """Pass *entries* on, and stop at the first number that does not follow the one before."""
+    for entry in entries:
+        if entry.sequence != after + 1:
+            raise Gap
+        after = entry.sequence
+        yield entry

@@ -1,0 +1,188 @@
+"""A node's published file becomes what the feed on PostgreSQL says, after gaps, restores and outages too."""
+
+import json
+import threading
+
+import psycopg
+import pytest
+
+from make.published import AT, company, framework, person
+from muniment.store import feed
+from muniment.store.follower import Follower
+from muniment.store.lists import CompanyQuery
+from muniment.store.published import Entry
+from muniment.store.reader import Reader
+from services.ports import wait_until
+
+pytestmark = pytest.mark.postgresql
+
+
+class Feed:
+    """Publishes documents into PostgreSQL, one transaction a call."""
+
+    def __init__(self, url):
+        self.url = url
+        self.connection = psycopg.connect(url, autocommit=True)
+        with self.connection.transaction():
+            feed.create(self.connection)
+
+    def publish(self, *documents, unlist=()):
+        with self.connection.transaction():
+            changes = [("company", key, None) for key in unlist] + [(d.kind, d.key, d) for d in documents]
+            first = feed.reserve(self.connection, len(changes))
+            feed.write(
+                self.connection,
+                [
+                    Entry(
+                        sequence=sequence,
+                        kind=kind,
+                        key=key,
+                        change="updated" if document else "unlisted",
+                        at=AT,
+                        document=document,
+                    )
+                    for sequence, (kind, key, document) in enumerate(changes, first)
+                ],
+            )
+        return first + len(changes) - 1
+
+
+@pytest.fixture
+def source(postgres):
+    postgres.drop("follow")
+    made = Feed(postgres.create("follow"))
+    yield made
+    made.connection.close()
+
+
+@pytest.fixture
+def follower(source, tmp_path):
+    made = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.02)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reader(follower, tmp_path):
+    made = Reader(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+
+
+def shown(reader):
+    reader.refresh()
+    return [json.loads(item)["id"] for item in reader.companies(CompanyQuery(page_size=100)).items]
+
+
+def test_the_file_holds_what_the_feed_published(source, follower, reader):
+    edition = source.publish(company(1), company(2), person(1), framework(1))
+    assert follower.catch_up() is True
+    assert follower.catch_up() is False
+    assert shown(reader) == ["company-2", "company-1"]
+    assert reader.edition == edition == 4
+    source.publish(company(1, name="Renamed"), unlist=["company-2"])
+    follower.catch_up()
+    assert shown(reader) == ["company-1"]
+    assert b"Renamed" in reader.document("company", "company-1").body
+    assert [row.change for row in reader.changes(4, 10).rows] == ["unlisted", "updated"]
+
+
+def test_a_document_that_changed_often_is_taken_as_it_is_now(source, follower, reader):
+    for version in range(5):
+        source.publish(company(1, name=f"v{version}"))
+    source.publish(unlist=["company-1"])
+    source.publish(company(1, name="again"), company(2))
+    source.publish(unlist=["company-2"])
+    follower.catch_up()
+    assert shown(reader) == ["company-1"]
+    assert b"again" in reader.document("company", "company-1").body
+    assert len(reader.changes(0, 100).rows) == 9
+
+
+def test_a_gap_in_the_feed_leads_to_a_file_built_anew(source, follower, reader):
+    source.publish(company(1))
+    follower.catch_up()
+    source.publish(company(2), company(3), unlist=["company-1"])
+    source.connection.execute("DELETE FROM published_change WHERE sequence = 3")
+    assert follower.catch_up() is True
+    assert shown(reader) == ["company-3", "company-2"]
+    assert reader.edition == 4
+    source.publish(company(4))
+    source.connection.execute("DELETE FROM published_change WHERE sequence <= 4")
+    source.publish(company(5))
+    follower.catch_up()
+    assert shown(reader) == ["company-5", "company-4", "company-3", "company-2"]
+
+
+def test_pruned_changes_lead_to_a_file_built_anew(source, follower, reader):
+    source.publish(company(1), company(2))
+    source.connection.execute("DELETE FROM published_change WHERE sequence <= 1")
+    follower.catch_up()
+    assert shown(reader) == ["company-2", "company-1"]
+
+
+def test_a_restored_backup_is_followed_back(source, follower, reader):
+    source.publish(company(1))
+    follower.catch_up()
+    assert shown(reader) == ["company-1"]
+    source.connection.execute("DELETE FROM published_document")
+    source.connection.execute("DELETE FROM published_change")
+    source.connection.execute("UPDATE published_edition SET value = 0")
+    feed.renew_epoch(source.connection)
+    source.publish(company(7))
+    follower.catch_up()
+    assert shown(reader) == ["company-7"]
+    assert reader.edition == 1
+
+
+def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, reader, tmp_path):
+    second = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.01)
+    follower.start()
+    second.start()
+    for number in range(1, 40):
+        edition = source.publish(company(number))
+    wait_until(lambda: follower.edition == edition, within_s=10, what="the file at the feed's edition")
+    second.close()
+    assert len(shown(reader)) == 39
+    assert len(reader.changes(0, 100).rows) == 39
+
+
+def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, follower, reader):
+    follower.start()
+
+    def write(part):
+        own = Feed(source.url)
+        for number in range(20):
+            own.publish(company(part * 100 + number), company(999, name=f"by {part} {number}"))
+        own.connection.close()
+
+    threads = [threading.Thread(target=write, args=(part,)) for part in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    wait_until(lambda: follower.edition == 160, within_s=20, what="the file at the feed's edition")
+    assert len(shown(reader)) == 81
+    ((kept,),) = source.connection.execute(
+        "SELECT document FROM published_document WHERE key = 'company-999'"
+    ).fetchall()
+    assert reader.document("company", "company-999").body == feed._decoder.decode(kept).body
+
+
+def test_reads_go_on_while_postgresql_is_away_and_following_resumes(source, follower, reader, postgres):
+    source.publish(company(1))
+    follower.start()
+    wait_until(lambda: follower.edition == 1, within_s=10, what="the first edition")
+    source.connection.execute("CHECKPOINT")  # the cluster of the tests may lose what no checkpoint has kept
+    postgres.stop()
+    try:
+        assert shown(reader) == ["company-1"]
+        with pytest.raises(psycopg.OperationalError):
+            follower.catch_up()
+    finally:
+        postgres.start()
+    again = Feed(source.url)
+    again.publish(company(2))
+    again.connection.close()
+    wait_until(lambda: follower.edition == 2, within_s=20, what="the edition after the outage")
+    assert shown(reader) == ["company-2", "company-1"]
