@@ -378,3 +378,29 @@ def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, 
     for thread in threads:
         thread.join(10)
     assert wrong == []
+
+
+def test_a_held_snapshot_is_never_older_than_what_the_process_has_noticed(publisher, reader):
+    publisher.publish(company(1, name="v0"))
+    reader.tick()
+    assert b"v0" in reader.document("company", "company-1").body
+    for version in range(1, 6):
+        publisher.publish(company(1, name=f"v{version}"))
+        elsewhere = threading.Thread(target=reader.refresh)
+        elsewhere.start()
+        elsewhere.join(10)
+        assert f"v{version}".encode() in reader.document("company", "company-1").body
+        assert f"v{version}".encode() in reader.companies(CompanyQuery()).items[0]
+        reader.document("company", "company-1")
+        assert reader.tick() is False
+
+
+def test_a_held_snapshot_ends_with_the_next_tick(publisher, reader):
+    publisher.publish(company(1))
+    reader.tick()
+    reader.document("company", "company-1")
+    publisher.publish(company(2))
+    reader.tick()
+    publisher.publish(company(3))
+    busy, written, moved = publisher.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert (busy, written, moved) == (0, 0, 0)

@@ -32,6 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 
 MAX_WAITING: Final = 64
 """Slow look-ups that may wait for the pool at once; beyond it clients are asked to come again."""
+MAX_SEEN: Final = 16_384
+"""Details asked for once, remembered so that the second time keeps them."""
 MAX_TARGET_KEPT: Final = 1024
 SEGMENT: Final = 4
 """Which part of a path names one thing, counted from 0: ``/api/v1/companies/{slug}``."""
@@ -66,6 +68,7 @@ class Api:
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
         self._pages = pages.build(config)
+        self._seen: set[bytes] = set()
         self._waiting: dict[object, asyncio.Future[Made]] = {}
 
     def start(self) -> None:

@@ -11,7 +11,6 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -20,7 +19,8 @@ import msgspec
 
 from muniment.kernel.ids import digest, slug_from_name
 from muniment.kernel.wire import format_money
-from muniment.store.answers import Answers, Dependency
+from muniment.store.answers import Answers
+from muniment.store.editions import State, load, touched
 from muniment.store.lists import (
     CompanyQuery,
     Mark,
@@ -32,7 +32,6 @@ from muniment.store.lists import (
     place_after,
     selection,
 )
-from muniment.store.published import KINDS
 
 POOL_THREADS: Final = 2
 PAGE_CACHE_KIB: Final = 4096
@@ -94,18 +93,6 @@ class FeedGapError(LookupError):
     """The feed does not reach back that far: begin again with an export."""
 
 
-class _State(NamedTuple):
-    """What is known of one edition without asking the file: totals, blocks in descending order, and their sums."""
-
-    epoch: str
-    edition: int
-    at: str
-    totals: dict[str, tuple[int, int, int]]
-    versions: dict[str, int]
-    blocks: dict[str, list[int]]
-    sums: dict[str, list[int]]
-
-
 class _Bundle(msgspec.Struct, rename="camel"):
     """The part of a company's bundle that is paged."""
 
@@ -138,8 +125,11 @@ class Reader:
         """Where look-ups run that are too long for an event loop; see :meth:`is_quick`."""
         self._probe = self._open()
         self._data_version = -1
+        self._generation = 0
+        self._home = -1
+        self._held = -1
         with self._lock:
-            self._state = self._load(self._probe, None)
+            self._state = load(self._probe, None)
             self.answers.move(self._state.edition, None)
         self.refresh()
 
@@ -177,10 +167,31 @@ class Reader:
             self._data_version = version
             return moved
 
+    def tick(self) -> bool:
+        """
+        As :meth:`refresh`, for the one thread that calls it again and again, several times a second.
+
+        On that thread a look-up of a document joins the snapshot of the one before it, which saves the locks of a
+        read transaction; each tick lets the snapshot go, so that the log of the file can always be wound back.
+        """
+        if self._held >= 0:
+            self._held = -1
+            self._connection().execute("COMMIT")
+        self._home = threading.get_ident()
+        return self.refresh()
+
     def document(self, kind: str, key: str) -> Found | None:
         """Give the finished detail of *key*, or None."""
         edition = self._state.edition
-        row = self._connection().execute(_DOCUMENT, (kind, key)).fetchone()
+        connection = self._connection()
+        if threading.get_ident() == self._home and self._held != self._generation:
+            # The generation moves before the edition does: a snapshot of this generation is no older than `edition`.
+            generation = self._generation
+            if self._held >= 0:
+                connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            self._held = generation
+        row = connection.execute(_DOCUMENT, (kind, key)).fetchone()
         return None if row is None else Found(row[0], row[1], row[2], edition)
 
     def companies(self, query: CompanyQuery) -> Page:
@@ -351,7 +362,7 @@ class Reader:
         )
 
     def _stretch(
-        self, connection: sqlite3.Connection, state: _State, kind: str, start: int, size: int
+        self, connection: sqlite3.Connection, state: State, kind: str, start: int, size: int
     ) -> tuple[list[bytes], int]:
         """Give *size* items from rank *start* downwards: a sum finds the block, an index the place in it."""
         sums, blocks = state.sums[kind], state.blocks[kind]
@@ -371,7 +382,7 @@ class Reader:
         ).fetchall()
         return [row[0] for row in rows], rows[-1][1]
 
-    def _rank(self, connection: sqlite3.Connection, state: _State, kind: str, position: int) -> int:
+    def _rank(self, connection: sqlite3.Connection, state: State, kind: str, position: int) -> int:
         """Count what stands at *position* or above: the rank of what follows it."""
         blocks = state.blocks[kind]
         index = bisect_left(blocks, -position, key=lambda first: -first)
@@ -384,7 +395,11 @@ class Reader:
         return int(above + within)
 
     def _snapshot(self) -> "_Snapshot":
-        return _Snapshot(self, self._connection())
+        connection = self._connection()
+        if self._held >= 0 and threading.get_ident() == self._home:
+            self._held = -1
+            connection.execute("COMMIT")
+        return _Snapshot(self, connection)
 
     def _connection(self) -> sqlite3.Connection:
         try:
@@ -403,7 +418,7 @@ class Reader:
         self._connections.append(connection)
         return connection
 
-    def _current(self, connection: sqlite3.Connection) -> _State:
+    def _current(self, connection: sqlite3.Connection) -> State:
         """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
         state = self._state
         row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
@@ -412,7 +427,7 @@ class Reader:
         with self._lock:
             if row[1] == self._state.epoch and row[0] < self._state.edition:
                 # This snapshot began before another thread took notice of a later edition.
-                return self._load(connection, self._state)
+                return load(connection, self._state)
             self._advance(connection)
             return self._state
 
@@ -421,32 +436,11 @@ class Reader:
         former = self._state
         if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
             return False
-        state = self._load(connection, former)
+        state = load(connection, former)
+        self._generation += 1
         self._state = state
-        self.answers.move(state.edition, _touched(connection, former, state))
+        self.answers.move(state.edition, touched(connection, former, state))
         return True
-
-    def _load(self, connection: sqlite3.Connection, former: _State | None) -> _State:
-        edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
-        totals = {
-            kind: (n, raising, int(treasury_minor))
-            for kind, n, raising, treasury_minor in connection.execute(
-                "SELECT kind, n, raising, treasury_minor FROM published_total"
-            )
-        }
-        versions = dict.fromkeys(KINDS, edition)
-        if former is not None and former.epoch == epoch and former.edition < edition:
-            changed = _kinds_changed(connection, former.edition, edition)
-            versions = {kind: edition if kind in changed else former.versions[kind] for kind in KINDS}
-        blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
-        counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
-        for kind, first, n in connection.execute(
-            "SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"
-        ):
-            blocks[kind].append(first)
-            counts[kind].append(n)
-        sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-        return _State(epoch, edition, at, totals, versions, blocks, sums)
 
 
 _DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
@@ -461,7 +455,7 @@ class _Snapshot:
         self._reader = reader
         self._connection = connection
 
-    def __enter__(self) -> tuple[sqlite3.Connection, _State]:
+    def __enter__(self) -> tuple[sqlite3.Connection, State]:
         self._connection.execute("BEGIN")
         try:
             return self._connection, self._reader._current(self._connection)  # noqa: SLF001 - the reader's own part
@@ -479,27 +473,3 @@ def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int
         connection.execute(f"SELECT position, item FROM published_item_{kind} WHERE position IN ({marks})", positions)
     )
     return [found[position] for position in positions]
-
-
-def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
-    rows = connection.execute("SELECT kind, sequence FROM published_change WHERE sequence > ?", (after,)).fetchall()
-    return {row[0] for row in rows} if len(rows) == edition - after else set(KINDS)
-
-
-MANY_CHANGES: Final = 5_000
-"""Beyond this, dropping everything is cheaper than dropping what was touched."""
-
-
-def _touched(connection: sqlite3.Connection, former: _State, state: _State) -> set[Dependency] | None:
-    """Give what changed between two states, or None when that cannot be known or is too much."""
-    missed = state.edition - former.edition
-    if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:
-        return None
-    rows = connection.execute(
-        "SELECT kind, key FROM published_change WHERE sequence > ? AND sequence <= ?", (former.edition, state.edition)
-    ).fetchall()
-    if len(rows) != missed:
-        return None
-    touched = set(rows)
-    # Every list and the statistics hang on their kinds; the feed and the moment of the last change on all of them.
-    return touched | {(kind, "*") for kind, _ in rows} | {("*", "*")}

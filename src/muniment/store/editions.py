@@ -1,0 +1,66 @@
+"""What is known of one edition of the published file without asking the file, and what changed between two."""
+
+import sqlite3
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+from muniment.store.answers import Dependency
+from muniment.store.published import KINDS
+
+
+class State(NamedTuple):
+    """What is known of one edition without asking the file: totals, blocks in descending order, and their sums."""
+
+    epoch: str
+    edition: int
+    at: str
+    totals: dict[str, tuple[int, int, int]]
+    versions: dict[str, int]
+    blocks: dict[str, list[int]]
+    sums: dict[str, list[int]]
+
+
+def load(connection: sqlite3.Connection, former: State | None) -> State:
+    """Read the state of the snapshot that *connection* has open; *former* tells what has changed since."""
+    edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
+    totals = {
+        kind: (n, raising, int(treasury_minor))
+        for kind, n, raising, treasury_minor in connection.execute(
+            "SELECT kind, n, raising, treasury_minor FROM published_total"
+        )
+    }
+    versions = dict.fromkeys(KINDS, edition)
+    if former is not None and former.epoch == epoch and former.edition < edition:
+        changed = _kinds_changed(connection, former.edition, edition)
+        versions = {kind: edition if kind in changed else former.versions[kind] for kind in KINDS}
+    blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for kind, first, n in connection.execute("SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"):
+        blocks[kind].append(first)
+        counts[kind].append(n)
+    sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
+    return State(epoch, edition, at, totals, versions, blocks, sums)
+
+
+def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
+    rows = connection.execute("SELECT kind, sequence FROM published_change WHERE sequence > ?", (after,)).fetchall()
+    return {row[0] for row in rows} if len(rows) == edition - after else set(KINDS)
+
+
+MANY_CHANGES: Final = 5_000
+"""Beyond this, dropping everything is cheaper than dropping what was touched."""
+
+
+def touched(connection: sqlite3.Connection, former: State, state: State) -> set[Dependency] | None:
+    """Give what changed between two states, or None when that cannot be known or is too much."""
+    missed = state.edition - former.edition
+    if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:
+        return None
+    rows = connection.execute(
+        "SELECT kind, key FROM published_change WHERE sequence > ? AND sequence <= ?", (former.edition, state.edition)
+    ).fetchall()
+    if len(rows) != missed:
+        return None
+    documents = set(rows)
+    # Every list and the statistics hang on their kinds; the feed and the moment of the last change on all of them.
+    return documents | {(kind, "*") for kind, _ in rows} | {("*", "*")}
