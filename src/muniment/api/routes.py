@@ -14,7 +14,7 @@ from muniment.kernel.ids import digest
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.answers import Dependency
 from muniment.store.exports import ExportFile, Exports
-from muniment.store.lists import SORTS, CompanyQuery, CursorError, PeopleQuery
+from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import FeedGapError, Found, Page, Reader
 
 V1: Final = "/api/v1"
@@ -99,7 +99,7 @@ Q = text(
 SORT = one_of(
     "sort",
     "`newest` first (the default), by `name`, or by `relevance` (the default with `q`, and only with it).",
-    SORTS,
+    ("newest", "name", "relevance"),
 )
 FIELDS = words(
     "fields",

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
 
@@ -32,6 +32,9 @@ REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
 GRACE_S: Final = 10
+if TYPE_CHECKING:
+    from muniment.store.follower import Follower
+
 log = logging.getLogger("muniment.server")
 
 
@@ -70,6 +73,7 @@ class Process:
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Warmup | None = None
+        self._follower: Follower | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._mounting: asyncio.Task[None] | None = None
         self._lives = contextlib.AsyncExitStack()
@@ -152,7 +156,7 @@ class Process:
             loop,
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
-            on_published=lambda _edition: self.reader.refresh() if self.reader else None,
+            on_published=self._published,
             load=self._load,
         )
         self._warmup.start()
@@ -168,6 +172,8 @@ class Process:
         await self._lives.aclose()
         if self.front.api is not None:
             self.front.api.close()
+        if self._follower is not None:
+            self._follower.close()
         self.bridge.close()
 
     async def _tick(self, connections: set[Any]) -> None:
@@ -178,7 +184,7 @@ class Process:
             await asyncio.sleep(REFRESH_S)
             try:
                 if self.reader is not None:
-                    self.reader.refresh()
+                    self.reader.tick()
                 if loop.time() - second >= 1 - REFRESH_S / 2:
                     second = loop.time()
                     self.front.tell_time()
@@ -188,10 +194,26 @@ class Process:
 
     def _database_is_ready(self) -> None:
         self.open_reader()
+        if self.config.on_postgresql and self.reader is not None:
+            from muniment.store.follower import Follower
+
+            self._follower = Follower(
+                self.config.database_url,
+                self.config.published_file,
+                changes_kept=self.config.changes_kept,
+            )
+            self._follower.start()
         if self.front.api is not None:
             self.front.api.start()
         # Imported by the warm-up before this is called, so that the loop waits for no import.
         self._mounting = asyncio.ensure_future(self._mount_tools())
+
+    def _published(self, _edition: int) -> None:
+        """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""
+        if self._follower is not None:
+            self._follower.catch_up_if_possible()
+        if self.reader is not None:
+            self.reader.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.server.pages import Pages

@@ -96,6 +96,13 @@ class Follower:
             self._on_moved(edition)
         return moved
 
+    def catch_up_if_possible(self) -> None:
+        """Catch up now; what cannot be had now, the background gets later."""
+        try:
+            self.catch_up()
+        except (psycopg.Error, sqlite3.Error) as error:
+            log.warning("the feed cannot be followed at once: %s", error)
+
     def start(self) -> None:
         """Follow in the background until :meth:`close`."""
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
