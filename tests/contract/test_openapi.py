@@ -49,11 +49,13 @@ def validator(document, schema):
     )
 
 
+@pytest.mark.requirement("cli.openapi")
 def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
     assert document == json.loads(json.dumps(openapi_document(Config({}, data=tmp_path))))
     assert document["openapi"].startswith("3.1")
 
 
+@pytest.mark.requirement("openapi.complete")
 @pytest.mark.parametrize(
     ("path", "target"),
     [
@@ -84,6 +86,7 @@ def test_every_answer_is_as_the_contract_says(client, document, path, target):
     assert sent <= named
 
 
+@pytest.mark.requirement("openapi.complete")
 @pytest.mark.parametrize(
     ("target", "method", "status"),
     [
@@ -101,6 +104,7 @@ def test_every_refusal_is_as_the_contract_says(client, document, target, method,
     validator(document, schema).validate(answer.json)
 
 
+@pytest.mark.requirement("openapi.complete")
 def test_every_example_is_valid(document):
     for operations in document["paths"].values():
         content = operations["get"]["responses"]["200"]["content"]["application/json"]
@@ -113,6 +117,7 @@ def test_every_example_is_valid(document):
             validator(document, content["schema"]).validate(content["example"])
 
 
+@pytest.mark.requirement("openapi.complete")
 def test_everything_is_described_and_shown(document):
     for route in ROUTES:
         operation = document["paths"][route.path]["get"]
@@ -150,6 +155,7 @@ def facts(document):
     return found
 
 
+@pytest.mark.requirement("versioning.additive")
 def test_v1_only_ever_grows(document):
     """
     Whatever stood in the contract stands there still. After adding to it, write the snapshot anew:
@@ -167,6 +173,7 @@ def write_snapshot():
     SNAPSHOT.write_text(json.dumps(facts(openapi_document(Config({}))), indent=1, sort_keys=True) + "\n")
 
 
+@pytest.mark.requirement("docs.page")
 def test_the_reference_page_and_its_parts_come_from_this_instance(client):
     page = client.ask("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -183,6 +190,7 @@ def test_the_reference_page_and_its_parts_come_from_this_instance(client):
     assert client.ask("/docs/other.js").status == 404
 
 
+@pytest.mark.requirement("docs.page")
 def test_the_text_for_language_models_names_every_route(client):
     answer = client.ask("/llms.txt")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"

@@ -105,7 +105,7 @@ def test_what_is_no_number_of_a_page_is_refused_with_name_value_rule_and_a_way_o
     "query",
     ["pageSize=101", "pageSize=100000", "status=Active", "status=", "hasToken=TRUE", "hasToken=1", "raising=yes"]
     + ["sort=oldest", "sort=Newest", "sort=relevance", "updatedSince=yesterday", "updatedSince=2026-11-21", "q="]
-    + ["cursor=nonsense", "page=1&cursor=nonsense", "fields=nosuch", "ids=", "status=active&status=inactive"],
+    + ["cursor=nonsense", "page=1&cursor=nonsense", "ids=", "status=active&status=inactive"],
 )
 def test_a_bad_value_is_refused_and_the_hint_gives_an_address_that_works(demo, query):
     found = check_error(demo.get(f"/api/v1/companies?{query}"), 400, "bad_request")
@@ -198,7 +198,7 @@ def test_people_are_searched_too(demo):
         ({"type": "DAO", "status": "inactive"}, lambda c: c.get("type") == "DAO" and c.get("status") == "inactive"),
         ({"theme": "governance", "hasToken": "true"}, lambda c: "governance" in c.get("themes", []) and "symbol" in c),
     ],
-    ids=str,
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_a_filter_gives_those_that_hold_it_in_the_same_order(demo, query, holds):
     expected = [company["id"] for company in listed(demo, pageSize=100)["data"] if holds(company)]
