@@ -93,9 +93,8 @@ def text(
             raise ValueError
         return value
 
-    schema = {"type": "string", "minLength": 1, "maxLength": maximum}
-    if not blank:
-        schema["pattern"] = r"\S"
+    pattern = r"^[^\x00]*$" if blank else r"^[^\x00]*[^\s\x00][^\x00]*$"
+    schema = {"type": "string", "minLength": 1, "maxLength": maximum, "pattern": pattern}
     return Parameter(name, description, schema, f"a text of 1 to {maximum} characters", parse, example)
 
 
@@ -108,7 +107,8 @@ def words(name: str, description: str, *, maximum: int, example: str) -> Paramet
             raise ValueError
         return parts
 
-    schema = {"type": "string", "minLength": 1, "pattern": r"^(?:[^,\\]|\\.|\\)+(?:,(?:[^,\\]|\\.|\\)+)*$"}
+    word = r"(?:[^,\\\x00]|\\[^\x00]|\\)+"
+    schema = {"type": "string", "minLength": 1, "pattern": f"^{word}(?:,{word})*$"}
     return Parameter(name, description, schema, f"1 to {maximum} names separated by commas", parse, example)
 
 
