@@ -220,15 +220,16 @@ def test_a_fresh_instance_needs_nothing_but_serve_and_stops_when_asked(tmp_path)
     product = Product(tmp_path / "made" / "by" / "serve")
     product.log = tmp_path / "log"
     with product:
+        product.wait_ready()
         assert product.data_of("/api/v1/companies") == []
         assert product.get("/api/v1/companies").json()["pagination"]["pageCount"] == 1
-        product.wait_ready()
         assert product.stop() == 0
 
 
 @pytest.mark.requirement("cli.demo")
 def test_the_demo_is_served_by_one_command(tmp_path):
     with Product(tmp_path / "data", "--demo") as product:
+        product.wait_ready()
         wait_until(lambda: product.data_of("/api/v1/stats")["total"] == 60, within_s=20, what="the demo being loaded")
 
 
