@@ -1,9 +1,11 @@
 """What the product has is written down: settings, commands, problems, tools, decisions."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -66,3 +68,14 @@ def test_the_rooms_of_the_architecture_are_those_of_the_code():
     drawn = set(re.findall(r"(?m)^  (\w+)/ ", (ROOT / "docs" / "ARCHITECTURE.md").read_text()))
     rooms = {folder.name for folder in (ROOT / "src" / "muniment").iterdir() if (folder / "__init__.py").exists()}
     assert rooms <= drawn, "a room that ARCHITECTURE does not know"
+
+
+@pytest.mark.requirement("cli.demo")
+def test_the_quick_start_of_the_readme_shows_what_the_demo_answers(demo):
+    """Compare the shown answers with the live ones; line breaks were added for the eye."""
+    consoles = "\n".join(re.findall(r"(?s)```console\n(.*?)```", README))
+    shown = re.findall(r"(?sm)^\$ curl '?([^'\n]+)'?\n(.*?)(?=\n\n|\Z)", consoles)
+    assert len(shown) == 4
+    for address, answer in shown:
+        live = demo.get(quote(address.removeprefix("http://127.0.0.1:8000"), safe="/?&=,%")).json()
+        assert json.loads(answer.replace("\n ", "")) == live, address
