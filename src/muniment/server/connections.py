@@ -110,8 +110,12 @@ class Guarded(HttpToolsProtocol):
         super().resume_writing()
         self.stuck_at = self.loop.time()
 
-    def eof_received(self) -> None:
-        """Let the transport close: a client that half-closes has said all it wanted."""
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Answer what a client asked before it half-closed, then close."""
+        if not self.is_busy or self._in_body:
+            return False
+        self.cycle.keep_alive = False
+        return True
 
     # ------------------------------------------------------------------ the parser's side
 
@@ -148,6 +152,9 @@ class Guarded(HttpToolsProtocol):
         self.has_asked = True
         hosts = [value for name, value in self.headers if name == b"host"]
         version = self.parser.get_http_version()
+        if version not in {"1.1", "1.0"}:
+            self._refusal = BadRequest(f"HTTP/{version} is not spoken here.", "Send HTTP/1.1.")
+            raise _RefusedError
         if len(hosts) > 1 or (not hosts and version != "1.0"):
             self._refusal = BadRequest("A request names its Host, once.", "Send one Host header.")
             raise _RefusedError

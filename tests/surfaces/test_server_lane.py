@@ -1,0 +1,149 @@
+"""The express lane: the same bytes as the ordinary path, whatever is asked and however it is sent."""
+
+import re
+import socket
+
+import pytest
+
+from muniment.server.lane import missing_internals
+from services.product import Product
+from services.raw import exchange, status
+
+COMPANIES = b"/api/v1/companies"
+
+
+@pytest.fixture(scope="module")
+def both(demo):
+    """The same registry served with the lane and without it."""
+    data = demo.data
+    settings = {"rate_limit": "6000", "rate_burst": "5000", "base_url": "http://registry.example"}
+    with Product(data, express_lane="on", **settings) as lane, Product(data, express_lane="off", **settings) as plain:
+        lane.wait_ready()
+        plain.wait_ready()
+        yield lane, plain
+
+
+def get(target=COMPANIES, *lines, method=b"GET", version=b"1.1"):
+    head = b"%s %s HTTP/%s\r\nHost: registry.example\r\nX-Request-Id: the-same\r\n" % (method, target, version)
+    return head + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
+
+
+def masked(answer):
+    """Hide what two servers may differ in: the second, and how far each has counted."""
+    answer = re.sub(rb"\r\ndate: [^\r]+", b"\r\ndate: now", answer)
+    return re.sub(rb'ratelimit: "default";r=\d+;t=\d+', b"ratelimit: counted", answer)
+
+
+REQUESTS = {
+    "list": [get()],
+    "list again": [get(), get()],
+    "page": [get(b"/api/v1/companies?page=2&pageSize=3")] * 2,
+    "detail": [get(b"/api/v1/companies/quillmere")] * 2,
+    "detail with a slash": [get(b"/api/v1/companies/quillmere/")] * 2,
+    "escaped": [get(b"/api/v1/companies/quill%6dere")] * 2,
+    "missing": [get(b"/api/v1/companies/nobody")] * 2,
+    "search": [get(b"/api/v1/companies?q=tide")] * 2,
+    "stats": [get(b"/api/v1/stats")] * 2,
+    "bad parameter": [get(b"/api/v1/companies?page=0")] * 2,
+    "empty query": [get(b"/api/v1/companies?")] * 2,
+    "zstd": [get(COMPANIES, b"Accept-Encoding: zstd")] * 2,
+    "br": [get(COMPANIES, b"Accept-Encoding: br")] * 2,
+    "gzip, weighted": [get(COMPANIES, b"Accept-Encoding: gzip;q=0.5, identity;q=0.1")] * 2,
+    "repeated encoding": [get(COMPANIES, b"Accept-Encoding: br", b"Accept-Encoding: gzip")] * 2,
+    "unchanged": [get(), get(COMPANIES, b"If-None-Match: *")],
+    "changed": [get(), get(COMPANIES, b'If-None-Match: "other"')],
+    "head": [get(), get(method=b"HEAD")],
+    "options": [get(method=b"OPTIONS")],
+    "post": [get(COMPANIES, b"Content-Length: 2", method=b"POST") + b"{}"],
+    "get with a body": [get(), get(COMPANIES, b"Content-Length: 2") + b"{}"],
+    "get with a chunked body": [get(), get(COMPANIES, b"Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n"],
+    "expect": [get(), get(COMPANIES, b"Expect: 100-continue")],
+    "range": [get(), get(COMPANIES, b"Range: bytes=0-3")],
+    "close": [get(), get(COMPANIES, b"Connection: close")],
+    "http 1.0": [get(), get(version=b"1.0")],
+    "upgrade": [
+        get(),
+        get(COMPANIES, b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMA"),
+    ],
+    "absolute form": [get(b"http://registry.example/api/v1/companies")] * 2,
+    "forwarded, not believed": [get(COMPANIES, b"X-Forwarded-For: 198.51.100.7")] * 2,
+    "no such address": [get(b"/api/v1/nothing")] * 2,
+    "no host": [b"GET /api/v1/companies HTTP/1.1\r\n\r\n"],
+    "fragment": [get(b"/api/v1/companies#x")] * 2,
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_lane_answers_as_the_ordinary_path_does(both, name):
+    lane, plain = both
+    for sent in REQUESTS[name]:
+        first, second = (exchange(product.port, sent)[0] for product in (lane, plain))
+        if name == "no host":
+            first, second = (re.sub(rb"x-request-id: \S+", b"", answer) for answer in (first, second))
+        assert masked(first) == masked(second)
+
+
+def test_mixed_requests_in_one_go_are_answered_in_their_order(both):
+    targets = [
+        COMPANIES,
+        b"/api/v1/companies?q=tide",
+        b"/api/v1/companies/quillmere",
+        b"/nothing",
+        b"/api/v1/stats",
+    ] * 4
+    sent = b"".join(get(target) for target in targets)
+    lane, plain = (exchange(product.port, sent, answers=len(targets)) for product in both)
+    assert [status(answer) for answer in lane] == [200, 200, 200, 404, 200] * 4
+    assert [masked(answer) for answer in lane] == [masked(answer) for answer in plain]
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(both):
+    for product in both:
+        with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in get():
+                connection.sendall(bytes([byte]))
+            assert connection.recv(64).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_a_client_that_asks_much_and_reads_late_gets_all_of_it(both):
+    sent = get(b"/api/v1/companies?pageSize=100") * 200
+    for product in both:
+        answers = exchange(product.port, sent, answers=200)
+        assert len({masked(answer) for answer in answers}) == 1
+        assert len(answers) == 200
+
+
+def test_the_lane_counts_against_the_rate_as_the_ordinary_path_does(demo):
+    for lane in ("on", "off"):
+        with Product(demo.data, express_lane=lane, rate_limit="1", rate_burst="6") as product:
+            etag = product.get("/api/v1/stats").headers["etag"]
+            answers = exchange(product.port, get(b"/api/v1/stats") * 8, answers=8)
+            assert [status(answer) for answer in answers] == [200] * 5 + [429] * 3
+            left = [int(re.search(rb"r=(\d+)", answer)[1]) for answer in answers]
+            assert left == [4, 3, 2, 1, 0, 0, 0, 0]
+            free = exchange(product.port, get(b"/api/v1/stats", b"If-None-Match: " + etag.encode()))
+            assert status(free[0]) == 304
+
+
+def test_this_version_of_uvicorn_has_what_the_lane_leans_on():
+    assert missing_internals() == []
+
+
+def test_a_uvicorn_without_its_internals_is_told_apart():
+    class Protocol:
+        def __init__(self):
+            self.parser = None
+
+        def on_message_begin(self):
+            self.url = b""
+
+    class Cycle:
+        def __init__(self):
+            self.keep_alive = True
+
+    missing = missing_internals(Protocol, Cycle)
+    assert "on_headers_complete" in missing
+    assert "flow" in missing
+    assert "cycle.response_complete" in missing
+    assert "cycle.keep_alive" not in missing

@@ -1,0 +1,162 @@
+"""A process of the instance: how it starts, what it tells those who watch it, how it ends."""
+
+import json
+import re
+import socket
+import stat
+import threading
+
+import pytest
+
+from contract.shapes import check_error
+from services.ports import wait_until
+from services.product import Product, run
+from services.raw import exchange, status
+
+
+def test_a_first_start_needs_no_set_up_and_keeps_its_secrets_to_itself(tmp_path):
+    data = tmp_path / "data"
+    with Product(data) as product:
+        early = product.get("/api/v1/stats")
+        assert early.status in {200, 503}
+        if early.status == 503:
+            check_error(early, 503, "internal_error")
+            assert int(early.headers["retry-after"]) >= 1
+        product.wait_ready()
+        assert product.data_of("/api/v1/stats")["total"] == 0
+        assert stat.S_IMODE(data.stat().st_mode) == 0o700
+        keys = list((data / "keys").iterdir())
+        assert keys
+        assert {stat.S_IMODE(key.stat().st_mode) for key in keys} == {0o600}
+
+
+def test_reads_are_answered_while_the_pages_are_still_being_loaded(demo):
+    with Product(demo.data) as product:
+        assert product.get("/api/v1/companies").status == 200
+        waiting = product.get("/readyz")
+        assert waiting.status in {200, 503}
+        if waiting.status == 503:
+            check_error(waiting, 503, "internal_error")
+            assert "Not ready" in waiting.json()["error"]["message"]
+        assert product.get("/companies").status == 200, "a page that is asked for early waits"
+        product.wait_ready()
+
+
+def test_the_same_registry_is_read_on_every_surface(demo):
+    demo.wait_ready()
+    assert demo.get("/api/v1/companies/quillmere").status == 200
+    assert demo.get("/companies/quillmere").headers["content-type"].startswith("text/html")
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    wait_until(
+        lambda: demo.request("POST", "/api/mcp", headers, json.dumps(asked).encode()).status == 200,
+        within_s=20,
+        what="the tool server answering",
+    )
+
+
+def test_health_and_metrics_are_for_those_who_watch(demo):
+    assert demo.get("/healthz").json() == {"status": "up"}
+    demo.wait_ready()
+    assert demo.get("/readyz").json() == {"status": "ready"}
+    text = demo.get("/metrics").body.decode()
+    assert re.search(r'^muniment_requests_total\{surface="api",status="200"\} \d+$', text, re.MULTILINE)
+    assert re.search(r"^muniment_edition [1-9]\d*$", text, re.MULTILINE)
+    for line in text.splitlines():
+        assert line.startswith("# ") or re.fullmatch(r"[a-z_]+(\{[^}]*\})? -?[\d.e+]+", line)
+    assert "cache-control" in demo.get("/metrics").headers
+    check_error(demo.request("POST", "/healthz"), 405, "method_not_allowed")
+
+
+def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
+    data = tmp_path / "data"
+    with Product(data) as product:
+        product.wait_ready()
+        data.rename(tmp_path / "moved")
+        answer = product.get("/readyz")
+        check_error(answer, 503, "internal_error")
+        (tmp_path / "moved").rename(data)
+        product.wait_ready()
+
+
+def test_a_taken_port_is_told_with_the_way_out(demo):
+    done = run("serve", "--port", str(demo.port), data=demo.data, check=False)
+    assert done.returncode == 1
+    assert "--port" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.requirement("request-id")
+def test_an_id_that_is_not_sane_is_replaced(demo):
+    for given in ("a b", "a" * 129, "<script>", ""):
+        assert demo.get("/api/v1/stats", X_Request_Id=given).headers["x-request-id"] != given
+        assert demo.get("/companies", X_Request_Id=given).headers["x-request-id"] != given
+
+
+def test_requests_are_logged_with_their_ids_and_without_secrets(demo):
+    with Product(demo.data, log_requests="on") as product:
+        product.get("/api/v1/stats?token=verysecret1", X_Request_Id="find-me-1")
+        product.get("/api/v1/nothing?code=verysecret2", X_Request_Id="find-me-2", Authorization="Bearer verysecret3")
+        wait_until(lambda: "find-me-2" in product.output(), within_s=5, what="the line")
+        lines = [json.loads(line) for line in product.output().splitlines() if line.startswith("{")]
+    told = {line["requestId"]: line for line in lines if "requestId" in line}
+    assert told["find-me-1"]["message"].startswith("GET /api/v1/stats")
+    assert told["find-me-2"]["message"].endswith(" 404")
+    assert "verysecret" not in product.output()
+
+
+def test_an_early_half_close_is_still_answered(demo):
+    demo.wait_ready()
+    for target in (b"/api/v1/stats", b"/companies", b"/api/v1/companies?q=tide"):
+        sent = b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n"
+        (answer,) = exchange(demo.port, sent, hang_up=True)
+        assert status(answer) == 200
+
+
+ASKED = b"GET /api/v1/companies?pageSize=100 HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def fetch(connection):
+    """Ask once; give the bytes that came and whether they are a whole answer."""
+    received = b""
+    try:
+        connection.sendall(ASKED)
+        while chunk := connection.recv(1 << 16):
+            received += chunk
+            head, separator, body = received.partition(b"\r\n\r\n")
+            if separator and len(body) >= int(re.search(rb"content-length: (\d+)", head)[1]):
+                return received, True
+    except OSError:
+        pass
+    return received, False
+
+
+@pytest.mark.parametrize("lane", ["on", "off"])
+def test_sigterm_under_load_cuts_no_answer(demo, lane):
+    product = Product(demo.data, express_lane=lane).start()
+    product.wait_ready()
+    cut, whole = [], [0]
+
+    def ask():
+        with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+            while True:
+                received, is_whole = fetch(connection)
+                if not is_whole:
+                    cut.extend([len(received)] if received else [])
+                    return
+                whole[0] += 1
+
+    askers = [threading.Thread(target=ask) for _ in range(6)]
+    for asker in askers:
+        asker.start()
+    wait_until(lambda: whole[0] > 100, within_s=20, what="load")
+    assert product.stop() == 0
+    for asker in askers:
+        asker.join(20)
+    assert cut == []
+
+
+def test_a_stop_while_it_still_starts_is_quick_and_clean(demo):
+    product = Product(demo.data).start()
+    assert product.stop(within_s=10) == 0
+    assert "Traceback" not in product.output()
