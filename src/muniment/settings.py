@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "muniment.accounts",
     "muniment.jobs",
     "muniment.registry",
+    "muniment.oauth",
     "muniment.web",
     "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load
     "django.contrib.auth",

@@ -8,3 +8,9 @@ class AccountsConfig(AppConfig):
 
     name = "muniment.accounts"
     verbose_name = "Accounts"
+
+    def ready(self) -> None:
+        """Watch what takes power from credentials."""
+        from muniment.accounts import credentials
+
+        credentials.watch_accounts()

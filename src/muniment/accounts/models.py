@@ -1,5 +1,6 @@
 """The account: who signs in, and what they may do beyond their own listings."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -94,3 +95,43 @@ class Account(AbstractBaseUser):
         role = self.role
         known = role if role in {"reviewer", "operator"} else "owner"
         return Actor(account_id=self.pk, role=known, via=via, credential=credential)  # type: ignore[arg-type]
+
+
+class PersonalToken(models.Model):
+    """
+    A token that a person made for an app; the text was shown once, its digest stands here.
+
+    Source: decisions, section 4, personal access tokens.
+    """
+
+    account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
+    name = models.CharField(max_length=80)
+    digest = models.CharField(max_length=64)
+    scopes = models.CharField(max_length=300)
+    lifetime_days = models.PositiveIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    warned_at = models.DateTimeField(null=True, blank=True)
+    last_used_on = models.DateField(null=True, blank=True)
+    last_used_by = models.CharField(max_length=120, blank=True, default="")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="account_token_digest_unique")]
+        indexes: ClassVar = [models.Index(fields=["account", "revoked_at"], name="account_token_account")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def is_live(self, at: datetime) -> bool:
+        """Tell whether the token still opens anything."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
+
+
+class CredentialEdition(models.Model):
+    """One row that moves whenever a credential loses power; see `credentials`."""
+
+    number = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return str(self.number)

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
-from muniment.web.views import connect, feeds, registry
+from muniment.web.views import connect, feeds, oauth, registry, tokens
 
 admin.autodiscover()
 admin.site.unregister(Group)  # roles say what an account may do
@@ -27,6 +27,17 @@ urlpatterns = [
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
     path("feed.atom", feeds.feed),
     path("static/<path:path>", assets.serve),
+    # With and without a slash at the end: a redirect would turn a POST into a GET.
+    re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
+    re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
+    re_path(r"^oauth/register/?$", oauth.register),
+    re_path(r"^oauth/authorize/?$", oauth.authorize),
+    re_path(r"^oauth/token/?$", oauth.token),
+    re_path(r"^oauth/revoke/?$", oauth.revoke),
+    path("manage/tokens", tokens.tokens, name="tokens"),
+    path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
+    path("manage/tokens/<int:token_id>/revoke", tokens.revoke),
+    path("manage/tokens/apps/<int:grant_id>/disconnect", tokens.disconnect),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -1,0 +1,1 @@
+"""Apps that act for people: registration, authorization and tokens, without HTTP."""

@@ -1,0 +1,145 @@
+"""
+Who a bearer token speaks for.
+
+`resolve` asks the database. `Doorkeeper` remembers its answers, each for as long as the edition of all
+credentials (see `accounts.credentials`) stays the one that was read before the answer; it looks at the
+edition twice a second while it is asked, and at once after a change of this process.
+
+Source: RFC 6750; decisions, section 4: revocation holds within 1 s everywhere.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from datetime import date, datetime
+from typing import Any, Final, NamedTuple, Protocol
+
+from django.db.models import Q
+
+from muniment.accounts import credentials, scopes
+from muniment.accounts.models import Account, PersonalToken
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.tokens import ACCESS, MAX_TOKEN_CHARACTERS, is_personal, token_digest
+from muniment.oauth import grants
+from muniment.oauth.models import Grant
+
+LOOK_AGAIN_S: Final = 0.4
+MAX_REMEMBERED: Final = 10_000
+MAX_CLIENT_CHARACTERS: Final = 120
+
+
+class Known(NamedTuple):
+    """What the database said of a token: the actor, when that ends at the latest, under which edition, on which day."""
+
+    actor: Actor | None
+    ends_at: float
+    edition: int
+    day: date
+
+
+class Bridge(Protocol):
+    """Runs a synchronous function where the ORM may be used."""
+
+    def __call__(self, call: Callable[..., Any], /, *arguments: Any) -> Awaitable[Any]:
+        """Run it."""
+
+
+def resolve(text: str, *, resource: str | None, client: str) -> Known:
+    """
+    Ask who *text* speaks for, and note the day and the app that used it.
+
+    Args:
+        resource: the address of this tool server; a token bound to another opens nothing. None takes any host.
+        client: what the app calls itself (User-Agent).
+    """
+    edition = credentials.edition()  # before the row: what changes later is a later edition
+    at = now()
+    today, client = at.date(), client[:MAX_CLIENT_CHARACTERS]
+    end: datetime | None
+    if is_personal(text):
+        token = PersonalToken.objects.select_related("account").filter(digest=token_digest(text)).first()
+        if token is None or not token.is_live(at) or not token.account.is_active:
+            return Known(None, 0.0, edition, today)
+        _note(PersonalToken, token, today, client)
+        actor = _actor(token.account, "token", token.name, token.scopes)
+        end = token.expires_at
+    elif text.startswith(ACCESS):
+        grant = grants.live_access(text, at)
+        if grant is None or not _is_for(grant.resource, resource):
+            return Known(None, 0.0, edition, today)
+        _note(Grant, grant, today, client)
+        actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, grant.scopes)
+        end = grants.access_end(grant, token_digest(text), at)
+    else:
+        return Known(None, 0.0, edition, today)
+    return Known(actor, end.timestamp() if end else float("inf"), edition, today)
+
+
+def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
+    # An owner, whatever the account may do when its person is signed in: the tool server is for what one owns.
+    return Actor(account.pk, "owner", via, credential, scopes.read(held))
+
+
+def _is_for(bound: str, resource: str | None) -> bool:
+    """Tell whether a token's resource is this server (RFC 8707, section 2; RFC 9068, section 4)."""
+    return bound == resource if resource is not None else bound.endswith("/api/manage/mcp")
+
+
+def _note(model: Any, row: Any, today: Any, client: str) -> None:
+    """Keep the day and the app of the last use: one write a day, and one when the app changes."""
+    if (row.last_used_on, row.last_used_by) != (today, client):
+        model.objects.filter(Q(pk=row.pk)).update(last_used_on=today, last_used_by=client)
+
+
+class Doorkeeper:
+    """
+    Remembers who tokens speak for.
+
+    Args:
+        bridge: runs what asks the database.
+        resource: see `resolve`.
+        clock: monotonic seconds, for tests.
+    """
+
+    def __init__(self, bridge: Bridge, *, resource: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bridge = bridge
+        self._resource = resource
+        self._clock = clock
+        self._known: dict[tuple[str, str], Known] = {}
+        self._edition = -1
+        self._stirred = self._seen = 0
+        self._looked_at = float("-inf")
+        credentials.on_shrunk.append(self.look_again)
+
+    def close(self) -> None:
+        """Be told of nothing any more."""
+        credentials.on_shrunk.remove(self.look_again)
+
+    def look_again(self) -> None:
+        """Ask for the edition before the next answer: this process has just changed it."""
+        self._stirred += 1
+
+    async def __call__(self, text: str, client: str = "") -> Actor | None:
+        """Give the actor that a token speaks for; None when it opens nothing."""
+        if len(text) > MAX_TOKEN_CHARACTERS:
+            return None
+        began, stirred = self._clock(), self._stirred
+        if began - self._looked_at > LOOK_AGAIN_S or stirred != self._seen:
+            edition = await self._bridge(credentials.edition)
+            if edition != self._edition:
+                self._known.clear()
+                self._edition = edition
+            # As of the beginning: what came while the question was on its way is asked for again.
+            self._looked_at, self._seen = began, stirred
+        key = (token_digest(text), client)
+        known = self._known.get(key)
+        if known is None or time.time() >= known.ends_at or known.day != now().date():
+            known = await self._bridge(self._resolve, text, client)
+            if known.actor is not None and known.edition == self._edition:
+                if len(self._known) >= MAX_REMEMBERED:
+                    self._known.clear()
+                self._known[key] = known
+        return known.actor
+
+    def _resolve(self, text: str, client: str) -> Known:
+        return resolve(text, resource=self._resource, client=client)

@@ -1,0 +1,216 @@
+"""
+Client metadata documents, fetched so that nobody can point us at a machine that is not public.
+
+The name is resolved once; every address that it gives must be public; the connection goes to that very
+address, with TLS for the name. No redirects, 8 KB, 4 s for everything, failures kept for a minute, and a
+bucket of its own for the whole instance.
+
+Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; decisions, section 4.
+"""
+
+import http.client
+import io
+import ipaddress
+import json
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterable
+from threading import BoundedSemaphore, Thread
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from django.core.cache import cache
+
+from muniment.kernel.ids import digest, now
+from muniment.oauth.refusals import Refusal
+
+DEADLINE_S: Final = 4.0
+MAX_BODY_BYTES: Final = 8_192
+MAX_HEAD_BYTES: Final = 8_192
+FAILURE_KEPT_S: Final = 60
+FETCHES_A_MINUTE: Final = 10
+FETCHES_AN_HOUR: Final = 100
+PORT: Final = 443
+# Ranges with an IPv4 address inside, which a gateway may unwrap to a private one; and one for protocols alone.
+_NOT_OURS: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24")
+)
+
+Resolve = Callable[[str, int], Iterable[str]]
+
+log = logging.getLogger(__name__)
+_slots = BoundedSemaphore(2)
+
+
+def is_document_address(identifier: str) -> bool:
+    """Tell whether a client_id is the address of a metadata document: https, with a path, nothing odd."""
+    if not identifier.startswith("https://") or not all("!" <= c <= "~" for c in identifier):
+        return False
+    try:
+        parts = urlsplit(identifier)
+        port = parts.port
+    except ValueError:
+        return False
+    segments = parts.path.split("/")
+    return (
+        bool(parts.hostname)
+        and parts.path not in {"", "/"}
+        and port in {None, PORT}
+        and "@" not in parts.netloc
+        and "#" not in identifier
+        and "." not in segments
+        and ".." not in segments
+        and "\\" not in identifier
+    )
+
+
+def fetch(address: str) -> dict[str, Any]:
+    """
+    Fetch a client's document.
+
+    Raises:
+        Refusal: invalid_client, it cannot be had; temporarily_unavailable, too many were fetched just now.
+    """
+    failed = f"client-document:{digest(address.encode())}"
+    if cache.get(failed):
+        raise _unreadable()
+    _hold_to_rate()
+    found: list[dict[str, Any]] = []
+    if not _slots.acquire(blocking=False):
+        raise _too_many()
+    # In a thread that may outlive the wait: resolving a name takes no deadline.
+    thread = Thread(target=_read_into, args=(found, address), name="client-document", daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    if not found:
+        cache.set(failed, 1, FAILURE_KEPT_S)
+        raise _unreadable()
+    return found[0]
+
+
+def _read_into(found: list[dict[str, Any]], address: str) -> None:
+    try:
+        found.append(read(address))
+    except (OSError, ValueError, http.client.HTTPException, RecursionError) as error:
+        log.info("a client's metadata document was not had: %s", type(error).__name__)
+    finally:
+        _slots.release()
+
+
+def read(
+    address: str,
+    *,
+    resolve: Resolve | None = None,
+    is_allowed: Callable[[str], bool] | None = None,
+    tls: ssl.SSLContext | None = None,
+    port: int = PORT,
+    deadline_s: float = DEADLINE_S,
+) -> dict[str, Any]:
+    """
+    Read a document from a checked, pinned address.
+
+    Raises:
+        OSError: no connection, or not in time.
+        ValueError: an address that is not public, or an answer that is no such document.
+    """
+    end = time.monotonic() + deadline_s
+    parts = urlsplit(address)
+    name = parts.hostname or ""
+    found = list((resolve or addresses_of)(name, port))
+    allowed = is_allowed or is_public
+    if not found or not all(allowed(each) for each in found):
+        raise ValueError("the name leads to an address that is not public")
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    request = (
+        f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: application/json\r\n"
+        "User-Agent: muniment\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
+    )
+    with socket.create_connection((found[0], port), timeout=_left(end)) as plain:
+        plain.settimeout(_left(end))
+        with (tls or ssl.create_default_context()).wrap_socket(plain, server_hostname=name) as line:
+            line.settimeout(_left(end))
+            line.sendall(request.encode("ascii"))
+            answer = _received(line, end)
+    return _document(answer)
+
+
+def _received(line: ssl.SSLSocket, end: float) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        line.settimeout(_left(end))
+        chunk = line.recv(4_096)
+        if not chunk:
+            return b"".join(chunks)
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_HEAD_BYTES + MAX_BODY_BYTES:
+            raise ValueError("the answer is too large")
+
+
+def _document(answer: bytes) -> dict[str, Any]:
+    class Received:
+        def makefile(self, *_: object) -> io.BytesIO:
+            return io.BytesIO(answer)
+
+    response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]
+    response.begin()
+    if response.status != http.client.OK:
+        raise ValueError("the answer is not 200; redirects are not followed")
+    kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise ValueError("the answer is not JSON")
+    body = response.read()
+    if len(body) > MAX_BODY_BYTES:
+        raise ValueError("the document is too large")
+    found = json.loads(body)
+    if not isinstance(found, dict):
+        raise ValueError("the document is no object")  # noqa: TRY004 - a value that came from outside
+    return found
+
+
+def addresses_of(name: str, port: int) -> list[str]:
+    """Resolve *name* to every address that a connection might take."""
+    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def is_public(address: str) -> bool:
+    """Tell whether an address is a public one: not loopback, private, link-local, shared, multicast or wrapped."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    inside = getattr(found, "ipv4_mapped", None)
+    if inside is not None:
+        found = inside
+    return found.is_global and not found.is_multicast and not any(found in net for net in _NOT_OURS)
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _hold_to_rate() -> None:
+    at = now()
+    for key, limit, kept in (
+        (f"client-documents:{at:%Y%m%d%H%M}", FETCHES_A_MINUTE, 90),
+        (f"client-documents:{at:%Y%m%d%H}", FETCHES_AN_HOUR, 3_700),
+    ):
+        cache.add(key, 0, timeout=kept)
+        if cache.incr(key) > limit:
+            raise _too_many()
+
+
+def _unreadable() -> Refusal:
+    return Refusal("invalid_client", "The client's metadata document could not be read from its address.")
+
+
+def _too_many() -> Refusal:
+    return Refusal("temporarily_unavailable", "Too many client metadata documents are asked for; try again later.")

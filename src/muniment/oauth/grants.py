@@ -1,0 +1,299 @@
+"""
+Grants: a code becomes a connection, a connection renews itself, ends, or is ended because somebody stole.
+
+Every decision is taken inside one transaction that holds the row, and every refusal is raised after it:
+raised inside, it would undo the revocation that goes with it.
+
+Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decisions, section 4, lifetimes.
+"""
+
+import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from muniment.accounts import credentials, mail, scopes
+from muniment.accounts.models import Account
+from muniment.accounts.tokens import burn_token
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Forbidden, NotFound
+from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
+from muniment.oauth import pkce
+from muniment.oauth.minting import SECRET_CHARACTERS, Pair, access_handle, first_pair, handle_of, new_handle, next_pair
+from muniment.oauth.models import AuthorizationCode, Client, Grant
+from muniment.oauth.refusals import Refusal
+
+CODE_LIFETIME: Final = timedelta(seconds=60)
+ACCESS_LIFETIME: Final = timedelta(hours=1)
+REFRESH_LIFETIME: Final = timedelta(days=90)
+WINDOW: Final = timedelta(seconds=120)
+KEPT_AFTER_END: Final = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """What the token endpoint answers."""
+
+    pair: Pair
+    expires_in_s: int
+    scopes: str
+
+
+def issue_code(
+    actor: Actor, client: Client, *, redirect_uri: str, challenge: str, permitted: Iterable[str], resource: str
+) -> str:
+    """
+    Give a code for what the person signed in has just agreed to.
+
+    Raises:
+        Forbidden: the actor is not a person at our own page.
+    """
+    if actor.via != "web" or actor.account_id is None:
+        raise Forbidden("Only the person signed in agrees to an app.", "Sign in and try again.")
+    code = CODE + random_text(SECRET_CHARACTERS)
+    AuthorizationCode.objects.create(
+        digest=token_digest(code),
+        client=client,
+        account_id=actor.account_id,
+        redirect_uri=redirect_uri,
+        challenge=challenge,
+        scopes=scopes.written(permitted),
+        resource=resource,
+        expires_at=now() + CODE_LIFETIME,
+    )
+    return code
+
+
+def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resource: str | None) -> Issued:
+    """
+    Turn a code into a connection, once. A second try ends the connection that the first one made.
+
+    Args:
+        redirect_uri: what the client repeats; "" when it does not (OAuth 2.1 no longer asks for it).
+        resource: what the client asks for; None takes what the person agreed to.
+
+    Raises:
+        Refusal: invalid_grant or invalid_target.
+
+    Source: RFC 6749, sections 4.1.2 and 4.1.3; RFC 7636, section 4.6; RFC 8707, section 2.2.
+    """
+    refusal: Refusal | None = None
+    made: tuple[Grant, Pair] | None = None
+    with transaction.atomic():
+        row = _held_code(code)
+        if row is None or row.client.identifier != client_id:
+            refusal = Refusal("invalid_grant", "The code is not one that was given to this client.")
+        elif row.grant is not None:
+            _end(row.grant, "code used twice")
+            refusal = Refusal("invalid_grant", "The code was used already; what it gave has been revoked.")
+        elif now() >= row.expires_at:
+            refusal = Refusal("invalid_grant", "The code has expired; start again.")
+        elif redirect_uri and redirect_uri != row.redirect_uri:
+            refusal = Refusal("invalid_grant", "redirect_uri is not the one that the code was sent to.")
+        elif not pkce.proves(verifier, row.challenge):
+            refusal = Refusal("invalid_grant", "code_verifier does not belong to the code_challenge.")
+        elif resource is not None and resource != row.resource:
+            refusal = Refusal("invalid_target", "resource is not the one that was agreed to.")
+        elif not row.account.is_active:
+            refusal = Refusal("invalid_grant", "The account is closed.")
+        else:
+            made = _connect(row)
+    if refusal is not None:
+        raise refusal
+    assert made is not None  # noqa: S101 - either a refusal or a connection
+    _tell_of_new_app(made[0])
+    return Issued(made[1], int(ACCESS_LIFETIME.total_seconds()), made[0].scopes)
+
+
+def _held_code(code: str) -> AuthorizationCode | None:
+    if not code.startswith(CODE) or len(code) > MAX_TOKEN_CHARACTERS:
+        return None
+    rows = AuthorizationCode.objects.select_related("client", "account", "grant").select_for_update(of=("self",))
+    return rows.filter(digest=token_digest(code)).first()
+
+
+def _connect(row: AuthorizationCode) -> tuple[Grant, Pair]:
+    handle, at = new_handle(), now()
+    pair = first_pair(handle)
+    grant = Grant.objects.create(
+        handle=handle,
+        account=row.account,
+        client=row.client,
+        scopes=row.scopes,
+        resource=row.resource,
+        access_digest=token_digest(pair.access),
+        access_expires_at=at + ACCESS_LIFETIME,
+        refresh_digest=token_digest(pair.refresh),
+        refresh_expires_at=at + REFRESH_LIFETIME,
+    )
+    row.grant = grant
+    row.save(update_fields=["grant"])
+    return grant, pair
+
+
+def refresh(token: str, *, client_id: str, resource: str | None, narrower: str = "") -> Issued:
+    """
+    Give the next pair. The token before it gives the same pair for two minutes; older ones end the connection.
+
+    Args:
+        narrower: scopes that the client asks for; it may not ask for more than it has, and is given what it has.
+
+    Raises:
+        Refusal: invalid_grant, invalid_scope or invalid_target.
+
+    Source: RFC 6749, section 6; RFC 9700, section 4.14.2; decisions, section 4, lifetimes.
+    """
+    handle = handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
+    refusal: Refusal | None = None
+    issued: Issued | None = None
+    if handle is not None:
+        with transaction.atomic():
+            rows = Grant.objects.select_related("client", "account").select_for_update(of=("self",))
+            grant = rows.filter(handle=handle, client__identifier=client_id).first()
+            if grant is not None:
+                outcome = _renewed(grant, token, resource=resource, asked=narrower)
+                if isinstance(outcome, Refusal):
+                    refusal = outcome
+                else:
+                    issued = outcome
+    if issued is None:
+        raise refusal or Refusal("invalid_grant", "The refresh token is not one that was given to this client.")
+    return issued
+
+
+def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> Issued | Refusal:
+    """Decide on a refresh, with the row held."""
+    at, presented = now(), token_digest(token)
+    is_current = hmac.compare_digest(presented, grant.refresh_digest)
+    is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
+    if not grant.is_live(at) or not grant.account.is_active:
+        return Refusal("invalid_grant", "The connection has ended; ask the person to connect again.")
+    if not is_current and not (is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW):
+        # It carries our tag, so it was issued, and somebody uses it long after it was replaced.
+        _end(grant, "refresh token used again")
+        return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
+    if resource is not None and resource != grant.resource:
+        return Refusal("invalid_target", "resource is not the one that was agreed to.")
+    if asked and not set(asked.split()) & set(grant.scopes.split()):
+        return Refusal("invalid_scope", "None of these scopes was agreed to.")
+    pair = next_pair(grant.handle, token)
+    if is_current:
+        grant.replaced_access_digest = grant.access_digest
+        grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
+        grant.replaced_refresh_digest = grant.refresh_digest
+        grant.access_digest, grant.refresh_digest = token_digest(pair.access), token_digest(pair.refresh)
+        grant.access_expires_at, grant.refresh_expires_at = at + ACCESS_LIFETIME, at + REFRESH_LIFETIME
+        grant.rotated_at = at
+        grant.save()
+    elif not hmac.compare_digest(token_digest(pair.refresh), grant.refresh_digest):
+        # The instance's key has changed since; the pair that was given then cannot be made again.
+        return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
+    left = int((grant.access_expires_at - at).total_seconds())
+    return Issued(pair, max(left, 0), grant.scopes)
+
+
+def revoke(token: str) -> None:
+    """
+    End what *token* belongs to, whatever kind it is: a connection, or a personal token that its finder burns.
+
+    Nothing tells whether there was anything to end. A token that was never issued ends nothing.
+
+    Source: RFC 7009, sections 2.1 and 2.2.
+    """
+    if len(token) > MAX_TOKEN_CHARACTERS:
+        return
+    if token.startswith(PERSONAL):
+        burn_token(token)
+        return
+    presented = token_digest(token)
+    with transaction.atomic():
+        rows = Grant.objects.select_for_update(of=("self",)).filter(revoked_at=None)
+        grant = None
+        if token.startswith(ACCESS):
+            grant = rows.filter(Q(access_digest=presented) | Q(replaced_access_digest=presented)).first()
+        elif token.startswith(REFRESH):
+            handle = handle_of(token)
+            grant = rows.filter(handle=handle).first() if handle else None
+        if grant is not None:
+            _end(grant, "revoked by the app")
+
+
+def list_connections(actor: Actor) -> Sequence[Grant]:
+    """Give the apps connected to the actor's account, newest first."""
+    if actor.account_id is None:
+        return []
+    live = Grant.objects.select_related("client").filter(
+        account_id=actor.account_id, revoked_at=None, refresh_expires_at__gt=now()
+    )
+    return list(live.order_by("-created_at", "-pk"))
+
+
+def disconnect(actor: Actor, grant_id: int) -> Grant:
+    """
+    End an app's access, everywhere within a second.
+
+    Raises:
+        NotFound: unknown, ended, or another's.
+    """
+    if actor.via != "web" or actor.account_id is None:
+        raise Forbidden("Apps are disconnected by the person signed in.", "Open /manage/tokens.")
+    with transaction.atomic():
+        rows = Grant.objects.select_related("client").select_for_update(of=("self",))
+        grant = rows.filter(pk=grant_id, account_id=actor.account_id, revoked_at=None).first()
+        if grant is None:
+            raise NotFound("You have no such connected app.", "The page /manage/tokens lists yours.")
+        _end(grant, "disconnected")
+    return grant
+
+
+def sweep_grants() -> int:
+    """Delete codes that nobody will ask for again, and connections that ended a month ago."""
+    at = now()
+    gone = AuthorizationCode.objects.filter(expires_at__lt=at - timedelta(days=1)).delete()[0]
+    ended = Q(revoked_at__lt=at - KEPT_AFTER_END) | Q(refresh_expires_at__lt=at - KEPT_AFTER_END)
+    return gone + Grant.objects.filter(ended).delete()[0]
+
+
+def _end(grant: Grant, because: str) -> None:
+    if grant.revoked_at is None:
+        grant.revoked_at, grant.revoked_because = now(), because
+        grant.save(update_fields=["revoked_at", "revoked_because"])
+        credentials.shrink()
+
+
+def _tell_of_new_app(grant: Grant) -> None:
+    account: Account = grant.account
+    lines = [
+        f"{grant.client.name or 'An app without a name'} was connected to your account.",
+        "",
+        *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
+        "",
+        "If that was not you, disconnect it at /manage/tokens and change your password.",
+    ]
+    mail.send(account.email, "An app was connected", "\n".join(lines))
+
+
+def live_access(text: str, at: datetime) -> Grant | None:
+    """Find the live connection that an access token opens; None for any other text."""
+    presented = token_digest(text)
+    handle = access_handle(text)
+    grant = Grant.objects.select_related("client", "account").filter(handle=handle).first() if handle else None
+    if grant is None or grant.revoked_at is not None or not grant.account.is_active:
+        return None
+    return grant if access_end(grant, presented, at) is not None else None
+
+
+def access_end(grant: Grant, presented: str, at: datetime) -> datetime | None:
+    """Give when the access token of this digest ends; None when it is not one of the grant's, or has ended."""
+    if hmac.compare_digest(presented, grant.access_digest):
+        end: datetime | None = grant.access_expires_at
+    elif hmac.compare_digest(presented, grant.replaced_access_digest):
+        end = grant.replaced_access_expires_at
+    else:
+        return None
+    return end if end is not None and at < end else None

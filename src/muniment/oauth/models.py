@@ -1,0 +1,103 @@
+"""Clients, codes and grants. Secrets stand here as digests only."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import now
+from muniment.registry.fields import JSONText, Text
+
+
+class Client(models.Model):
+    """
+    An app that asks for access.
+
+    ``kind``: it registered itself (RFC 7591), or its identifier is the address of its metadata document,
+    which was last read at ``fetched_at``. Every client is public: there are no secrets to keep.
+    """
+
+    class Kind(models.TextChoices):
+        """How we know of a client."""
+
+        REGISTERED = "registered"
+        DOCUMENT = "document"
+
+    identifier = Text()
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    name = Text(blank=True, default="")
+    home_url = Text(blank=True, default="")
+    redirect_uris = JSONText(default=list)
+    created_at = models.DateTimeField(default=now)
+    fetched_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["identifier"], name="oauth_client_identifier_unique"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["registered", "document"]), name="oauth_client_kind_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name or self.identifier)
+
+
+class Grant(models.Model):
+    """
+    One connection of an app to an account: what the page of connected apps lists.
+
+    The current pair of tokens and the pair that it replaced, each by digest. Every later refresh token is
+    derived from the one that is presented, so a retry gets the same pair (see `grants.refresh`).
+    """
+
+    handle = models.CharField(max_length=16)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="grants")
+    client = models.ForeignKey(Client, models.CASCADE, related_name="grants")
+    scopes = models.CharField(max_length=300)
+    resource = Text()
+    access_digest = models.CharField(max_length=64)
+    access_expires_at = models.DateTimeField()
+    refresh_digest = models.CharField(max_length=64)
+    refresh_expires_at = models.DateTimeField()
+    replaced_access_digest = models.CharField(max_length=64, blank=True, default="")
+    replaced_access_expires_at = models.DateTimeField(null=True, blank=True)
+    replaced_refresh_digest = models.CharField(max_length=64, blank=True, default="")
+    rotated_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+    last_used_on = models.DateField(null=True, blank=True)
+    last_used_by = Text(blank=True, default="")
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    revoked_because = models.CharField(max_length=32, blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["handle"], name="oauth_grant_handle_unique")]
+        indexes: ClassVar = [models.Index(fields=["account", "revoked_at"], name="oauth_grant_account")]
+
+    def __str__(self) -> str:
+        return f"{self.client} for {self.account}"
+
+    def is_live(self, at: datetime) -> bool:
+        """Tell whether the connection still stands: not revoked, and not left alone until its refresh expired."""
+        return self.revoked_at is None and at < self.refresh_expires_at
+
+
+class AuthorizationCode(models.Model):
+    """A code on its way to its client; ``grant`` is set when it has been redeemed, so that a replay can revoke it."""
+
+    digest = models.CharField(max_length=64)
+    client = models.ForeignKey(Client, models.CASCADE, related_name="+")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    grant = models.ForeignKey(Grant, models.CASCADE, null=True, blank=True, related_name="+")
+    redirect_uri = Text()
+    challenge = models.CharField(max_length=43)
+    scopes = models.CharField(max_length=300)
+    resource = Text()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="oauth_code_digest_unique")]
+
+    def __str__(self) -> str:
+        return f"code for {self.client}"

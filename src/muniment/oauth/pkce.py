@@ -1,0 +1,37 @@
+"""Proof Key for Code Exchange: only the client that began may finish."""
+
+import base64
+import hashlib
+import hmac
+import re
+
+from muniment.oauth.refusals import Refusal
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+def check_challenge(challenge: str, method: str) -> str:
+    """
+    Check what an authorization request brings.
+
+    Raises:
+        Refusal: invalid_request. There is no `plain`, and none without.
+
+    Source: RFC 7636, sections 4.2 to 4.4.1; OAuth 2.1, section 4.1.1.
+    """
+    if not challenge:
+        raise Refusal("invalid_request", "code_challenge is missing; PKCE with S256 is required.")
+    if method != "S256":
+        raise Refusal("invalid_request", "code_challenge_method must be S256.")
+    if not _CHALLENGE.fullmatch(challenge):
+        raise Refusal("invalid_request", "code_challenge is not the base64url of a SHA-256 (43 characters).")
+    return challenge
+
+
+def proves(verifier: str, challenge: str) -> bool:
+    """Tell whether *verifier* is the one behind *challenge* (RFC 7636, section 4.6)."""
+    if not _VERIFIER.fullmatch(verifier):
+        return False
+    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return hmac.compare_digest(made, challenge)

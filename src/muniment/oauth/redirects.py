@@ -1,0 +1,114 @@
+"""Where an authorization answer may go."""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from muniment.oauth.refusals import Refusal, echo
+
+MAX_CHARACTERS: Final = 2_000
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+# Schemes that run or show something in the browser itself, or leave the machine without an app of the owner.
+_NO_APP: Final = frozenset(
+    {
+        *("about", "blob", "chrome", "chrome-extension", "content", "data", "devtools", "dns", "feed", "file"),
+        *("filesystem", "ftp", "ftps", "gopher", "intent", "jar", "javascript", "ldap", "ldaps", "livescript"),
+        *("mailto", "mhtml", "moz-extension", "ms-appx", "nfs", "resource", "res", "rtsp", "sftp", "shell", "sip"),
+        *("sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss", "wyciwyg"),
+    }
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+")
+
+
+def check(uri: str) -> str:
+    """
+    Check an address that a client wants its answers at, and give it back.
+
+    Raises:
+        Refusal: invalid_redirect_uri, saying which rule it breaks.
+
+    Source: decisions, section 4, redirects; RFC 6749, section 3.1.2; RFC 8252, section 7; RFC 9700, section 4.1.
+    """
+    fault = _fault(uri)
+    if fault is not None:
+        raise Refusal("invalid_redirect_uri", f"The redirect_uri {echo(uri)} {fault}.")
+    return uri
+
+
+def _fault(uri: str) -> str | None:
+    fault = _form_fault(uri)
+    if fault is not None:
+        return fault
+    parts = urlsplit(uri)
+    if parts.scheme in {"http", "https"}:
+        return _web_fault(parts)
+    if parts.scheme in _NO_APP:
+        return f"has the scheme {parts.scheme}, which no app receives"
+    return None if parts.netloc or parts.path.strip("/") else "names nothing behind its scheme"
+
+
+def _form_fault(uri: str) -> str | None:
+    """Look at the text alone, before anything else reads it."""
+    faults = {
+        f"has more than {MAX_CHARACTERS} characters": len(uri) > MAX_CHARACTERS,
+        "is no URI: only printable ASCII may be in it, and nothing that a URI escapes": (
+            not uri or not all("!" <= sign <= "~" for sign in uri) or any(sign in uri for sign in '\\"<>^`{|}')
+        ),
+        "has a wildcard; register each address": "*" in uri,
+        "has a fragment": "#" in uri,
+        "has no scheme; it must be absolute": not _SCHEME.match(uri),
+    }
+    return next((fault for fault, holds in faults.items() if holds), None) or _authority_fault(uri)
+
+
+def _authority_fault(uri: str) -> str | None:
+    try:
+        parts = urlsplit(uri)
+        parts.port  # noqa: B018 - reading it is what checks it
+    except ValueError:
+        return "has no readable host and port"
+    return "carries a user name" if "@" in parts.netloc else None
+
+
+def _web_fault(parts: SplitResult) -> str | None:
+    if not parts.hostname or not _HOST.fullmatch(parts.hostname):
+        return "has no host"
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        return "is http beyond loopback; use https"
+    return None
+
+
+def is_loopback(uri: str) -> bool:
+    """Tell whether *uri* (already checked) stays on the user's machine."""
+    parts = urlsplit(uri)
+    return parts.scheme == "http" and parts.hostname in LOOPBACK
+
+
+def matches(asked: str, registered: str) -> bool:
+    """
+    Tell whether an asked redirect is the registered one: the same text, or on loopback the same but for the port.
+
+    Source: RFC 9700, section 4.1.3; RFC 8252, section 7.3.
+    """
+    if asked == registered:
+        return True
+    if _fault(asked) is not None or not (is_loopback(asked) and is_loopback(registered)):
+        return False
+    one, other = urlsplit(asked), urlsplit(registered)
+    # What stands behind the authority is compared as text: urlsplit drops an empty query.
+    return one.hostname == other.hostname and asked.partition(one.netloc)[2] == registered.partition(other.netloc)[2]
+
+
+def host(uri: str) -> str:
+    """Give what the consent page names as the place that the answer goes to."""
+    parts = urlsplit(uri)
+    if parts.scheme in {"http", "https"}:
+        return "this computer" if is_loopback(uri) else (parts.hostname or "")
+    return f"an app on this device ({parts.scheme}:)"
+
+
+def answer(uri: str, parameters: dict[str, str]) -> str:
+    """Give *uri* with *parameters* in its query (RFC 6749, section 4.1.2)."""
+    joint = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
+    return f"{uri}{joint}{urlencode(parameters)}"

@@ -1,0 +1,401 @@
+"""
+The authorization server, endpoint by endpoint, to be read beside the RFCs.
+
+OAuth 2.1 for public clients: codes with PKCE, rotating refresh tokens, one resource. The decisions are taken
+in `muniment.oauth`; here is HTTP alone.
+"""
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from muniment import config
+from muniment.accounts import scopes
+from muniment.kernel.actor import ALL_SCOPES, SCOPES
+from muniment.kernel.ids import digest, now
+from muniment.kernel.texts import text_fault
+from muniment.oauth import clients, grants, pkce, redirects, resources
+from muniment.oauth.models import Client
+from muniment.oauth.refusals import Refusal
+from muniment.web.context import address
+from muniment.web.policy import POLICY
+
+MAX_BODY_BYTES: Final = 64 << 10
+MAX_VALUE_CHARACTERS: Final = 4_000
+REGISTRATIONS_AN_HOUR: Final = 20
+_CORS: Final = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Retry-After, WWW-Authenticate, X-Request-Id",
+}
+_PREFLIGHT: Final = {
+    **_CORS,
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+    "Mcp-Session-Id, Last-Event-ID, X-Request-Id",
+    "Access-Control-Max-Age": "86400",
+}
+# Without form-action: some browsers apply it to the redirect that follows the form, which goes to the app.
+_CONSENT_POLICY: Final = "; ".join(rule for rule in POLICY.split("; ") if not rule.startswith("form-action"))
+
+View = Callable[[HttpRequest], HttpResponse]
+
+
+# ---------------------------------------------------------------------- what every endpoint for clients shares
+
+
+def _endpoint(*methods: str) -> Callable[[View], View]:
+    """Make an endpoint that apps and scripts call: any origin, no cookies, OAuth's own errors, nothing kept."""
+
+    def wrap(view: View) -> View:
+        allow = ", ".join((*methods, "OPTIONS"))
+
+        @csrf_exempt
+        @wraps(view)
+        def answer(request: HttpRequest) -> HttpResponse:
+            if request.method == "OPTIONS":
+                headers = {**_PREFLIGHT, "Access-Control-Allow-Methods": allow, "Allow": allow}
+                return HttpResponse(status=204, headers=headers)
+            if request.method not in methods:
+                refused = _refused(Refusal("invalid_request", f"Use {' or '.join(methods)} here."), status=405)
+                refused["Allow"] = allow
+                return refused
+            try:
+                return view(request)
+            except Refusal as refusal:
+                return _refused(refusal)
+
+        return answer
+
+    return wrap
+
+
+def _json(body: dict[str, Any], status: int = 200, *, kept: str = "no-store", wait_s: int = 0) -> HttpResponse:
+    headers = {**_CORS, "Cache-Control": kept, **({"Retry-After": str(wait_s)} if wait_s else {})}
+    return HttpResponse(json.dumps(body, separators=(",", ":")), "application/json", status, headers=headers)
+
+
+def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
+    """Give an error as RFC 6749, section 5.2, and RFC 7591, section 3.2.2, do."""
+    too_many = refusal.error == "temporarily_unavailable"
+    body = {"error": refusal.error, "error_description": refusal.description}
+    return _json(body, status or (429 if too_many else 400), wait_s=600 if too_many else 0)
+
+
+def _body(request: HttpRequest, error: Any = "invalid_request") -> str:
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    if not declared.isdigit() or int(declared) > MAX_BODY_BYTES:
+        raise Refusal(error, f"The body is larger than {MAX_BODY_BYTES} bytes.")
+    try:
+        return request.body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refusal(error, "The body is not UTF-8.") from None
+
+
+def _form(request: HttpRequest) -> dict[str, str]:
+    """Read a form (RFC 6749, section 3.2: no parameter twice); ``resource`` may repeat (RFC 8707, section 2)."""
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise Refusal("invalid_request", "Send application/x-www-form-urlencoded.")
+    try:
+        pairs = parse_qsl(_body(request), keep_blank_values=True, errors="strict", max_num_fields=50)
+    except ValueError:
+        raise Refusal("invalid_request", "The form cannot be read.") from None
+    return _once(pairs)
+
+
+def _once(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in found and name in _KNOWN and not (name == "resource" and found[name] == value):
+            raise Refusal("invalid_request", f"{name} is given twice.")
+        if len(value) > MAX_VALUE_CHARACTERS:
+            raise Refusal("invalid_request", "A value has more than 4000 characters.")
+        if text_fault(value):
+            raise Refusal("invalid_request", "A value has characters that no text holds.")
+        found[name] = value
+    return found
+
+
+_KNOWN: Final = frozenset(
+    {
+        *("client_id", "code", "code_challenge", "code_challenge_method", "code_verifier", "grant_type"),
+        *("redirect_uri", "refresh_token", "resource", "response_mode", "response_type", "scope", "state", "token"),
+    }
+)
+
+
+# ---------------------------------------------------------------------- metadata
+
+
+@_endpoint("GET", "HEAD")
+def authorization_server(request: HttpRequest) -> HttpResponse:
+    """Describe this authorization server (RFC 8414, section 2; RFC 9207, section 3)."""
+    base = address(request)
+    return _json(
+        {
+            "issuer": base,
+            "authorization_endpoint": f"{base}/oauth/authorize",
+            "token_endpoint": f"{base}/oauth/token",
+            "registration_endpoint": f"{base}/oauth/register",
+            "revocation_endpoint": f"{base}/oauth/revoke",
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": list(clients.GRANT_TYPES),
+            "token_endpoint_auth_methods_supported": ["none"],
+            "revocation_endpoint_auth_methods_supported": ["none"],
+            "code_challenge_methods_supported": ["S256"],
+            "client_id_metadata_document_supported": True,
+            "authorization_response_iss_parameter_supported": True,
+            "scopes_supported": list(SCOPES),
+            "protected_resources": [resources.manage_server(base)],
+            "service_documentation": f"{base}/connect",
+        },
+        kept="public, max-age=300",
+    )
+
+
+@_endpoint("GET", "HEAD")
+def protected_resource(request: HttpRequest) -> HttpResponse:
+    """Describe the owner-scoped tool server (RFC 9728, section 2). The public one is not protected and has none."""
+    base = address(request)
+    return _json(
+        {
+            "resource": resources.manage_server(base),
+            "authorization_servers": [base],
+            "scopes_supported": list(SCOPES),
+            "bearer_methods_supported": ["header"],
+            "resource_name": config.current().registry_name,
+            "resource_documentation": f"{base}/connect",
+        },
+        kept="public, max-age=300",
+    )
+
+
+# ---------------------------------------------------------------------- registration, RFC 7591
+
+
+@_endpoint("POST")
+def register(request: HttpRequest) -> HttpResponse:
+    """Register a client (RFC 7591, section 3.1)."""
+    _hold_to_rate(request)
+    text = _body(request, "invalid_client_metadata")
+    try:
+        metadata = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refusal("invalid_client_metadata", "The body is not JSON.") from None
+    if not isinstance(metadata, dict):
+        raise Refusal("invalid_client_metadata", "The body is not a JSON object.")
+    _, answer = clients.register_client(metadata)
+    return _json(answer, 201)
+
+
+def _hold_to_rate(request: HttpRequest) -> None:
+    """Count registrations by client address, which the server has read from trusted proxies already."""
+    key = f"oauth-register:{digest(request.META.get('REMOTE_ADDR', '').encode())}:{now():%Y%m%d%H}"
+    cache.add(key, 0, timeout=3_700)
+    if cache.incr(key) > REGISTRATIONS_AN_HOUR:
+        raise Refusal(
+            "temporarily_unavailable",
+            f"This address has registered {REGISTRATIONS_AN_HOUR} clients within the hour; keep the client_id.",
+        )
+
+
+# ---------------------------------------------------------------------- authorization, RFC 6749 section 4.1.1
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def authorize(request: HttpRequest) -> HttpResponse:
+    """
+    Ask the person signed in, and send the answer to the app.
+
+    The page posts to its own address, so everything is checked again when the person answers. Until client and
+    redirect are proven, a fault is shown here; from then on it goes back with ``state`` and ``iss``.
+    """
+    try:
+        asked = _query(request)
+        client = _client(request, asked)
+        target = clients.redirect_of(client, asked.get("redirect_uri", "")) if client else ""
+    except Refusal as refusal:
+        return _shown(request, refusal)
+    if client is None:
+        return _sign_in(request)
+    try:
+        wanted = _wanted(request, asked)
+    except Refusal as refusal:
+        return _back(request, target, asked, error=refusal.error, error_description=refusal.description)
+    if not request.user.is_authenticated:
+        return _sign_in(request)
+    show = _answered if request.method == "POST" else _consent
+    return show(request, client, target, asked, wanted)
+
+
+def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
+    """Find who asks; None where its document would be fetched for somebody who has not signed in."""
+    identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
+    client = clients.find_client(identifier, may_fetch=is_signed_in)
+    if client is None and (is_signed_in or not clients.is_document(identifier)):
+        raise Refusal("invalid_client", "The client_id is unknown here; the app must register again.")
+    return client
+
+
+def _query(request: HttpRequest) -> dict[str, str]:
+    query = request.META.get("QUERY_STRING", "")
+    try:
+        return _once(parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=50))
+    except ValueError:
+        raise Refusal("invalid_request", "The address cannot be read.") from None
+
+
+def _wanted(request: HttpRequest, asked: dict[str, str]) -> dict[str, Any]:
+    """Check what the client asks for (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2.1)."""
+    if asked.get("response_type") != "code":
+        error: Any = "unsupported_response_type" if asked.get("response_type") else "invalid_request"
+        raise Refusal(error, "response_type must be code.")
+    if asked.get("response_mode", "query") != "query":
+        raise Refusal("invalid_request", "response_mode must be query.")
+    base = address(request)
+    return {
+        "challenge": pkce.check_challenge(asked.get("code_challenge", ""), asked.get("code_challenge_method", "")),
+        "resource": resources.requested([asked.get("resource", "")], base) or resources.manage_server(base),
+        "scopes": _scopes(asked.get("scope", "")),
+    }
+
+
+def _scopes(text: str) -> frozenset[str]:
+    """Read the asked scopes: none means all, those of other standards are passed over (RFC 6749, section 3.3)."""
+    asked = set(text.split()) - {"offline_access", "openid", "profile", "email"}
+    if not asked:
+        return ALL_SCOPES
+    if not asked & ALL_SCOPES:
+        raise Refusal("invalid_scope", f"The scopes here are: {', '.join(SCOPES)}.")
+    return ALL_SCOPES & asked
+
+
+def _sign_in(request: HttpRequest) -> HttpResponse:
+    return redirect("/accounts/login/?" + urlencode({"next": request.get_full_path()}))
+
+
+def _consent(
+    request: HttpRequest,
+    client: Client,
+    target: str,
+    _asked: dict[str, str],
+    wanted: dict[str, Any],
+) -> HttpResponse:
+    """Show who asks, where the answer goes, what it may do. Never skipped: nothing is remembered between requests."""
+    asked = scopes.in_order(wanted["scopes"])
+    reading = scopes.in_order(wanted["scopes"] & scopes.READ_SCOPES)
+    page = render(
+        request,
+        "oauth/consent.html",
+        {
+            "client_name": client.name or "An app without a name",
+            "client_home": clients.home_of(client),
+            "goes_to": redirects.host(target),
+            "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
+            "may_only_read": bool(reading) and reading != asked,
+            "account": request.user,
+        },
+    )
+    return _private(page)
+
+
+def _answered(
+    request: HttpRequest, client: Client, target: str, asked: dict[str, str], wanted: dict[str, Any]
+) -> HttpResponse:
+    """Send the person's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
+    if request.POST.get("answer") != "allow":
+        return _back(request, target, asked, error="access_denied", error_description="The person said no.")
+    permitted = wanted["scopes"]
+    if request.POST.get("access") == "read":
+        permitted = permitted & scopes.READ_SCOPES or permitted
+    code = grants.issue_code(
+        request.user.actor("web"),  # type: ignore[union-attr]
+        client,
+        redirect_uri=target,
+        challenge=wanted["challenge"],
+        permitted=permitted,
+        resource=wanted["resource"],
+    )
+    return _back(request, target, asked, code=code)
+
+
+def _back(request: HttpRequest, target: str, asked: dict[str, str], **answer: str) -> HttpResponse:
+    """Send the browser back with ``state`` and ``iss`` (RFC 9207, section 2), to whatever scheme was proven."""
+    state = {"state": asked["state"]} if "state" in asked else {}
+    location = redirects.answer(target, {**answer, **state, "iss": address(request)})
+    return _private(HttpResponse(status=303, headers={"Location": location}))
+
+
+def _shown(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    status = 429 if refusal.error == "temporarily_unavailable" else 400
+    page = render(
+        request, "oauth/refused.html", {"error": refusal.error, "description": refusal.description}, status=status
+    )
+    return _private(page)
+
+
+def _private(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    response["Content-Security-Policy"] = _CONSENT_POLICY
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+# ---------------------------------------------------------------------- tokens, RFC 6749 sections 4.1.3 and 6
+
+
+@_endpoint("POST")
+def token(request: HttpRequest) -> HttpResponse:
+    """Give tokens for a code or for a refresh token (RFC 6749, section 5.1)."""
+    asked = _form(request)
+    if "client_id" not in asked:
+        raise Refusal("invalid_request", "client_id is missing; clients here are public and name themselves.")
+    resource = resources.requested([asked.get("resource", "")], address(request))
+    kind = asked.get("grant_type")
+    if kind == "authorization_code":
+        issued = grants.redeem(
+            asked.get("code", ""),
+            client_id=asked["client_id"],
+            redirect_uri=asked.get("redirect_uri", ""),
+            verifier=asked.get("code_verifier", ""),
+            resource=resource,
+        )
+    elif kind == "refresh_token":
+        issued = grants.refresh(
+            asked.get("refresh_token", ""),
+            client_id=asked["client_id"],
+            resource=resource,
+            narrower=asked.get("scope", ""),
+        )
+    elif not kind:
+        raise Refusal("invalid_request", "grant_type is missing.")
+    else:
+        raise Refusal("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.")
+    body = {
+        "access_token": issued.pair.access,
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in_s,
+        "refresh_token": issued.pair.refresh,
+        "scope": issued.scopes,
+    }
+    return _json(body)
+
+
+# ---------------------------------------------------------------------- revocation, RFC 7009
+
+
+@_endpoint("POST")
+def revoke(request: HttpRequest) -> HttpResponse:
+    """End a token; the answer is the same whether there was one (RFC 7009, section 2.2)."""
+    asked = _form(request)
+    if "token" not in asked:
+        raise Refusal("invalid_request", "token is missing.")
+    grants.revoke(asked["token"])
+    return HttpResponse(status=200, headers={**_CORS, "Cache-Control": "no-store"})

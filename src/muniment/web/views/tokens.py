@@ -1,0 +1,201 @@
+"""The page of personal tokens and connected apps."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from muniment.accounts import scopes
+from muniment.accounts import tokens as operations
+from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import NotFound, Problem
+from muniment.oauth import clients, grants, resources
+from muniment.web.context import address
+
+_LIFETIMES: Sequence[tuple[str, str]] = (
+    ("30", "30 days"),
+    ("90", "90 days"),
+    ("365", "a year"),
+    ("never", "no end, until I revoke it"),
+)
+
+
+class TokenForm(forms.Form):
+    """What a new token is called, how long it lives, what it may do."""
+
+    name = forms.CharField(
+        max_length=operations.MAX_NAME_CHARACTERS, help_text="Where it will be used, such as laptop."
+    )
+    lifetime = forms.ChoiceField(label="Lives", choices=_LIFETIMES, initial=str(operations.DEFAULT_DAYS))
+    access = forms.ChoiceField(
+        label="May",
+        choices=(("all", "Everything that I may"), ("read", "Only see"), ("chosen", "What I choose below")),
+        initial="all",
+    )
+    chosen = forms.MultipleChoiceField(
+        label="Chosen scopes",
+        required=False,
+        choices=[(scope, f"{scopes.WORDS[scope]} ({scope})") for scope in SCOPES],
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def values(self) -> dict[str, Any]:
+        """Give what the operation takes."""
+        found, lifetime = self.cleaned_data, self.cleaned_data["lifetime"]
+        held = {"all": SCOPES, "read": scopes.READ_SCOPES, "chosen": found["chosen"]}[found["access"]]
+        return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}
+
+
+@login_required
+def tokens(request: HttpRequest) -> HttpResponse:
+    """Show tokens and apps; make a token."""
+    if request.method != "POST":
+        return _page(request, TokenForm())
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    try:
+        minted = operations.create_token(_actor(request), form.cleaned_data["name"], **form.values())
+    except Problem as problem:
+        form.add_error(None, f"{problem.message} {problem.hint}")
+        return _page(request, form, status=problem.status)
+    # Shown in the answer itself: a redirect would need to keep the token somewhere.
+    return _page(request, TokenForm(), minted=minted)
+
+
+@login_required
+@require_POST
+def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Give a token a new text, and show it once."""
+    return _page(request, TokenForm(), minted=operations.regenerate_token(_actor(request), _id(token_id)))
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """End a token."""
+    row = operations.revoke_token(_actor(request), _id(token_id))
+    messages.success(request, f"The token {row.name} is revoked.")
+    return redirect("tokens")
+
+
+@login_required
+@require_POST
+def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
+    """End an app's access."""
+    grant = grants.disconnect(_actor(request), _id(grant_id))
+    messages.success(request, f"{grant.client} is disconnected.")
+    return redirect("tokens")
+
+
+def _id(number: int) -> int:
+    if number >= 1 << 63:
+        raise NotFound("You have nothing of this number.", "The page /manage/tokens lists what you have.")
+    return number
+
+
+def _actor(request: HttpRequest) -> Actor:
+    actor: Actor = request.user.actor("web")  # type: ignore[union-attr]
+    return actor
+
+
+def _page(
+    request: HttpRequest, form: TokenForm, *, minted: operations.Minted | None = None, status: int = 200
+) -> HttpResponse:
+    actor, at = _actor(request), now()
+    page = render(
+        request,
+        "tokens/tokens.html",
+        {
+            "room": "manage",
+            "form": form,
+            "minted": minted,
+            "configurations": configurations(address(request), minted.text) if minted else [],
+            "tokens": [
+                {
+                    "id": row.pk,
+                    "name": row.name,
+                    "scopes": row.scopes,
+                    "created_at": row.created_at,
+                    "expires_at": row.expires_at,
+                    "live": row.is_live(at),
+                    "last_used_on": row.last_used_on,
+                    "last_used_by": row.last_used_by,
+                }
+                for row in operations.list_tokens(actor)
+            ],
+            "connections": [
+                {
+                    "id": grant.pk,
+                    "name": grant.client.name or "An app without a name",
+                    "publisher": clients.home_of(grant.client) or "unverified",
+                    "scopes": grant.scopes,
+                    "created_at": grant.created_at,
+                    "last_used_on": grant.last_used_on,
+                    "last_used_by": grant.last_used_by,
+                }
+                for grant in grants.list_connections(actor)
+            ],
+        },
+        status=status,
+    )
+    page["Cache-Control"] = "no-store"
+    return page
+
+
+def configurations(base: str, token: str) -> list[dict[str, str]]:
+    """
+    Give ready configuration for five clients.
+
+    Source: service document, Authentication: transport type streamable-http, or http in one editor.
+    """
+    url, name = resources.manage_server(base), "my-registry"
+    headers = {"Authorization": f"Bearer {token}"}
+    return [
+        {
+            "name": "Claude Code",
+            "words": "In a terminal.",
+            "text": f'claude mcp add --transport http {name} {url} --header "Authorization: Bearer {token}"',
+        },
+        {
+            "name": "Cursor",
+            "words": "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project.",
+            "text": _json({"mcpServers": {name: {"url": url, "headers": headers}}}),
+        },
+        {
+            "name": "VS Code",
+            "words": "In .vscode/mcp.json of a workspace; this editor names the transport http.",
+            "text": _json({"servers": {name: {"type": "http", "url": url, "headers": headers}}}),
+        },
+        {
+            "name": "mcp-remote",
+            "words": "For clients that only start commands.",
+            "text": _json(
+                {
+                    "mcpServers": {
+                        name: {
+                            "command": "npx",
+                            "args": ["-y", "mcp-remote", url, "--header", "Authorization:${REGISTRY_AUTH}"],
+                            "env": {"REGISTRY_AUTH": headers["Authorization"]},
+                        }
+                    }
+                }
+            ),
+        },
+        {
+            "name": "Any other client",
+            "words": "Transport type streamable-http.",
+            "text": _json({"mcpServers": {name: {"type": "streamable-http", "url": url, "headers": headers}}}),
+        },
+    ]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)

@@ -1,0 +1,256 @@
+"""Client metadata documents are fetched from public addresses only, in time and in size."""
+
+import contextlib
+import datetime as dt
+import json
+import socket
+import ssl
+import threading
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.core.cache import cache
+
+from muniment.kernel.ids import now
+from muniment.oauth import client_documents, clients
+from muniment.oauth.models import Client
+from muniment.oauth.refusals import Refusal
+
+ADDRESS = "https://app.example/oauth/client.json"
+DOCUMENT = {"client_id": ADDRESS, "client_name": "Tide Table", "redirect_uris": ["https://app.example/cb"]}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for app.example."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "app.example")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now() - dt.timedelta(days=1))
+        .not_valid_after(now() + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("app.example")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "own.pem"
+    file.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        + made.public_bytes(serialization.Encoding.PEM)
+    )
+    return file
+
+
+@contextlib.contextmanager
+def site(certificate, *pieces, pause_s=0.0):
+    """A site on loopback that answers one connection with *pieces*; gives its port and what it was asked."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    asked, done = [], threading.Event()
+
+    def answer():
+        with contextlib.suppress(OSError):
+            plain, _ = listener.accept()
+            with plain, context.wrap_socket(plain, server_side=True) as line:
+                asked.append(line.recv(10_000))
+                for piece in pieces:
+                    line.sendall(piece)
+                    if done.wait(pause_s):
+                        return
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1], asked
+    finally:
+        done.set()
+        listener.close()
+        thread.join(5)
+
+
+def read(certificate, port, address=ADDRESS, **how):
+    return client_documents.read(
+        address,
+        **{
+            "resolve": lambda *_: ["127.0.0.1"],
+            "is_allowed": lambda address: address == "127.0.0.1",
+            "tls": ssl.create_default_context(cafile=certificate),
+            "port": port,
+            **how,
+        },
+    )
+
+
+def head(status="200 OK", **headers):
+    lines = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    return (f"HTTP/1.1 {status}\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items()) + "\r\n").encode()
+
+
+def test_a_document_is_read_from_the_address_that_was_checked(certificate):
+    with site(certificate, head(), json.dumps(DOCUMENT).encode()) as (port, asked):
+        assert read(certificate, port) == DOCUMENT
+    assert asked[0].startswith(b"GET /oauth/client.json HTTP/1.1\r\nHost: app.example\r\n")
+
+
+def test_the_name_is_resolved_once_and_the_connection_goes_to_that_address(certificate):
+    """A name that changes its answer after the check (DNS rebinding) changes nothing."""
+    answers = iter([["127.0.0.1"], ["10.0.0.1"]])
+    with site(certificate, head(), json.dumps(DOCUMENT).encode()) as (port, _):
+        assert read(certificate, port, resolve=lambda *_: next(answers)) == DOCUMENT
+    assert next(answers) == ["10.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254"),
+        *("100.64.0.1", "224.0.0.1", "255.255.255.255", "192.0.0.8", "198.18.0.1", "240.0.0.1"),
+        *("::", "::1", "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1"),
+        *("64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::", "::127.0.0.1", "fe80::1%eth0", "no address"),
+    ],
+)
+def test_an_address_that_is_not_public_is_never_connected_to(address):
+    assert not client_documents.is_public(address)
+    with pytest.raises(ValueError, match="not public"):
+        client_documents.read(ADDRESS, resolve=lambda *_: ["93.184.216.34", address])
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1"])
+def test_public_addresses_are(address):
+    assert client_documents.is_public(address)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param((head("302 Found", Location="http://169.254.169.254/"),), id="a redirect"),
+        pytest.param((head("404 Not Found"), b"{}"), id="404"),
+        pytest.param((head(), b"x" * 9_000), id="over 8 KB"),
+        pytest.param((b"x" * 30_000,), id="an endless head"),
+        pytest.param((head(Content_Type="text/html"), b"{}"), id="HTML"),
+        pytest.param((head(), b"[1]"), id="no object"),
+        pytest.param((head(), b"{"), id="broken JSON"),
+        pytest.param((b"SSH-2.0-OpenSSH\r\n",), id="no HTTP"),
+        pytest.param((), id="nothing"),
+    ],
+)
+def test_an_answer_that_is_no_document_is_refused(certificate, pieces):
+    import http.client
+
+    with site(certificate, *pieces) as (port, _), pytest.raises((OSError, ValueError, http.client.HTTPException)):
+        read(certificate, port)
+
+
+def test_a_site_that_drips_is_cut_off(certificate):
+    began = time.monotonic()
+    with (
+        site(certificate, *[b"H"] * 100, pause_s=0.1) as (port, _),
+        pytest.raises(TimeoutError),
+    ):
+        read(certificate, port, deadline_s=0.5)
+    assert time.monotonic() - began < 2
+
+
+def test_a_site_of_another_name_is_refused(certificate):
+    with site(certificate, head(), b"{}") as (port, _), pytest.raises(ssl.SSLError):
+        read(certificate, port, "https://other.example/client.json")
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        *("http://app.example/client.json", "https://app.example", "https://app.example/", "https:///client.json"),
+        *(
+            "https://a@app.example/c",
+            "https://app.example/c#x",
+            "https://app.example/a/../c",
+            "https://app.example/./c",
+        ),
+        *("https://app.example:8443/c", "https://app.example:x/c", "https://app.example/c d", "ftp://app.example/c"),
+        "https://app.example\\@evil.example/c",
+    ],
+)
+def test_only_plain_https_addresses_with_a_path_name_a_document(identifier):
+    assert not client_documents.is_document_address(identifier)
+
+
+@pytest.mark.django_db
+class TestKept:
+    """What is kept of documents, and of failures."""
+
+    @pytest.fixture(autouse=True)
+    def _clean(self):
+        cache.clear()
+
+    def test_a_document_is_asked_for_once_an_hour(self, monkeypatch):
+        calls = []
+        monkeypatch.setattr(client_documents, "read", lambda address: calls.append(address) or DOCUMENT)
+        first = clients.find_client(ADDRESS, may_fetch=True)
+        assert clients.find_client(ADDRESS, may_fetch=True) == first
+        assert calls == [ADDRESS]
+        assert (first.name, first.kind, clients.home_of(first)) == ("Tide Table", "document", "app.example")
+        Client.objects.update(fetched_at=now() - dt.timedelta(hours=2))
+        clients.find_client(ADDRESS, may_fetch=True)
+        assert len(calls) == 2
+
+    def test_a_failure_is_kept_for_a_minute(self, monkeypatch):
+        calls = []
+
+        def fail(address):
+            calls.append(address)
+            raise OSError
+
+        monkeypatch.setattr(client_documents, "read", fail)
+        for _ in range(3):
+            with pytest.raises(Refusal, match="could not be read"):
+                clients.find_client(ADDRESS, may_fetch=True)
+        assert len(calls) == 1
+
+    def test_nothing_is_fetched_where_it_must_not_be(self, monkeypatch):
+        monkeypatch.setattr(client_documents, "read", lambda _: pytest.fail("fetched"))
+        assert clients.find_client(ADDRESS, may_fetch=False) is None
+
+    def test_fetching_has_a_bucket_of_its_own(self, monkeypatch):
+        monkeypatch.setattr(client_documents, "read", lambda address: {**DOCUMENT, "client_id": address})
+        more = client_documents.FETCHES_A_MINUTE * 2 + 1  # the minute may turn once meanwhile
+
+        def fetch_many():
+            for number in range(more):
+                clients.find_client(f"{ADDRESS}?{number}", may_fetch=True)
+
+        with pytest.raises(Refusal) as refused:
+            fetch_many()
+        assert refused.value.error == "temporarily_unavailable"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"client_id": "https://other.example/c"},
+            {"client_name": None},
+            {"client_name": "Muniment helper"},
+            {"redirect_uris": []},
+            {"redirect_uris": ["javascript:alert(1)"]},
+            {"redirect_uris": "https://app.example/cb"},
+        ],
+    )
+    def test_a_document_that_says_something_else_is_refused(self, monkeypatch, change):
+        monkeypatch.setattr(client_documents, "read", lambda _: {**DOCUMENT, **change})
+        with pytest.raises(Refusal) as refused:
+            clients.find_client(ADDRESS, may_fetch=True)
+        assert refused.value.error == "invalid_client"
+        assert not Client.objects.exists()
+
+    def test_a_document_may_prefer_a_method_that_we_lack(self, monkeypatch):
+        monkeypatch.setattr(
+            client_documents, "read", lambda _: {**DOCUMENT, "token_endpoint_auth_method": "private_key_jwt"}
+        )
+        assert clients.find_client(ADDRESS, may_fetch=True).redirect_uris == ["https://app.example/cb"]

@@ -1,0 +1,382 @@
+"""Codes and tokens: redeemed once, renewed alike for everyone who asks in time, ended when somebody stole."""
+
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+
+from make.accounts import Letters, account, signed_in
+from make.apps import REDIRECT, App, proof
+from muniment.accounts import credentials
+from muniment.kernel.actor import COMMAND, SCOPES
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Forbidden, NotFound
+from muniment.kernel.tokens import token_digest
+from muniment.oauth import bearers, clients, grants, minting, resources
+from muniment.oauth.models import AuthorizationCode, Grant
+from muniment.oauth.models import Client as App_
+from muniment.oauth.refusals import Refusal
+
+pytestmark = pytest.mark.django_db
+BOUND = "http://testserver/api/manage/mcp"
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+
+
+@pytest.fixture
+def owner():
+    return account("owner@harbour.example")
+
+
+@pytest.fixture
+def app(owner):
+    return Connection(owner)
+
+
+class Connection:
+    """An app on its way to the owner's account, without HTTP."""
+
+    def __init__(self, owner):
+        self.owner = owner
+        self.client, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": "Harbour Agent"})
+        self.proof = proof()
+
+    def code(self, permitted=SCOPES):
+        return grants.issue_code(
+            self.owner.actor("web"),
+            self.client,
+            redirect_uri=REDIRECT,
+            challenge=self.proof.challenge,
+            permitted=permitted,
+            resource=BOUND,
+        )
+
+    def redeem(self, code, **change):
+        known = {
+            "client_id": self.client.identifier,
+            "redirect_uri": REDIRECT,
+            "verifier": self.proof.verifier,
+            "resource": BOUND,
+        }
+        return grants.redeem(code, **{**known, **change})
+
+    def refresh(self, token, **change):
+        return grants.refresh(token, **{"client_id": self.client.identifier, "resource": None, **change})
+
+    def connect(self):
+        return self.redeem(self.code()).pair
+
+    def opens(self, access):
+        return bearers.resolve(access, resource=BOUND, client="suite").actor is not None
+
+    def later(self, **ago):
+        """Let time pass: everything that the rows know was that much earlier."""
+        step = timedelta(**ago)
+        for row in Grant.objects.all():
+            for name in ("access_expires_at", "refresh_expires_at", "replaced_access_expires_at", "rotated_at"):
+                if getattr(row, name):
+                    setattr(row, name, getattr(row, name) - step)
+            row.save()
+        for row in AuthorizationCode.objects.all():
+            row.expires_at -= step
+            row.save()
+
+
+def refused(error):
+    return pytest.raises(Refusal, match=f"^{error}: ")
+
+
+@pytest.mark.requirement("oauth.lifetimes")
+def test_a_code_becomes_a_connection_once_and_a_second_try_ends_it(app):
+    """RFC 6749, 4.1.2: a code used twice is denied, and what it gave is revoked."""
+    code = app.code()
+    pair = app.redeem(code).pair
+    assert app.opens(pair.access)
+    with refused("invalid_grant"):
+        app.redeem(code)
+    assert not app.opens(pair.access)
+    with refused("invalid_grant"):
+        app.refresh(pair.refresh)
+    assert Grant.objects.get().revoked_because == "code used twice"
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"verifier": proof().verifier}, "invalid_grant"),
+        ({"verifier": ""}, "invalid_grant"),
+        ({"verifier": "short"}, "invalid_grant"),
+        ({"verifier": "é" * 50}, "invalid_grant"),
+        ({"client_id": "mun_client_other"}, "invalid_grant"),
+        ({"redirect_uri": "http://127.0.0.1:33418/other"}, "invalid_grant"),
+        ({"redirect_uri": "http://127.0.0.1:33419/callback"}, "invalid_grant"),
+        ({"resource": "http://testserver/api/mcp"}, "invalid_target"),
+    ],
+)
+def test_a_code_is_worth_nothing_without_what_belongs_to_it(app, change, error):
+    """RFC 7636, 4.6; RFC 6749, 4.1.3; RFC 8707, 2.2."""
+    code = app.code()
+    with refused(error):
+        app.redeem(code, **change)
+    assert not Grant.objects.exists()
+    assert app.redeem(code).pair.access
+
+
+def test_a_code_of_another_app_is_refused(app, owner):
+    """RFC 6749, 4.1.3: the code was issued to the client that presents it."""
+    other = Connection(owner)
+    with refused("invalid_grant"):
+        app.redeem(other.code(), verifier=other.proof.verifier)
+    assert not Grant.objects.exists()
+
+
+def test_a_code_lives_a_minute(app):
+    code = app.code()
+    app.later(seconds=61)
+    with refused("invalid_grant"):
+        app.redeem(code)
+
+
+@pytest.mark.parametrize("text", ["", "mun_ac_", "mun_ac_" + "x" * 43, "nonsense", "mun_ac_" + "x" * 100_000, "\0"])
+def test_a_text_that_is_no_code_of_ours_is_refused(app, text):
+    with refused("invalid_grant"):
+        app.redeem(text)
+
+
+@pytest.mark.requirement("oauth.lifetimes")
+def test_an_access_token_lives_an_hour_and_a_refresh_token_ninety_days(app):
+    pair = app.connect()
+    row = Grant.objects.get()
+    assert abs(row.access_expires_at - now() - timedelta(hours=1)) < timedelta(seconds=20)
+    assert abs(row.refresh_expires_at - now() - timedelta(days=90)) < timedelta(seconds=20)
+    app.later(hours=1)
+    assert not app.opens(pair.access)
+    newer = app.refresh(pair.refresh).pair
+    assert app.opens(newer.access)
+    app.later(days=90)
+    with refused("invalid_grant"):
+        app.refresh(newer.refresh)
+    assert Grant.objects.get().revoked_at is None
+
+
+@pytest.mark.requirement("oauth.lifetimes")
+def test_within_two_minutes_the_replaced_token_gives_the_same_pair(app):
+    first = app.connect()
+    second = app.refresh(first.refresh)
+    assert second.pair != first
+    again = app.refresh(first.refresh)
+    assert again.pair == second.pair
+    assert 3_500 < again.expires_in_s <= 3_600
+    assert app.opens(first.access)
+    assert app.opens(second.pair.access)
+
+
+@pytest.mark.requirement("oauth.lifetimes")
+def test_after_the_window_the_replaced_token_ends_the_connection(app):
+    """RFC 9700, 4.14.2: a replaced token that comes back was stolen, by whom we cannot tell."""
+    first = app.connect()
+    second = app.refresh(first.refresh).pair
+    app.later(seconds=121)
+    assert not app.opens(first.access)
+    assert app.opens(second.access)
+    with refused("invalid_grant"):
+        app.refresh(first.refresh)
+    assert not app.opens(second.access)
+    with refused("invalid_grant"):
+        app.refresh(second.refresh)
+    assert Grant.objects.get().revoked_because == "refresh token used again"
+
+
+def test_the_oldest_token_of_three_ends_the_connection(app):
+    first = app.connect()
+    second = app.refresh(first.refresh).pair
+    third = app.refresh(second.refresh).pair
+    with refused("invalid_grant"):
+        app.refresh(first.refresh)
+    assert not app.opens(third.access)
+
+
+def test_a_token_that_was_never_issued_ends_nothing(app):
+    """Whoever has seen a handle, for example in an expired access token, cannot cut the owner off."""
+    pair = app.connect()
+    handle = pair.refresh[len("mun_rt_") :].partition("_")[0]
+    forged = [
+        f"mun_rt_{handle}_{'A' * 55}",
+        pair.refresh[:-1] + ("A" if pair.refresh[-1] != "A" else "B"),
+        pair.refresh[:-5],
+        pair.access.replace("mun_at_", "mun_rt_"),
+        pair.refresh + "x",
+        pair.refresh + "\0",
+        "mun_rt_" + "x" * 100_000,
+    ]
+    for text in forged:
+        with refused("invalid_grant"):
+            app.refresh(text)
+        grants.revoke(text)
+    assert app.opens(pair.access)
+    assert app.refresh(pair.refresh).pair
+
+
+def test_a_refresh_token_of_another_app_is_refused_and_ends_nothing(app, owner):
+    pair = app.connect()
+    with refused("invalid_grant"):
+        app.refresh(pair.refresh, client_id=Connection(owner).client.identifier)
+    assert app.opens(pair.access)
+
+
+def test_a_refresh_for_another_resource_or_for_more_is_refused(app):
+    pair = app.connect()
+    with refused("invalid_target"):
+        app.refresh(pair.refresh, resource="http://testserver/api/mcp")
+    with refused("invalid_scope"):
+        app.refresh(pair.refresh, narrower="admin")
+    assert app.refresh(pair.refresh, narrower="companies:read").scopes == " ".join(SCOPES)
+
+
+def test_a_changed_key_refuses_the_retry_and_ends_nothing(app, settings):
+    first = app.connect()
+    second = app.refresh(first.refresh).pair
+    kept = settings.SECRET_KEY
+    settings.SECRET_KEY = "another key of this instance"
+    with refused("invalid_grant"):
+        app.refresh(first.refresh)
+    settings.SECRET_KEY = kept
+    assert app.opens(second.access)
+    assert app.refresh(second.refresh).pair
+
+
+def test_neither_the_rows_nor_the_key_give_a_token(app):
+    """What follows is derived from the presented token, of which the database has the digest only."""
+    pair = app.connect()
+    row = Grant.objects.get()
+    kept = " ".join(str(value) for value in vars(row).values()) + settings.SECRET_KEY
+    for secret in (pair.access.rpartition("_")[2], pair.refresh.rpartition("_")[2]):
+        assert secret not in kept
+        assert secret[:20] not in kept
+    assert row.access_digest == token_digest(pair.access)
+    assert minting.next_pair(row.handle, row.refresh_digest) != minting.next_pair(row.handle, pair.refresh)
+
+
+def test_the_app_itself_may_end_its_connection_by_either_token(app):
+    """RFC 7009, 2.1."""
+    for kind in ("access", "refresh"):
+        pair = app.connect()
+        grants.revoke(getattr(pair, kind))
+        assert not app.opens(pair.access)
+        with refused("invalid_grant"):
+            app.refresh(pair.refresh)
+
+
+def test_the_owner_disconnects_and_a_stranger_cannot(app):
+    pair = app.connect()
+    stranger = account("stranger@harbour.example")
+    [listed] = grants.list_connections(app.owner.actor("web"))
+    assert grants.list_connections(stranger.actor("web")) == []
+    with pytest.raises(NotFound):
+        grants.disconnect(stranger.actor("web"), listed.pk)
+    assert app.opens(pair.access)
+    with pytest.raises(Forbidden):
+        grants.disconnect(bearers.resolve(pair.access, resource=BOUND, client="").actor, listed.pk)
+    grants.disconnect(app.owner.actor("web"), listed.pk)
+    assert not app.opens(pair.access)
+    assert grants.list_connections(app.owner.actor("web")) == []
+    with pytest.raises(NotFound):
+        grants.disconnect(app.owner.actor("web"), listed.pk)
+
+
+def test_nobody_but_the_person_at_the_page_agrees_to_an_app(app):
+    for actor in (app.owner.actor("token"), app.owner.actor("app"), COMMAND):
+        with pytest.raises(Forbidden):
+            grants.issue_code(actor, app.client, redirect_uri=REDIRECT, challenge="", permitted=SCOPES, resource=BOUND)
+
+
+def test_a_token_opens_only_the_resource_it_was_bound_to(app):
+    """RFC 8707, 2; RFC 9700, 2.3."""
+    pair = app.connect()
+    other = resources.manage_server("https://other.example")
+    assert bearers.resolve(pair.access, resource=other, client="").actor is None
+    Grant.objects.update(resource="http://testserver/api/other")
+    assert bearers.resolve(pair.access, resource=BOUND, client="").actor is None
+    assert bearers.resolve(pair.access, resource=None, client="").actor is None
+
+
+def test_a_closed_account_closes_its_apps(app):
+    pair = app.connect()
+    code = app.code()
+    app.owner.is_active = False
+    before = credentials.edition()
+    app.owner.save()
+    assert credentials.edition() == before + 1
+    assert not app.opens(pair.access)
+    for attempt in (lambda: app.refresh(pair.refresh), lambda: app.redeem(code)):
+        with refused("invalid_grant"):
+            attempt()
+
+
+def test_every_end_moves_the_edition_that_caches_follow(app, django_capture_on_commit_callbacks):
+    pair = app.connect()
+    before = credentials.edition()
+    told = []
+    credentials.on_shrunk.append(told_once := lambda: told.append(1))
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            grants.revoke(pair.access)
+    finally:
+        credentials.on_shrunk.remove(told_once)
+    assert credentials.edition() == before + 1
+    assert told == [1]
+
+
+def test_the_owner_is_told_of_a_new_app_without_any_secret(app):
+    letters = Letters()
+    pair = app.connect()
+    [(subject, text)] = letters.to(app.owner.email)
+    assert "app was connected" in subject
+    assert "Harbour Agent" in text
+    assert "Change your listings" in text
+    assert "mun_" not in text
+    assert pair.access not in text
+
+
+def test_who_used_it_last_is_kept_by_day(app):
+    pair = app.connect()
+    bearers.resolve(pair.access, resource=BOUND, client="claude-code/2.1")
+    row = Grant.objects.get()
+    assert (row.last_used_on, row.last_used_by) == (now().date(), "claude-code/2.1")
+
+
+def test_unused_apps_and_old_rows_are_swept(app):
+    pair = app.connect()
+    idle, _ = clients.register_client({"redirect_uris": [REDIRECT]})
+    App_.objects.update(created_at=now() - timedelta(days=2))
+    fresh, _ = clients.register_client({"redirect_uris": [REDIRECT]})
+    assert clients.reap_clients() == 1
+    assert set(App_.objects.all()) == {app.client, fresh}
+    assert idle not in App_.objects.all()
+    grants.revoke(pair.access)
+    Grant.objects.update(revoked_at=now() - timedelta(days=31))
+    app.later(days=2)
+    assert grants.sweep_grants() == 2
+    assert clients.reap_clients() == 1
+
+
+def test_the_refusal_leaves_what_it_did_committed(app):
+    """The trap: a refusal raised inside the transaction would undo the revocation."""
+    code = app.code()
+    app.redeem(code)
+    with refused("invalid_grant"):
+        app.redeem(code)
+    assert Grant.objects.filter(revoked_at=None).count() == 0
+
+
+def test_the_whole_way_through_http(owner):
+    app = App()
+    given = app.connect(signed_in(owner))
+    assert set(given) == {"access_token", "token_type", "expires_in", "refresh_token", "scope"}
+    assert given["token_type"] == "Bearer"
+    assert given["expires_in"] == 3_600
+    newer = app.refresh(given["refresh_token"]).json()
+    assert newer["access_token"] != given["access_token"]

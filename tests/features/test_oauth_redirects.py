@@ -1,0 +1,121 @@
+"""Where answers may go, and which asked address is the registered one."""
+
+import pytest
+
+from muniment.oauth import redirects
+from muniment.oauth.refusals import Refusal
+
+
+@pytest.mark.requirement("oauth.redirects")
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://claude.ai/api/mcp/auth_callback",
+        "https://app.example:8443/cb?keep=1",
+        "http://127.0.0.1:33418/",
+        "http://localhost/callback",
+        "http://[::1]:9000/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "com.example.app:/oauth2redirect",
+    ],
+)
+def test_addresses_that_an_app_may_be_answered_at(uri):
+    assert redirects.check(uri) == uri
+
+
+@pytest.mark.requirement("oauth.redirects")
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("http://app.example/cb", "http beyond loopback"),
+        ("http://127.0.0.1.evil.example/cb", "http beyond loopback"),
+        ("http://localhost.evil.example/cb", "http beyond loopback"),
+        ("http://0.0.0.0/cb", "http beyond loopback"),
+        ("https://user@app.example/cb", "user name"),
+        ("https://user:word@app.example/cb", "user name"),
+        ("http://localhost:80@evil.example/", "user name"),
+        ("https://app.example/cb#part", "fragment"),
+        ("https://app.example/cb#", "fragment"),
+        ("https://*.app.example/cb", "wildcard"),
+        ("javascript:alert(1)//", "no app"),
+        ("JavaScript:alert(1)", "no app"),
+        ("data:text/html,hello", "no app"),
+        ("file:///etc/passwd", "no app"),
+        ("vbscript:x", "no app"),
+        ("blob:https://app.example/1", "no app"),
+        ("/cb", "no scheme"),
+        ("//app.example/cb", "no scheme"),
+        ("cb", "no scheme"),
+        ("https:///cb", "no host"),
+        ("https://", "no host"),
+        ("https://app.example:99999/cb", "host and port"),
+        ("https://app.example:0x50/cb", "host and port"),
+        ("https://[::1/cb", "host and port"),
+        ("https://app.example\\@evil.example/", "no URI"),
+        ("https://app.example/a b", "no URI"),
+        ("https://app.example/\n", "no URI"),
+        ("https://app.example/\0", "no URI"),
+        ("https://bücher.example/cb", "no URI"),
+        ("", "no URI"),
+        ("myapp:", "nothing behind"),
+        ("https://app.example/" + "a" * 2_000, "more than 2000"),
+    ],
+)
+def test_addresses_that_no_app_may_be_answered_at(uri, said):
+    """RFC 6749, 3.1.2; RFC 8252, 7; RFC 9700, 4.1."""
+    with pytest.raises(Refusal, match=said) as refused:
+        redirects.check(uri)
+    assert refused.value.error == "invalid_redirect_uri"
+    assert refused.value.description.isascii()
+
+
+@pytest.mark.parametrize(
+    ("asked", "registered"),
+    [
+        ("http://127.0.0.1:51234/cb", "http://127.0.0.1/cb"),
+        ("http://localhost:51234/cb", "http://localhost:33418/cb"),
+        ("http://localhost/cb", "http://localhost:33418/cb"),
+        ("http://[::1]:7/cb?a=1", "http://[::1]/cb?a=1"),
+        ("https://app.example/cb", "https://app.example/cb"),
+    ],
+)
+def test_any_port_of_loopback_is_the_registered_address(asked, registered):
+    """RFC 8252, 7.3."""
+    assert redirects.matches(asked, registered)
+
+
+@pytest.mark.parametrize(
+    ("asked", "registered"),
+    [
+        ("http://127.0.0.1:5/other", "http://127.0.0.1/cb"),
+        ("http://127.0.0.1:5/cb/", "http://127.0.0.1/cb"),
+        ("http://127.0.0.1:5/cb?x=1", "http://127.0.0.1/cb"),
+        ("http://127.0.0.1:5/cb?", "http://127.0.0.1/cb"),
+        ("http://127.0.0.1:5/cb#x", "http://127.0.0.1/cb"),
+        ("http://localhost:5/cb", "http://127.0.0.1/cb"),
+        ("https://127.0.0.1:5/cb", "http://127.0.0.1/cb"),
+        ("https://app.example:444/cb", "https://app.example/cb"),
+        ("https://app.example/cb/../x", "https://app.example/cb"),
+        ("https://app.example/CB", "https://app.example/cb"),
+        ("https://APP.example/cb", "https://app.example/cb"),
+        ("https://app.example.evil.example/cb", "https://app.example/cb"),
+        ("http://localhost:5@evil.example/cb", "http://localhost/cb"),
+        ("http://localhost:port/cb", "http://localhost/cb"),
+        ("cursor://other/oauth/callback", "cursor://anysphere.cursor-mcp/oauth/callback"),
+    ],
+)
+def test_another_path_host_scheme_or_query_is_not_the_registered_address(asked, registered):
+    """RFC 9700, 4.1.3: texts are compared, nothing is normalised."""
+    assert not redirects.matches(asked, registered)
+
+
+def test_the_answer_keeps_what_stood_in_the_query():
+    assert redirects.answer("https://a.example/cb?k=1", {"code": "x y"}) == "https://a.example/cb?k=1&code=x+y"
+    assert redirects.answer("https://a.example/cb", {"code": "x"}) == "https://a.example/cb?code=x"
+    assert redirects.answer("cursor://a/cb?", {"code": "x"}) == "cursor://a/cb?code=x"
+
+
+def test_the_person_is_told_where_the_answer_goes():
+    assert redirects.host("http://127.0.0.1:33418/cb") == "this computer"
+    assert redirects.host("https://claude.ai/cb") == "claude.ai"
+    assert redirects.host("cursor://anysphere.cursor-mcp/cb") == "an app on this device (cursor:)"
