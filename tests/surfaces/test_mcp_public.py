@@ -175,6 +175,24 @@ def test_a_bundle_is_cut_with_its_totals_and_says_where_the_whole_is(server):
 
 
 @pytest.mark.requirement("mcp.size")
+def test_a_company_can_be_asked_for_the_parts_that_are_needed(server):
+    whole = answer(server, "get_company", slug="company-1")["data"]
+    team = answer(server, "get_company", slug="company-1", parts=["positions"])["data"]
+    assert set(team) == {"company", "positions"}
+    assert team["company"] == {key: value for key, value in whole["company"].items() if key != "body"}
+    every = answer(server, "get_company", slug="company-1", parts=list(cuts.PARTS))["data"]
+    assert every == whole
+    holders = answer(server, "get_company", slug="many-holders", parts=["capTable"])["data"]
+    assert (len(holders["capTable"]), holders["capTableTotal"], set(holders)) == (
+        100,
+        1_500,
+        {"company", "capTable", "capTableTotal"},
+    )
+    assert set(answer(server, "get_company", slug="many-holders", parts=[])["data"]) == {"company"}
+    assert "parts[0]" in failure(server, "get_company", slug="company-1", parts=["team"])["message"]
+
+
+@pytest.mark.requirement("mcp.size")
 @pytest.mark.parametrize("detail", ["summary", "full"])
 def test_any_page_fits_and_no_item_is_lost(server, detail):
     found = server.ask(

@@ -4,7 +4,7 @@ Answers that fit a model's context: at most 60 KB, what was left out is said, an
 Source: decisions, section 3.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +12,8 @@ import msgspec
 BUDGET_BYTES = 60_000
 MAX_LISTED = 100
 FRAMEWORK_DESCRIPTION_CHARACTERS = 500
+PARTS = ("body", "positions", "capTable", "proposals", "distribution")
+"""What a company's bundle holds beside the company's facts."""
 _LISTS = ("positions", "proposals", "capTable")
 _TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
 _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
@@ -36,19 +38,25 @@ def _cut_texts(record: dict[str, Any], characters: int, url: str) -> None:
             cut_text(record, member, characters, url)
 
 
-def bundle(body: bytes, url: str) -> bytes:
+def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes:
     """
     Fit a company's bundle.
 
     Args:
         body: the REST body.
         url: where the whole is.
+        parts: which of `PARTS` to show; None shows all.
     """
     data = _decode(body)["data"]
-    totals = {name: len(data.get(name) or ()) for name in _LISTS}
-    if len(body) <= BUDGET_BYTES and max(totals.values()) <= MAX_LISTED:
+    if parts is not None:
+        for name in set(PARTS) - set(parts):
+            (data["company"] if name == "body" else data).pop(name, None)
+        body = _encode({"data": data})
+    totals = {name: len(data[name] or ()) for name in _LISTS if name in data}
+    longest = max(totals.values(), default=0)
+    if len(body) <= BUDGET_BYTES and longest <= MAX_LISTED:
         return body
-    if max(totals.values()) > _LENGTH_STEPS[-1]:
+    if longest > 1:
         data.update({f"{name}Total": total for name, total in totals.items()})
     # Long texts give way before the lists do, down to a length that still reads; then both shrink together.
     for characters, length in (

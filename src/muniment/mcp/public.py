@@ -25,8 +25,9 @@ and assessment frameworks. Everything here is public and read-only; what is not 
 
 - Find first, then open: list_companies and list_people take q (full text), filters and sort; their items carry \
 the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are exact and case-sensitive.
-- get_company answers with the team (positions), token holders (capTable), proposals and token distribution in one \
-call. positions[].person.slug leads to get_person, which lists that person's positions everywhere.
+- get_company answers with the team (positions), token holders (capTable), proposals and token distribution; name the \
+parts you need, for the whole can be long. positions[].person.slug leads to get_person, which lists that person's \
+positions everywhere.
 - For "the largest", sort list_companies by treasury and ask for a small pageSize; do not page through everything.
 - Lists give nextPage: call again with page = nextPage while it is not null. Counts stand in pagination.total and in \
 get_registry_stats, so never count by paging.
@@ -117,15 +118,16 @@ class PublicTools:
 
     def get_company(self, arguments: Arguments, _: Caller) -> bytes:
         """Answer get_company."""
-        return self.company(arguments["slug"])
+        parts = arguments.get("parts")
+        return self.company(arguments["slug"], None if parts is None else frozenset(parts))
 
-    def company(self, slug: str) -> bytes:
+    def company(self, slug: str, parts: frozenset[str] | None = None) -> bytes:
         """Give a company's bundle, or raise NotFound with what may have been meant."""
 
         def fit(body: bytes) -> bytes:
-            return cuts.bundle(body, self._company_url({"id": slug}))
+            return cuts.bundle(body, self._company_url({"id": slug}), parts)
 
-        return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)")
+        return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
 
     def get_person(self, arguments: Arguments, _: Caller) -> bytes:
         """Answer get_person."""
@@ -210,9 +212,11 @@ class PublicTools:
             return make_and_keep()
         return asyncio.get_running_loop().run_in_executor(self._reader.pool, make_and_keep)
 
-    def _detail(self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str) -> bytes:
+    def _detail(
+        self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
+    ) -> bytes:
         answers = self._reader.answers
-        kept: bytes | None = answers.get(("mcp", kind, key))
+        kept: bytes | None = answers.get(("mcp", kind, key, form))
         if kept is not None:
             return kept
         found = self._reader.document(kind, key)
@@ -221,7 +225,7 @@ class PublicTools:
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise NotFound(f"There is no {kind} {key!r}.", f"{meant}Valid ones are listed by {where}.")
         made = fit(found.body)
-        answers.put(("mcp", kind, key), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
+        answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
         return made
 
 
@@ -291,6 +295,11 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             schemas.single(schemas.BUNDLE),
             tools.get_company,
             slug={**_SLUG, "description": "id of a list_companies item"},
+            parts={
+                "type": "array",
+                "items": {"enum": list(cuts.PARTS)},
+                "description": "only these beside the company's facts, such as positions for the team; default all",
+            },
         ),
         _tool(
             "list_people",

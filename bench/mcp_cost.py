@@ -1,0 +1,163 @@
+"""
+What a request costs the public tool server: the thin path beside the SDK's own, under the same HTTP server.
+
+    python bench/mcp_cost.py [--requests 20000]
+
+Each row is CPU time of one server process (uvicorn, httptools, uvloop) divided by the requests it answered, over
+four kept connections on loopback. The last column is how many times the thin path goes into the SDK's. The command
+ends with 1 when tools/call get_company costs more than 120 us in either era, or less than five times below the SDK.
+"""
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from make.published import Publisher, company
+from services.mcp import legacy, modern
+from services.ports import free_port
+
+CEILING_US = 120
+FACTOR = 5
+CONNECTIONS = 4
+COMPANIES = 1_000
+ROWS = {
+    "get_company, modern": modern("tools/call", {"name": "get_company", "arguments": {"slug": "company-500"}}),
+    "get_company, 2025-11-25": legacy("tools/call", {"name": "get_company", "arguments": {"slug": "company-500"}}),
+    "list_companies, modern": modern("tools/call", {"name": "list_companies", "arguments": {}}),
+    "list_companies, 2025-11-25": legacy("tools/call", {"name": "list_companies", "arguments": {}}),
+    "tools/list, modern": modern("tools/list"),
+    "tools/list, 2025-11-25": legacy("tools/list"),
+}
+
+
+def serve(file: Path, port: int, *, thin: bool) -> None:
+    """Run one server; a child process does nothing else."""
+    import uvicorn
+
+    from muniment.mcp.gate import Gate
+    from muniment.mcp.public import public_offer
+    from muniment.mcp.transport import ToolServer
+    from muniment.store.reader import Reader
+
+    server = ToolServer(public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench"), gate=Gate(""))
+
+    async def none(*_):
+        return None
+
+    if not thin:
+        server._thin = none  # noqa: SLF001 - the SDK's own path is what is left without the thin one
+
+    async def application(scope, receive, send):
+        if scope["type"] == "lifespan":
+            async with server.run():
+                await receive()
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        await server(scope, receive, send)
+
+    uvicorn.run(application, host="127.0.0.1", port=port, http="httptools", loop="uvloop", log_level="error")
+
+
+def ask(connection: socket.socket, request: bytes, times: int) -> None:
+    """Send *request* so often over one connection, each after the answer to the last."""
+    for _ in range(times):
+        connection.sendall(request)
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += connection.recv(65536)
+        head, _, rest = data.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), data[:300]
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        missing = length - len(rest)
+        while missing:
+            missing -= len(connection.recv(min(missing, 65536)))
+
+
+def cost_us(process: psutil.Process, port: int, request: bytes, times: int) -> float:
+    """Give the process's CPU microseconds for each of *times* requests."""
+
+    def work(count: int) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            ask(connection, request, count)
+
+    work(50)
+    before = sum(process.cpu_times()[:2])
+    threads = [threading.Thread(target=work, args=(times // CONNECTIONS,)) for _ in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (sum(process.cpu_times()[:2]) - before) / (times // CONNECTIONS * CONNECTIONS) * 1e6
+
+
+def start(file: Path, port: int, mode: str) -> subprocess.Popen[bytes]:
+    """Start a server and wait until it listens."""
+    child = subprocess.Popen([sys.executable, __file__, "--serve", mode, "--file", str(file), "--port", str(port)])
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return child
+        time.sleep(0.05)
+    child.kill()
+    raise TimeoutError(mode)
+
+
+def measure(requests: int) -> int:
+    """Measure every row and print it; gives the exit code."""
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "published.sqlite3"
+        publisher = Publisher(file)
+        publisher.publish(*(company(n, body="A paragraph of forty characters, or so. " * 50) for n in range(COMPANIES)))
+        publisher.close()
+        ports = {mode: free_port() for mode in ("thin", "sdk")}
+        children = {mode: start(file, port, mode) for mode, port in ports.items()}
+        try:
+            print(f"{'':28}{'thin us':>9}{'SDK us':>9}{'times':>7}")
+            for name, (headers, body) in ROWS.items():
+                lines = "".join(f"{key}: {value}\r\n" for key, value in headers)
+                request = f"POST /api/mcp HTTP/1.1\r\n{lines}content-length: {len(body)}\r\n\r\n".encode() + body
+                # In turns, so that a neighbour's load falls on both; the least is the one least disturbed.
+                thin, sdk = (
+                    min(cost_us(psutil.Process(children[mode].pid), ports[mode], request, times) for _ in range(2))
+                    for mode, times in (("thin", requests), ("sdk", requests // 10))
+                )
+                print(f"{name:28}{thin:9.0f}{sdk:9.0f}{sdk / thin:7.1f}")
+                if name.startswith("get_company"):
+                    failed = failed or thin > CEILING_US or sdk < FACTOR * thin
+        finally:
+            for child in children.values():
+                child.terminate()
+                child.wait(10)
+    return int(failed)
+
+
+def main() -> int:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=20_000)
+    parser.add_argument("--serve", choices=("thin", "sdk"), help=argparse.SUPPRESS)
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        serve(given.file, given.port, thin=given.serve == "thin")
+        return 0
+    return measure(given.requests)
+
+
+if __name__ == "__main__":
+    os._exit(main())
