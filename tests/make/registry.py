@@ -13,6 +13,7 @@ from muniment.kernel.actor import Actor
 from muniment.registry.changes import CompanyChange
 from muniment.registry.operations import OwnedCompany, create_company
 from muniment.registry.reviews import approve_company, submit_company
+from muniment.store.published import Document
 
 _numbers = itertools.count(1)
 
@@ -82,25 +83,27 @@ def item(kind: str, key: str) -> Any:
 
 
 def _document(kind: str, key: str) -> dict[str, Any] | None:
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute(
-                f"SELECT body, (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
-                " FROM published_document d WHERE kind = %s AND key = %s",
-                [kind, key],
-            )
-        else:
-            cursor.execute("SELECT body, item FROM published_document WHERE kind = %s AND key = %s", [kind, key])
-        row = cursor.fetchone()
-    return {"body": bytes(row[0]), "item": bytes(row[1])} if row else None
+    return next((found for found in _documents(kind) if found["key"] == key), None)
 
 
 def keys(kind: str) -> list[str]:
     """Give the public keys of a kind in the order of its list."""
-    order = "ASC" if kind == "framework" else "DESC"
+    found = sorted(_documents(kind), key=lambda each: each["position"], reverse=kind != "framework")
+    return [each["key"] for each in found]
+
+
+def _documents(kind: str) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT key FROM published_document WHERE kind = %s ORDER BY position {order}", [kind])
-        return [key for (key,) in cursor.fetchall()]
+        if connection.vendor == "sqlite":
+            cursor.execute(
+                f"SELECT key, position, body, (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
+                " FROM published_document d WHERE kind = %s",
+                [kind],
+            )
+            return [dict(zip(("key", "position", "body", "item"), row, strict=True)) for row in cursor.fetchall()]
+        cursor.execute("SELECT document FROM published_document WHERE kind = %s", [kind])
+        found = [msgspec.msgpack.decode(row[0], type=Document) for row in cursor.fetchall()]
+        return [{"key": each.key, "position": each.position, "body": each.body, "item": each.item} for each in found]
 
 
 def changes() -> list[tuple[str, str, str]]:

@@ -110,6 +110,9 @@ def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
     row = view.columns
     company = company_object(view, settings.CURRENCY)
     del company["raising"], company["updatedAt"]  # the first follows from the rounds, the second stands on the line
+    company.pop("teamSize", None)  # what is counted from positions is counted again
+    if row["team_size"] is not None:
+        company["teamSize"] = row["team_size"]
     if row["treasury_minor"] is not None:
         company["treasury"] = exact_money(row["treasury_minor"], settings.CURRENCY)
     if row["listed_on"]:

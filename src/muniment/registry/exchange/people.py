@@ -1,5 +1,7 @@
 """A batch of imported people becomes rows of the tables."""
 
+from typing import Any
+
 from muniment.kernel.ids import new_id, now
 from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import PersonRow
@@ -14,6 +16,7 @@ def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
     made: list[Person] = []
     changed: list[Person] = []
     renamed: list[int] = []
+    adopted: list[int] = []
     entries: list[HistoryEntry] = []
     for line, row in not_given_before(run, "person", rows, standing):
         run.settle(row)
@@ -29,8 +32,7 @@ def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
             made.append(person)
             entries.append(imported(run, {}, {}, person=person))
             continue
-        if not run.draft:
-            columns["listed"] = True
+        adopted += _adopt(run, person, columns)
         before = alter(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
             run.settled.discard(row.slug)
@@ -46,6 +48,7 @@ def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
         return counts
     make("person", made)
     save(changed)
+    Person.objects.filter(pk__in=adopted).update(listed=True)
     HistoryEntry.objects.bulk_create(entries)
     touched = Touched().person(*(person.pk for person in (*made, *changed)))
     if renamed:
@@ -53,3 +56,13 @@ def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
         Company.objects.filter(pk__in=list(touched.companies)).update(updated_at=now())
     publish(touched)
     return counts
+
+
+def _adopt(run: Run, person: Person, columns: dict[str, Any]) -> list[int]:
+    """Make *person* public by itself; one who was so through a position changes nothing that is shown."""
+    if person.published and not person.listed:
+        person.listed = True
+        return [person.pk]
+    if not run.draft:
+        columns["listed"] = True
+    return []
