@@ -47,7 +47,7 @@ prove: install services ## the long proofs: every check of the contract on a rea
 	$(BIN)/pytest -n $(WORKERS) -m proof --timeout 1800
 
 bench: install ## measure the product beside the reference systems
-	$(BIN)/python bench/run.py
+	$(BIN)/python bench/run.py $(BENCH_FLAGS)
 
 readme: install ## write the parts of the README that the code knows
 	$(BIN)/python checks/readme.py

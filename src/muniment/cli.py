@@ -78,6 +78,25 @@ def _load_demo() -> None:
 
 
 @main.command()
+def doctor() -> None:
+    """
+    Look the instance over: every setting, the data folder, the database, what is published.
+
+    Ends with status 1 when something needs mending, and says what. Changes nothing.
+    """
+    from muniment.server.doctor import examine, settings_lines
+
+    current = config.current()
+    click.echo("\n".join(settings_lines(current)))
+    click.echo()
+    findings = examine(current)
+    for finding in findings:
+        click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
+    if not all(finding.is_good for finding in findings):
+        sys.exit(1)
+
+
+@main.command()
 def openapi() -> None:
     """
     Print the contract of the REST API: OpenAPI 3.1, JSON.

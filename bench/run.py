@@ -1,0 +1,187 @@
+"""
+Measure the product beside the reference systems: ratios by CPU second, start-up, memory.
+
+The reference set (servers, load, data generator) is a folder named by MUNIMENT_REFERENCE_BENCH. Its systems get an
+environment of their own under build/bench. Ratios are taken within one run: rates move with the machine, they do not.
+
+    make bench                         everything but the million
+    make bench BENCH_FLAGS=--million   also random reads over 1,000,000 companies, cold and warm
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK = ROOT / "build" / "bench"
+VENV = WORK / "venv"
+MUNIMENT = ROOT / ".venv" / "bin" / "muniment"
+PACKAGES = (
+    "uvicorn>=0.54,<0.55",
+    "httptools",
+    "uvloop",
+    "fastapi",
+    "sqlalchemy",
+    "aiosqlite",
+    "greenlet",
+    "orjson",
+    "psutil",
+)
+GOALS = (
+    ("uvicorn-asgi-hello", "R1", 0.85),
+    ("uvicorn-asgi-hello", "R2", 0.85),
+    ("fastapi-sa-sqlite", "R1", 80),
+    ("fastapi-sa-sqlite", "R2", 150),
+    ("fastapi-cached-bytes", "R1", 3),
+    ("fastapi-cached-bytes", "R2", 3),
+)
+START_GOAL_S, MEMORY_GOAL_MB, COLD_GOAL = 0.6, 100, 0.6
+
+
+def run(*command, **more):
+    return subprocess.run([str(part) for part in command], check=True, **more)
+
+
+def prepare(reference, count, name):
+    """Make the data set and the registry of it, once."""
+    env = {**os.environ, "BENCH_WORK": str(WORK)}
+    if not (WORK / "data" / f"{name}.slugs").exists():
+        small = ["--small"] if name == "big" else []
+        run(sys.executable, reference / "gen.py", "--count", count, "--name", name, *small, env=env)
+    data = WORK / "muniment" / name
+    if not (data / "imported").exists():
+        run(MUNIMENT, "import", WORK / "data" / f"{name}.import", env={**os.environ, "MUNIMENT_DATA": str(data)})
+        (data / "imported").touch()
+    return data
+
+
+class Serving:
+    """The product on a data folder, on one core."""
+
+    def __init__(self, data, **settings):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        env = {**os.environ, "MUNIMENT_DATA": str(data), "MUNIMENT_RATE_LIMIT": "off", **settings}
+        began = time.perf_counter()
+        self.process = subprocess.Popen(
+            ["taskset", "-c", "0", MUNIMENT, "serve", "--port", str(self.port)], env=env, stderr=subprocess.DEVNULL
+        )
+        self.wait("/api/v1/companies", 60)
+        self.start_s = time.perf_counter() - began
+
+    def wait(self, path, within_s):
+        deadline = time.perf_counter() + within_s
+        while time.perf_counter() < deadline:
+            try:
+                with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
+                    answer.read()
+                    return
+            except OSError:
+                time.sleep(0.005)
+        raise TimeoutError(path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+
+def start_and_memory(data):
+    """Median of five starts, and the memory of the last with everything imported."""
+    starts = []
+    for _ in range(5):
+        with Serving(data) as serving:
+            starts.append(serving.start_s)
+            serving.wait("/readyz", 60)
+            time.sleep(3)  # the tool servers' imports come after the pages
+            memory_mb = psutil.Process(serving.process.pid).memory_full_info().pss / 1e6
+    return sorted(starts)[2], memory_mb
+
+
+def random_reads(reference, data, seconds, warm):
+    """Requests per CPU second for details at random; without warmth nearly every one is read for the first time."""
+    slugs = WORK / "data" / "big.slugs"
+    if warm:  # few enough to stay in the cache of finished answers
+        lines = slugs.read_text().split("\n", 2_000)[:2_000]
+        slugs = WORK / "warm.slugs"
+        slugs.write_text("\n".join(lines) + "\n")
+    with Serving(data, MUNIMENT_CACHE_MB="32") as serving:
+        serving.wait("/readyz", 60)
+        time.sleep(3)
+        base = f"http://127.0.0.1:{serving.port}"
+        script = ["-s", reference / "wrk" / "slugs.lua", f"{base}/", "--", slugs, "/api/v1/companies/", ""]
+        load = ["taskset", "-c", "1", "wrk", "-t2", "-c32"]
+        process = psutil.Process(serving.process.pid)
+        if warm:
+            run(*load, "-d2s", *script, stdout=subprocess.DEVNULL)
+        before = process.cpu_times()
+        out = run(*load, f"-d{seconds}s", *script, capture_output=True, text=True).stdout
+        after = process.cpu_times()
+        done = int(out.split(" requests in")[0].split()[-1])
+        return done / (after.user + after.system - before.user - before.system)
+
+
+def verdict(what, found, goal, *, at_most=False):
+    good = found <= goal if at_most else found >= goal
+    print(f"{what:56}{found:10.2f}   goal {'<=' if at_most else '>='} {goal:<8}{'' if good else 'MISSED'}")
+    return good
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--seconds", type=int, default=3, help="length of one measurement")
+    options.add_argument("--repeats", type=int, default=5)
+    options.add_argument("--million", action="store_true", help="also random reads over 1,000,000 companies")
+    asked = options.parse_args()
+    named = os.environ.get("MUNIMENT_REFERENCE_BENCH", "")
+    reference = Path(named).resolve()
+    if not named or not (reference / "compare.py").exists():
+        sys.exit("MUNIMENT_REFERENCE_BENCH must name the folder of the reference systems (with compare.py in it).")
+    WORK.mkdir(parents=True, exist_ok=True)
+    if not (VENV / "done").exists():
+        uv = ROOT / ".venv" / "bin" / "uv"
+        run(uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, VENV)
+        run(uv, "pip", "install", "--quiet", "--python", VENV / "bin" / "python", *PACKAGES)
+        (VENV / "done").touch()
+    data = prepare(reference, 5_000, "main")
+    results = WORK / "results.json"
+    results.unlink(missing_ok=True)
+    names = "|".join({name for name, _, _ in GOALS} | {"muniment"})
+    run(
+        *(VENV / "bin" / "python", reference / "compare.py", "--only", f"^({names})$", "--requests", "R1,R2"),
+        *("--duration", asked.seconds, "--repeats", asked.repeats, "--base", "uvicorn-asgi-hello", "--out", results),
+        env={**os.environ, "BENCH_WORK": str(WORK), "BENCH_VENV": str(VENV)},
+        cwd=ROOT,
+    )
+    found = json.loads(results.read_text())
+    print()
+    good = [
+        verdict(f"{request}: rate by CPU second / {name}", found["muniment"][request]["core"] / other, goal)
+        for name, request, goal in GOALS
+        if name in found and (other := found[name][request]["core"])
+    ]
+    start_s, memory_mb = start_and_memory(data)
+    good.append(verdict("start to the first 200 of the list, s", start_s, START_GOAL_S, at_most=True))
+    good.append(verdict("memory with everything imported, PSS MB", memory_mb, MEMORY_GOAL_MB, at_most=True))
+    if asked.million:
+        big = prepare(reference, 1_000_000, "big")
+        cold = random_reads(reference, big, asked.seconds, warm=False)
+        warm = random_reads(reference, big, asked.seconds, warm=True)
+        good.append(verdict("random reads of 1,000,000: cold / warm", cold / warm, COLD_GOAL))
+    sys.exit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()

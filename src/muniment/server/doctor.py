@@ -1,0 +1,114 @@
+"""What `muniment doctor` tells: the settings as they are, and whether the instance's parts are well."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from muniment.config import SETTINGS, Config
+from muniment.server.logs import masked
+from muniment.server.warmup import writable
+from muniment.store.published import SCHEMA_VERSION
+
+_HIDDEN: Final = ("secret", "password", "token")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    is_good: bool
+    says: str
+
+
+def _good(what: str, says: str) -> Finding:
+    return Finding(what, is_good=True, says=says)
+
+
+def _bad(what: str, says: str) -> Finding:
+    return Finding(what, is_good=False, says=says)
+
+
+def settings_lines(config: Config) -> Iterator[str]:
+    """Give each setting: variable, value and whether it is the default, then what it is for. Secrets stay hidden."""
+    for setting in SETTINGS:
+        value = getattr(config, setting.name)
+        is_default = value == setting.read(setting.default)
+        if any(word in setting.name for word in _HIDDEN):
+            shown = "(set)" if value else "(empty)"
+        else:
+            shown = masked(_shown(value)) or "(empty)"
+        default = "default" if is_default else f"default: {setting.default or '(empty)'}"
+        yield f"{setting.variable} = {shown}  [{default}]"
+        yield f"    {setting.help}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value)
+
+
+def examine(config: Config) -> list[Finding]:
+    """Look at the data folder, the keys, the database and the published documents; change nothing."""
+    return [_folder(config.data), *_keys(config.data / "keys"), _database(config), _published(config)]
+
+
+def _folder(folder: Path) -> Finding:
+    if not folder.exists():
+        return _good("data folder", f"{folder} is not there yet; the first start makes it")
+    if not writable(folder):
+        return _bad("data folder", f"{folder} takes no files, or its disk is full")
+    room = os.statvfs(folder)
+    return _good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
+
+
+def _keys(folder: Path) -> list[Finding]:
+    if not folder.exists():
+        return []
+    loose = [file.name for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077]
+    says = f"others may read {', '.join(loose)}; chmod 600 them" if loose else "readable by their owner alone"
+    return [Finding("keys", not loose, says)]
+
+
+def _database(config: Config) -> Finding:
+    if not config.on_postgresql and not config.database_file.exists():
+        return _good("database", "SQLite, not there yet; the first start makes it")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
+    import django
+    from django.db import DatabaseError, connection
+
+    try:
+        django.setup()
+        from muniment.store.migrations import pending
+
+        missing = pending()
+    except DatabaseError as error:
+        return _bad("database", f"does not answer: {masked(str(error)).strip()}")
+    except OSError as error:
+        return _bad("database", f"cannot be reached: {error}")
+    finally:
+        connection.close()
+    if missing:
+        return _bad("database", f"{missing} migrations are missing; run muniment migrate, or serve")
+    return _good("database", f"{connection.vendor}, in this version's form")
+
+
+def _published(config: Config) -> Finding:
+    file = config.published_file
+    if not file.exists():
+        return _good("published documents", "none yet")
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            edition, schema = connection.execute("SELECT edition, schema FROM published_meta").fetchone()
+            totals = dict(connection.execute("SELECT kind, n FROM published_total"))
+    except (sqlite3.Error, TypeError) as error:
+        return _bad("published documents", f"cannot be read: {error}")
+    if schema != SCHEMA_VERSION:
+        return _bad("published documents", f"have schema {schema}, this version reads {SCHEMA_VERSION}")
+    counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
+    return _good("published documents", f"edition {edition:,}: {counted}")
