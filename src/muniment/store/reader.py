@@ -34,9 +34,9 @@ from muniment.store.lists import (
 )
 
 POOL_THREADS: Final = 2
-PAGE_CACHE_KIB: Final = 4096
-MAPPED_BYTES: Final = 64 << 20
-"""How much of the file is mapped: interior pages of the trees mostly; what is mapped counts as the process's memory."""
+PAGE_CACHE_KIB: Final = 2_000
+HOME_PAGE_CACHE_KIB: Final = 12_000
+"""The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
 
 
 class Found(NamedTuple):
@@ -177,7 +177,9 @@ class Reader:
         if self._held >= 0:
             self._held = -1
             self._connection().execute("COMMIT")
-        self._home = threading.get_ident()
+        if self._home != threading.get_ident():
+            self._home = threading.get_ident()
+            self._connection().execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
         return self.refresh()
 
     def document(self, kind: str, key: str) -> Found | None:
@@ -414,7 +416,6 @@ class Reader:
         )
         connection.execute("PRAGMA query_only=ON")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        connection.execute(f"PRAGMA mmap_size={MAPPED_BYTES}")
         self._connections.append(connection)
         return connection
 
