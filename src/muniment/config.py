@@ -120,7 +120,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("allowed_hosts", "", _words, "Further Host names that the tool servers answer to."),
     Setting("allowed_origins", "", _words, "Further Origins that may call the tool servers on a loopback Host."),
     Setting("cache_mb", "32", _natural, "Megabytes of finished answers that a process keeps."),
-    Setting("exports_interval_s", "600", _natural, "Seconds at least between two makings of the whole-registry files."),
+    Setting(
+        "exports_interval_s",
+        "600",
+        _natural,
+        "Seconds at least between two makings of the whole-registry files; 0 makes none.",
+    ),
     Setting("changes_kept", "200000", _natural, "Entries that the change feed keeps."),
     Setting("max_connections", "4000", _natural, "Connections that a process holds; beyond it the most idle one goes."),
     Setting("header_timeout_s", "10", _natural, "Seconds that a client has to send a request's headers."),

@@ -117,15 +117,21 @@ class Api:
                 if found is None:
                     return None
                 answer = Answer(found.body, found.etag, found.updated_at, headers=self._lines[f"get{kind.title()}"])
-                self._answers.put(
-                    target,
-                    answer,
-                    size_bytes=len(found.body),
-                    edition=found.edition,
-                    depends=((kind, key.decode("ascii")),),
-                )
+                if self._asked_before(target):
+                    depends = ((kind, key.decode("ascii")),)
+                    size_bytes = len(found.body)
+                    self._answers.put(target, answer, size_bytes=size_bytes, edition=found.edition, depends=depends)
                 return answer
         return None
+
+    def _asked_before(self, target: bytes) -> bool:
+        """Remember *target*: what is asked for only once is not worth a place that something else has."""
+        if target in self._seen:
+            return True
+        if len(self._seen) >= MAX_SEEN:
+            self._seen.clear()
+        self._seen.add(target)
+        return False
 
     def _make(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
         made = answer.form(encoding)
