@@ -201,8 +201,6 @@ REQUIREMENTS: dict[str, str] = SERVICE | DECISIONS | TOOLS
 
 OPEN: dict[str, tuple[str, ...]] = {
     "accounts and pages": (
-        "web.new-listing",
-        "web.pictures",
         "people.sign-in",
         "owners.several",
         "visitors.claim",

@@ -223,17 +223,19 @@ def _page_links(path: str, values: Values, page: Page) -> str:
         if value is not None and name not in {"page", "pageSize", "cursor"}
     }
 
-    rest = f"&pageSize={page.page_size}" + (f"&{urlencode(kept, quote_via=quote)}" if kept else "")
-    relations = [("first", f"{path}?page=1{rest}")]
+    def address(**place: object) -> str:
+        return f"{path}?{urlencode({**place, 'pageSize': page.page_size, **kept}, quote_via=quote)}"
+
+    relations = [("first", address(page=1))]
     if values["cursor"] is not None:
         if page.next_cursor is not None:
-            relations.append(("next", f"{path}?cursor={page.next_cursor}{rest}"))
+            relations.append(("next", address(cursor=page.next_cursor)))
         return links(relations)
     if page.page > 1:
-        relations.append(("prev", f"{path}?page={min(page.page - 1, page.page_count)}{rest}"))
+        relations.append(("prev", address(page=min(page.page - 1, page.page_count))))
     if page.page < page.page_count:
-        relations.append(("next", f"{path}?page={page.page + 1}{rest}"))
-    return links([*relations, ("last", f"{path}?page={page.page_count}{rest}")])
+        relations.append(("next", address(page=page.page + 1)))
+    return links([*relations, ("last", address(page=page.page_count))])
 
 
 def _written(value: object) -> str:

@@ -19,5 +19,13 @@ class RegistryConfig(AppConfig):
     verbose_name = "Registry"
 
     def ready(self) -> None:
-        """Have the tables of published documents made beside the others."""
+        """Have the tables of published documents made beside the others, and what is decided told by mail."""
+        from muniment.registry import letters, petitions, reviews
+
+        for hooks, tell in (
+            (reviews.on_decided, letters.tell_owners),
+            (petitions.on_petition_decided, letters.tell_petitioner),
+        ):
+            if tell not in hooks:
+                hooks.append(tell)  # type: ignore[arg-type]
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

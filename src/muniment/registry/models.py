@@ -324,3 +324,84 @@ class HistoryEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} at {self.at}"
+
+
+class Petition(models.Model):
+    """What somebody asks of the reviewers: a listing or a profile to be theirs, or an edit of a listing."""
+
+    class Kind(models.TextChoices):
+        """What is asked for."""
+
+        CLAIM = "claim"
+        PROFILE = "profile"
+        SUGGESTION = "suggestion"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="petitions")
+    company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="petitions")
+    person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="petitions")
+    text = Text(blank=True, default="")
+    changes = JSONText(default=dict, blank=True)
+    asked_at = models.DateTimeField(default=now)
+    decision = models.CharField(max_length=16, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    note = Text(blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(decision__in=["", "approved", "refused"]), name="petition_decision_known"
+            ),
+            models.UniqueConstraint(
+                fields=["account", "kind", "company"],
+                condition=models.Q(decision="", company__isnull=False),
+                name="petition_company_once",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "person"],
+                condition=models.Q(decision="", person__isnull=False),
+                name="petition_person_once",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["decision", "asked_at"], name="petition_open")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.company or self.person}"
+
+
+class Taking(models.Model):
+    """Which reviewer is working on what waits: ``company:slug``, ``change:7`` or ``petition:7``."""
+
+    subject = models.CharField(max_length=220, unique=True)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return f"{self.account} works on {self.subject}"
+
+
+class Invitation(models.Model):
+    """An address that was invited to own a listing too. Only the digest of its token is kept."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="invitations")
+    email = models.EmailField(max_length=254)
+    token_digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    invited_at = models.DateTimeField(default=now)
+    accepted_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.email} invited to {self.company}"
+
+
+class Picture(models.Model):
+    """A logo or a portrait as it is served, in two sizes. Kept in the database, so that every node has it."""
+
+    digest = models.CharField(max_length=32, unique=True)
+    small = models.BinaryField()
+    large = models.BinaryField()
+    made_at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return str(self.digest)

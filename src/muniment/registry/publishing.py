@@ -9,6 +9,7 @@ Source: decisions, section 2, only reviewed; createdAt, order.
 """
 
 import importlib
+import importlib.util
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -109,6 +110,8 @@ def _store(vendor: str) -> ModuleType:
 def create_tables(using: str = "default") -> None:
     """Make the tables of published documents where they are missing."""
     chosen: Any = connections[using]
+    if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.feed") is None:
+        return  # the feed comes with the follower
     chosen.ensure_connection()
     _store(chosen.vendor).create(chosen.connection)
 

@@ -1,10 +1,12 @@
 """What every page knows: the registry's name and address. Nothing of who is looking, so that pages can be cached."""
 
-from urllib.parse import urlsplit
+import re
 
 from django.http import HttpRequest
 
 from muniment import config
+
+_OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32}-(?:144|512)\.webp)")
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -25,11 +27,4 @@ def own_address(icon: str | None) -> str:
 
     Source: issue of people and pages; the API keeps the address.
     """
-    if not icon:
-        return ""
-    if icon.startswith("/pictures/"):
-        return icon
-    base, parts = config.current().base_url, urlsplit(icon)
-    if base and icon.startswith(f"{base}/pictures/"):
-        return parts.path
-    return ""
+    return match["path"] if icon and (match := _OURS.fullmatch(icon)) else ""

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
-from muniment.web.views import connect, feeds, oauth, registry, tokens
+from muniment.web.views import connect, feeds, frameworks, keeping, manage, oauth, registry, review, tokens
 
 admin.autodiscover()
 admin.site.unregister(Group)  # roles say what an account may do
@@ -26,6 +26,38 @@ urlpatterns = [
     path("sitemap.xml", feeds.sitemap),
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
     path("feed.atom", feeds.feed),
+    path("companies/<str:slug>/claim", keeping.claim_company),
+    path("companies/<str:slug>/suggest", keeping.suggest_edit),
+    path("people/<str:slug>/claim", keeping.claim_person),
+    path("manage", manage.home, name="manage"),
+    path("manage/profile", keeping.profile, name="profile"),
+    path("manage/profile/picture", keeping.portrait),
+    path("manage/invitations/<str:token>", keeping.invitation),
+    path("manage/companies/new", manage.new),
+    path("manage/companies/suggest", manage.suggest_slug),
+    path("manage/companies/<str:slug>", manage.company, name="manage_company"),
+    path("manage/companies/<str:slug>/edit/<str:step>", manage.edit),
+    path("manage/companies/<str:slug>/submit", manage.submit),
+    path("manage/companies/<str:slug>/history", manage.history),
+    path("manage/companies/<str:slug>/history/<int:entry>/revert", manage.revert),
+    path("manage/companies/<str:slug>/funding", manage.funding),
+    path("manage/companies/<str:slug>/logo", keeping.logo),
+    path("manage/companies/<str:slug>/invite", keeping.invite),
+    path("manage/companies/<str:slug>/leave", keeping.leave),
+    path("review", review.home, name="review"),
+    path("review/take", review.take),
+    path("review/companies/<str:slug>", review.company),
+    path("review/companies/<str:slug>/decide", review.decide_company),
+    path("review/changes/<int:number>", review.change),
+    path("review/changes/<int:number>/decide", review.decide_change),
+    path("review/requests/<int:number>", review.petition),
+    path("review/requests/<int:number>/decide", review.decide_petition),
+    path("review/frameworks", frameworks.home),
+    path("review/frameworks/new", frameworks.new),
+    path("review/frameworks/<str:framework_id>", frameworks.framework),
+    path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
+    path("review/frameworks/<str:framework_id>/author", frameworks.author),
+    re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", keeping.picture),
     path("static/<path:path>", assets.serve),
     # With and without a slash at the end: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),

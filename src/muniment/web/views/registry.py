@@ -145,6 +145,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "registry/company.html",
         {
             "room": "companies",
+            "has_claims": True,
+            "suggest_address": f"/companies/{quote(slug)}/suggest",
             "crumbs": [("Companies", "/companies"), (facts["name"], "")],
             "company": facts,
             "chips": _chips(facts),
@@ -175,6 +177,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "registry/person.html",
         {
             "room": "people",
+            "has_claims": True,
             "crumbs": [("People", "/people"), (facts["name"], "")],
             "person": facts,
             "further": further_fields(facts),

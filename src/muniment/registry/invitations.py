@@ -1,0 +1,117 @@
+"""
+Another owner for a listing: invited by mail, accepted by whoever holds the mailed link and is signed in.
+
+Source: decisions, section 5, several owners.
+"""
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from muniment.accounts import mail
+from muniment.accounts.models import Account
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.registry import history
+from muniment.registry.changes import BadFields
+from muniment.registry.exchange.rows import Fault
+from muniment.registry.listings import owned
+from muniment.registry.models import Company, Invitation, Ownership
+
+GOOD_FOR = timedelta(days=14)
+MAX_OPEN = 20
+"""How many unanswered invitations a listing may have: mail goes to strangers."""
+
+
+def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invitation:
+    """
+    Invite *email* to own a listing too.
+
+    Args:
+        actor: an owner of the listing.
+        slug: the listing.
+        email: whom to invite; whether they have an account is not told.
+        base_url: the address under which the link is written.
+
+    Raises:
+        NotFound: unknown, or not owned.
+        BadFields: no address.
+        Conflict: too many invitations wait.
+    """
+    address = email.strip().lower()
+    try:
+        validate_email(address)
+    except ValidationError:
+        raise BadFields([Fault("email", "is no e-mail address")], "Write it as name@example.org.") from None
+    if actor.account_id is None:
+        raise Forbidden("An invitation comes from an account.", "Sign in first.")
+    token = secrets.token_urlsafe(24)
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        waiting = Invitation.objects.filter(
+            company=company, accepted_at__isnull=True, invited_at__gt=now() - GOOD_FOR
+        ).exclude(email=address)
+        if waiting.count() >= MAX_OPEN:
+            raise Conflict(f"{MAX_OPEN} invitations wait already.", "Wait for answers, or for them to expire.")
+        Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
+        invitation = Invitation.objects.create(
+            company=company, email=address, token_digest=_digest(token), invited_by_id=actor.account_id
+        )
+        history.entry(actor, "owner invited", before={}, after={"email": address}, company=company).save()
+        inviter = Account.objects.filter(pk=actor.account_id).first()
+        text = (
+            f"{inviter or 'An owner'} invites you to keep the listing of {company.name} with them.\n\n"
+            f"{base_url}/manage/invitations/{token}\n\n"
+            "The link is good for 14 days and for one account. Ignore this mail if you do not know what it is about.\n"
+        )
+        transaction.on_commit(lambda: mail.send(address, f"Keep {company.name} together", text))
+        return invitation
+
+
+def find_invitation(token: str) -> Invitation:
+    """
+    Find the invitation that a link names.
+
+    Raises:
+        NotFound: there is none, it is used, or it is too old.
+    """
+    found = Invitation.objects.select_related("company", "invited_by").filter(
+        token_digest=_digest(token), accepted_at__isnull=True, invited_at__gt=now() - GOOD_FOR
+    )
+    invitation = found.first()
+    if invitation is None:
+        raise NotFound("This invitation is used or no longer good.", "Ask for a new one.")
+    return invitation
+
+
+def accept_invitation(actor: Actor, token: str) -> Company:
+    """
+    Become an owner by an invitation.
+
+    Raises:
+        Forbidden: nobody is signed in.
+        NotFound: the link is used or no longer good.
+    """
+    if actor.account_id is None:
+        raise Forbidden("A listing belongs to an account.", "Sign in first.")
+    with transaction.atomic():
+        invitation = find_invitation(token)
+        invitation = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
+        if invitation.accepted_at is not None:
+            raise NotFound("This invitation is used.", "Ask for a new one.")
+        invitation.accepted_at = now()
+        invitation.save()
+        company = invitation.company
+        _, made = Ownership.objects.get_or_create(account_id=actor.account_id, company=company)
+        if made:
+            history.entry(actor, "owner added", before={}, after={"owner": actor.account_id}, company=company).save()
+        return company
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,118 @@
+"""
+Logos and portraits: whatever comes in is decoded, measured and drawn anew; only what we drew is served.
+
+Source: service document, things done only in the web app.
+"""
+
+import hashlib
+import io
+import re
+import warnings
+
+from django.db import transaction
+from PIL import Image, ImageOps
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest
+from muniment.registry import history
+from muniment.registry.models import Person, Picture
+from muniment.registry.profiles import publish_person
+
+MAX_BYTES = 2 << 20
+MAX_PIXELS = 16_000_000
+FORMATS = ("PNG", "JPEG", "WEBP")
+SMALL, LARGE = 144, 512
+_ADDRESS = re.compile(r"(?:https?://[^/]+)?/pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp")
+_HINT = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
+
+
+def store_picture(content: bytes) -> str:
+    """
+    Draw *content* anew in two sizes and keep it.
+
+    Returns:
+        The path under which the large one is served.
+
+    Raises:
+        BadRequest: it is no such picture, it moves, or it is too large.
+    """
+    small, large = draw(content)
+    digest = hashlib.blake2b(large, digest_size=16).hexdigest()
+    Picture.objects.get_or_create(digest=digest, defaults={"small": small, "large": large})
+    return f"/pictures/{digest}-{LARGE}.webp"
+
+
+def draw(content: bytes) -> tuple[bytes, bytes]:
+    """
+    Decode and draw anew, small and large, without anything that the file carried beside its pixels.
+
+    Raises:
+        BadRequest: as :func:`store_picture`.
+    """
+    if len(content) > MAX_BYTES:
+        raise BadRequest(f"The picture has {len(content) / (1 << 20):.1f} MB.", _HINT)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # measured below, before it is decoded
+            picture = Image.open(io.BytesIO(content), formats=FORMATS)
+            width, height = picture.size
+            if width * height > MAX_PIXELS:
+                raise BadRequest(f"The picture has {width * height / 1e6:.0f} megapixels.", _HINT)
+            if getattr(picture, "n_frames", 1) > 1:
+                raise BadRequest("The picture moves.", "Send a still one.")
+            picture.load()
+    except Image.DecompressionBombError:
+        raise BadRequest("The picture has far more than 16 megapixels.", _HINT) from None
+    except (OSError, ValueError, SyntaxError):
+        raise BadRequest("The file is not a picture that can be read.", _HINT) from None
+    upright = ImageOps.exif_transpose(picture)
+    mode = "RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB"
+    return _webp(upright.convert(mode), SMALL), _webp(upright.convert(mode), LARGE)
+
+
+def _webp(picture: Image.Image, side: int) -> bytes:
+    picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+    canvas = Image.new("RGBA", (side, side), (0, 0, 0, 0))
+    canvas.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
+    out = io.BytesIO()
+    canvas.save(out, "WEBP", quality=86, method=4)
+    return out.getvalue()
+
+
+def picture_bytes(digest: str, size: int) -> bytes | None:
+    """Give a stored picture as it is served, or None."""
+    column = "small" if size == SMALL else "large"
+    found = Picture.objects.filter(digest=digest).values_list(column, flat=True).first()
+    return bytes(found) if found is not None else None
+
+
+def sized(address: str, size: int) -> str:
+    """Give the path of a picture of ours in *size*, empty when the address is none of ours."""
+    match = _ADDRESS.fullmatch(address)
+    return f"/pictures/{match['digest']}-{size}.webp" if match else ""
+
+
+def set_portrait(actor: Actor, address: str) -> Person:
+    """
+    Set the picture of the actor's own person; empty removes it.
+
+    Raises:
+        BadRequest: no person is joined to the account.
+    """
+    account_id = actor.account_id or 0  # no account has this number
+    with transaction.atomic():
+        person = Person.objects.select_for_update().filter(account_id=account_id).first()
+        if person is None:
+            raise BadRequest("No person is joined to this account.", "Claim or make your profile first.")
+        before = person.extra.get("picture")
+        extra = {key: value for key, value in person.extra.items() if key != "picture"}
+        person.extra = {**extra, "picture": address} if address else extra
+        person.version += 1
+        person.updated_at = now()
+        person.save()
+        history.entry(
+            actor, "updated", before={"picture": before}, after={"picture": address or None}, person=person
+        ).save()
+        publish_person(person, renamed=False)
+        return person

@@ -1,0 +1,109 @@
+"""What changed, side by side, with the words that differ marked."""
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+from django.utils.safestring import SafeString, mark_safe
+
+LABELS = {
+    "name": "Name",
+    "symbol": "Token symbol",
+    "teamSize": "Team size",
+    "treasury": "Treasury",
+    "status": "Status",
+    "type": "Type",
+    "industry": "Industry",
+    "orgKind": "Kind",
+    "themes": "Themes",
+    "description": "In a sentence",
+    "body": "At length",
+    "website": "Website",
+    "dao_website": "DAO website",
+    "socials": "Links",
+    "address": "Addresses",
+    "icon": "Logo",
+    "positions": "Team",
+    "proposals": "Proposals",
+    "capTable": "Cap table",
+    "distribution": "Token distribution",
+    "fundingRound": "Funding round",
+    "state": "State",
+    "bio": "About",
+    "picture": "Picture",
+    "listedAt": "Listed",
+}
+MAX_MARKED = 6_000
+"""Longer texts are shown without marks: comparing them word by word would take too long."""
+
+
+class Line(NamedTuple):
+    """One field before and after, as text and with what differs marked."""
+
+    label: str
+    was: str
+    now: str
+    was_marked: SafeString
+    now_marked: SafeString
+
+
+def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+    """Give the lines of ``{field: {before, after}}``."""
+    return [line(LABELS.get(field, field), each["before"], each["after"]) for field, each in difference.items()]
+
+
+def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Line]:
+    """Give the lines of a history entry."""
+    keys = [*after, *(key for key in before if key not in after)]
+    return [line(LABELS.get(key, key), before.get(key), after.get(key)) for key in keys]
+
+
+def line(label: str, before: Any, after: Any) -> Line:
+    """Give one line."""
+    was, now = said(before), said(after)
+    return Line(label, was, now, *_marked(was, now))
+
+
+def said(value: Any) -> str:
+    """Write a value of the wire as people read it."""
+    match value:
+        case None:
+            shown = ""
+        case bool():
+            shown = "yes" if value else "no"
+        case int() | float():
+            shown = f"{value:,}"
+        case list():
+            shown = "\n".join(_item(each) for each in value)
+        case dict():
+            shown = "\n".join(f"{key}: {said(each)}" for key, each in value.items() if each not in (None, "", []))
+        case _:
+            shown = str(value)
+    return shown
+
+
+def _item(value: Any) -> str:
+    if isinstance(value, dict):
+        if isinstance(value.get("person"), dict):
+            title = value.get("title")
+            return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
+        parts = [
+            json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else str(v) for v in value.values() if v
+        ]
+        return ", ".join(parts)
+    return str(value)
+
+
+def _marked(was: str, now: str) -> tuple[SafeString, SafeString]:
+    if not was or not now or len(was) + len(now) > MAX_MARKED:
+        return mark_safe(escape(was)), mark_safe(escape(now))  # noqa: S308 - escaped
+    old, new = re.findall(r"\s+|[^\s]+", was), re.findall(r"\s+|[^\s]+", now)
+    left, right = [], []
+    for what, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        before, after = escape("".join(old[a:b])), escape("".join(new[c:d]))
+        left.append(before if what == "equal" else f"<del>{before}</del>" if before else "")
+        right.append(after if what == "equal" else f"<ins>{after}</ins>" if after else "")
+    return mark_safe("".join(left)), mark_safe("".join(right))  # noqa: S308 - every part passed through escape

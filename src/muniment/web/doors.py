@@ -1,0 +1,139 @@
+"""
+Who may enter a room of the pages, and what happens to a form on the way.
+
+A visitor is sent to sign in and comes back; what they had typed is kept in their session meanwhile. A form
+that is sent twice acts once.
+"""
+
+import functools
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import reverse
+
+from muniment.accounts.models import Account
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
+
+log = logging.getLogger(__name__)
+View = Callable[..., HttpResponse]
+KEPT_FORM = "kept_form"
+MAX_KEPT_BYTES = 200_000
+ONCE_S = 3600
+
+
+def account_of(request: HttpRequest) -> Account:
+    """
+    Give the account that is signed in.
+
+    Raises:
+        Forbidden: nobody is.
+    """
+    account = request.user
+    if not isinstance(account, Account):
+        raise Forbidden("This needs an account.", "Sign in first.")
+    return account
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """Give who acts: the account that is signed in on these pages."""
+    return account_of(request).actor("web")
+
+
+def signed_in(*methods: str) -> Callable[[View], View]:
+    """Let accounts in and send others to sign in; an owner's refusal speaks of these pages."""
+    allowed = methods or ("GET", "HEAD", "POST")
+
+    def decorate(view: View) -> View:
+        @functools.wraps(view)
+        def enter(request: HttpRequest, **where: Any) -> HttpResponse:
+            if request.method not in allowed:
+                raise MethodNotAllowed(str(request.method), ", ".join(allowed))
+            if not request.user.is_authenticated:
+                return _to_sign_in(request)
+            try:
+                response = view(request, **where)
+            except NotFound as refusal:
+                raise NotFound("You have nothing of this address.", "What is yours stands at /manage.") from refusal
+            response.headers.setdefault("Cache-Control", "private, no-store")
+            return response
+
+        return enter
+
+    return decorate
+
+
+def reviewer(*methods: str) -> Callable[[View], View]:
+    """Let reviewers in; for other accounts the room is not there."""
+
+    def decorate(view: View) -> View:
+        @functools.wraps(view)
+        def enter(request: HttpRequest, **where: Any) -> HttpResponse:
+            if not actor_of(request).is_reviewer:
+                raise NotFound("No page has this address.", "Check the address.")
+            return view(request, **where)
+
+        return signed_in(*methods)(enter)
+
+    return decorate
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    here = request.get_full_path()
+    if request.method == "POST":
+        body = request.POST.copy()
+        body.pop("csrfmiddlewaretoken", None)
+        body.pop("once", None)
+        typed = body.urlencode()
+        here = request.POST.get("form_page") or here
+        if len(typed) <= MAX_KEPT_BYTES:
+            request.session[KEPT_FORM] = {"path": request.path, "typed": typed}
+            messages.info(request, "You were signed out meanwhile. What you typed is kept: sign in to go on.")
+    return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
+
+
+def kept_form(request: HttpRequest) -> QueryDict | None:
+    """Give, once, what was typed into this page's form before its sender had to sign in."""
+    kept = request.session.get(KEPT_FORM)
+    if request.method != "GET" or not kept or kept["path"] != request.path:
+        return None
+    del request.session[KEPT_FORM]
+    return QueryDict(kept["typed"])
+
+
+def fresh_token() -> str:
+    """Make what a form carries so that it acts once."""
+    return secrets.token_urlsafe(12)
+
+
+def once(view: View) -> View:
+    """Let a form that carries ``once`` act a single time; its twin is led to where the first one went."""
+
+    @functools.wraps(view)
+    def act(request: HttpRequest, **where: Any) -> HttpResponse:
+        token = request.POST.get("once", "")
+        if request.method != "POST" or not token:
+            return view(request, **where)
+        key = f"once:{request.user.pk}:{token[:40]}"
+        if not cache.add(key, request.path, ONCE_S):
+            went = str(cache.get(key) or "/manage")
+            messages.info(request, "This was saved already.")
+            return HttpResponseRedirect(went)
+        try:
+            response = view(request, **where)
+        except BaseException:
+            cache.delete(key)
+            raise
+        if response.status_code in {302, 303}:
+            cache.set(key, response["Location"], ONCE_S)
+        else:
+            cache.delete(key)  # a form with faults comes back and is sent again
+        return response
+
+    return act

@@ -1,0 +1,197 @@
+"""The pages of a listing's form, plain and with repeated rows, under one face: read, check, change, refuse."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms as django_forms
+from django.http import Http404, QueryDict
+
+from muniment.registry.exchange.rows import Fault
+from muniment.web import forms
+from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, Rows, Step
+
+_DISTRIBUTION = {
+    "method": "Method",
+    "details": "Details",
+    "schedule": "Schedule",
+    "vestingPeriod": "Vesting",
+}
+
+
+class Page:
+    """One page of the form over what stands in *bundle*."""
+
+    form: Step | None = None
+    repeated: tuple[Rows, ...] = ()
+
+    def __init__(self, bundle: Mapping[str, Any]) -> None:
+        self.bundle = bundle
+        self.typed: dict[str, list[dict[str, str]]] = {}
+        self.faults: dict[str, dict[tuple[int, str], str]] = {}
+        self.sentences: list[str] = []
+
+    def read(self, post: QueryDict) -> None:
+        """Take what was typed."""
+        self.typed = {rows.name: rows.typed(post) for rows in self.repeated}
+
+    def is_valid(self) -> bool:
+        """Tell whether what was typed can be handed on."""
+        return True
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the wire's change."""
+        raise NotImplementedError
+
+    def standing(self, rows: Rows) -> list[dict[str, str]]:
+        """Give the rows that stand."""
+        raise NotImplementedError
+
+    def put(self, faults: Iterable[Fault]) -> None:
+        """Put faults where they belong."""
+        left = list(faults)
+        for rows in self.repeated:
+            mine = [fault for fault in left if rows.name in fault.field.split("[")[0].split(".")]
+            left = [fault for fault in left if fault not in mine]
+            typed = self.typed.get(rows.name, [])
+            self.faults[rows.name], others = forms.row_faults(mine, rows, rows.kept(typed))
+            self.sentences += others
+        if self.form is not None:
+            self.form.put(left)
+        else:
+            self.sentences += [f"{fault.field} {fault.reason}." for fault in left]
+
+    @property
+    def has_faults(self) -> bool:
+        """Tell whether anything was refused."""
+        return bool(self.sentences or any(self.faults.values()) or (self.form is not None and self.form.errors))
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """Give the repeated rows for the page."""
+        return [
+            {
+                "name": rows.name,
+                "label": rows.label,
+                "hint": rows.hint,
+                "rows": rows.shown(self.typed.get(rows.name) or self.standing(rows), self.faults.get(rows.name)),
+            }
+            for rows in self.repeated
+        ]
+
+
+class Plain(Page):
+    """A page of single fields."""
+
+    def __init__(self, bundle: Mapping[str, Any], step: type[Step]) -> None:
+        super().__init__(bundle)
+        self._step = step
+        self.form = step(initial=step.from_bundle(bundle))
+
+    def read(self, post: QueryDict) -> None:
+        """Take what was typed."""
+        self.form = self._step(post)
+
+    def is_valid(self) -> bool:
+        """Tell whether what was typed can be handed on."""
+        return self.form is not None and self.form.is_valid()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the wire's change."""
+        return self.form.to_wire() if self.form is not None else {}
+
+
+class Team(Page):
+    """The page of people and places."""
+
+    repeated = (TEAM, ADDRESSES)
+
+    def standing(self, rows: Rows) -> list[dict[str, str]]:
+        """Give the rows that stand."""
+        if rows is TEAM:
+            return forms.team_from_wire(forms.plain(self.bundle.get("positions") or []))
+        return [
+            {key: value or "" for key, value in place.items()} for place in self.bundle["company"].get("address") or []
+        ]
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the wire's change."""
+        standing = forms.plain(self.bundle.get("positions") or [])
+        return {
+            "positions": forms.team_to_wire(self.typed["positions"], standing),
+            "address": forms.addresses_to_wire(self.typed["address"]),
+        }
+
+
+class Token(Page):
+    """The page of distribution, votes and holders."""
+
+    repeated = (POOLS, PROPOSALS)
+    form: "TokenForm"
+
+    def __init__(self, bundle: Mapping[str, Any]) -> None:
+        super().__init__(bundle)
+        self.form = TokenForm(initial=TokenForm.from_bundle(bundle))
+
+    def read(self, post: QueryDict) -> None:
+        """Take what was typed."""
+        super().read(post)
+        self.form = TokenForm(post)
+
+    def is_valid(self) -> bool:
+        """Tell whether what was typed can be handed on."""
+        return self.form.is_valid()
+
+    def standing(self, rows: Rows) -> list[dict[str, str]]:
+        """Give the rows that stand."""
+        if rows is PROPOSALS:
+            return forms.proposals_from_wire(forms.plain(self.bundle.get("proposals") or []))
+        pools = (self.bundle.get("distribution") or {}).get("pools") or []
+        return [{"name": str(pool.get("name", "")), "percentage": str(pool.get("percentage", ""))} for pool in pools]
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the wire's change."""
+        data = self.form.cleaned_data
+        pools = forms.pools_to_wire(self.typed["pools"])
+        distribution = {key: data[key] or None for key in _DISTRIBUTION} | {"pools": pools or None}
+        return {
+            "distribution": distribution if any(distribution.values()) else None,
+            "proposals": forms.proposals_to_wire(
+                self.typed["proposals"], forms.plain(self.bundle.get("proposals") or [])
+            ),
+            "capTable": forms.holders_to_wire(data["capTable"], forms.plain(self.bundle.get("capTable") or [])),
+        }
+
+
+class TokenForm(Step):
+    """The single fields of the token page."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for key, label in _DISTRIBUTION.items():
+            self.fields[key] = django_forms.CharField(label=label, required=False, max_length=2_000)
+        self.fields["capTable"] = django_forms.CharField(
+            label="Cap table",
+            required=False,
+            help_text="One holder a line: name; address; tokens; percent.",
+            widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
+        )
+
+    @classmethod
+    def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
+        """Give what stands, for the fields."""
+        distribution = bundle.get("distribution") or {}
+        return {
+            **{key: distribution.get(key) or "" for key in _DISTRIBUTION},
+            "capTable": forms.holders_from_wire(forms.plain(bundle.get("capTable") or [])),
+        }
+
+
+def page_of(step: str, plain: type[Step] | None, bundle: Mapping[str, Any]) -> Page:
+    """Give the page of *step* over what stands."""
+    if plain is not None:
+        return Plain(bundle, plain)
+    if step == "team":
+        return Team(bundle)
+    if step == "token":
+        return Token(bundle)
+    raise Http404("The form has no such page.")

@@ -1,0 +1,233 @@
+"""Frameworks in the reviewers' rooms: made, described, priced, authored with live validation, opened and closed."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import NotFound
+from muniment.registry import frameworks
+from muniment.registry.changes import BadFields
+from muniment.registry.exchange.rows import Fault
+from muniment.registry.models import Framework, FrameworkSpecification
+from muniment.registry.specification import faults_of
+from muniment.web.doors import actor_of, fresh_token, kept_form, once, reviewer
+
+MAX_CHARACTERS = 500_000
+STARTER = {
+    "schema": "assessment-spec/1",
+    "version": 1,
+    "scale": {"min": 0, "max": 4},
+    "overall": {"method": "weighted_mean", "bands": [{"min": 80, "label": "A"}, {"min": 0, "label": "B"}]},
+    "sections": [
+        {
+            "id": "governance",
+            "title": "Governance",
+            "weight": 1,
+            "criteria": [
+                {
+                    "id": "governance.board",
+                    "title": "An accountable board",
+                    "weight": 1,
+                    "requirement": "The organization names a board and publishes how it is elected.",
+                }
+            ],
+        }
+    ],
+}
+
+
+class FrameworkForm(forms.Form):
+    """Name, summary and price of a framework."""
+
+    name = forms.CharField(label="Name", max_length=200)
+    description = forms.CharField(
+        label="What it assesses",
+        required=False,
+        max_length=50_000,
+        help_text="Markdown, public. The specification itself stays private.",
+        widget=forms.Textarea(attrs={"rows": 8}),
+    )
+    runCost = forms.IntegerField(  # noqa: N815 - the wire's name
+        label="Price of a run",
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="In credits; empty for the usual price.",
+    )
+
+
+class NewFrameworkForm(FrameworkForm):
+    """What is chosen once, beside them."""
+
+    kind = forms.ChoiceField(
+        label="Kind",
+        choices=[
+            ("score", "Score: measures any company"),
+            ("program", "Program: run by a company, takes applications"),
+        ],
+        widget=forms.RadioSelect,
+        initial="score",
+    )
+    company = forms.CharField(
+        label="Company", required=False, max_length=200, help_text="Its slug. A program needs one."
+    )
+    frameworkId = forms.CharField(  # noqa: N815 - the wire's name
+        label="Id",
+        required=False,
+        max_length=200,
+        help_text="The last part of its address, for ever; made from the name.",
+    )
+    field_order = ("name", "kind", "company", "frameworkId", "description", "runCost")
+
+
+@reviewer("GET", "HEAD")
+def home(request: HttpRequest) -> HttpResponse:
+    """List every framework."""
+    found = Framework.objects.select_related("company").order_by("name")
+    authored = set(FrameworkSpecification.objects.values_list("framework_id", flat=True))
+    items = [{"framework": each, "authored": each.pk in authored} for each in found]
+    return render(request, "review/frameworks.html", {"room": "manage", "tab": "frameworks", "items": items})
+
+
+@reviewer()
+@once
+def new(request: HttpRequest) -> HttpResponse:
+    """Make a framework."""
+    form = NewFrameworkForm(request.POST if request.method == "POST" else kept_form(request))
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        actor = actor_of(request)
+        try:
+            made = frameworks.create_framework(
+                actor,
+                name=data["name"],
+                kind=data["kind"],
+                description=data["description"],
+                company=data["company"] or None,
+                framework_id=data["frameworkId"],
+            )
+            if data["runCost"] is not None:
+                frameworks.update_framework(actor, made.slug, run_cost=data["runCost"])
+        except BadFields as refusal:
+            _put(form, refusal.faults)
+        else:
+            messages.success(request, f"{made.name} is listed. It opens once its specification is authored.")
+            return HttpResponseRedirect(f"/review/frameworks/{made.slug}")
+    context = {"form": form, "once": fresh_token(), "crumbs": [("Frameworks", "/review/frameworks"), ("New", "")]}
+    status = 422 if form.errors else 200
+    return render(request, "review/framework_new.html", {"room": "manage", **context}, status=status)
+
+
+@reviewer()
+@once
+def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Show a framework; change its name, summary and price; open and close it."""
+    found = _found(framework_id)
+    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
+    form = FrameworkForm(initial=standing)
+    if request.method == "POST":
+        actor, what = actor_of(request), request.POST.get("do", "")
+        if what in {"open", "close"}:
+            frameworks.update_framework(actor, framework_id, closed=what == "close")
+            messages.success(request, "It is open." if what == "open" else "It is closed.")
+            return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
+        form = FrameworkForm(request.POST)
+        if form.is_valid():
+            data = form.cleaned_data
+            try:
+                frameworks.update_framework(
+                    actor, framework_id, name=data["name"], description=data["description"], run_cost=data["runCost"]
+                )
+            except BadFields as refusal:
+                _put(form, refusal.faults)
+            else:
+                messages.success(request, "Saved.")
+                return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
+    return _page(request, found, form)
+
+
+@reviewer("POST")
+def validate(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Say what is wrong with a specification while it is typed."""
+    _found(framework_id)
+    _, faults = _read(request.POST.get("specification", ""))
+    return render(request, "review/faults.html", {"faults": faults})
+
+
+@reviewer("POST")
+@once
+def author(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Store the next version of a specification."""
+    found = _found(framework_id)
+    text = request.POST.get("specification", "")
+    document, faults = _read(text)
+    if not faults and document is not None:
+        try:
+            stored = frameworks.author_framework(actor_of(request), framework_id, document)
+        except BadFields as refusal:
+            faults = [(fault.field, fault.reason) for fault in refusal.faults]
+        else:
+            messages.success(request, f"Version {stored.version} stands.")
+            return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
+    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
+    return _page(request, found, FrameworkForm(initial=standing), text, faults)
+
+
+def _page(
+    request: HttpRequest,
+    found: Framework,
+    form: FrameworkForm,
+    typed: str | None = None,
+    faults: list[tuple[str, str]] | None = None,
+) -> HttpResponse:
+    versions = list(found.specifications.select_related("author").order_by("-version")[:20])
+    text = typed
+    if text is None:
+        text = json.dumps(versions[0].document if versions else STARTER, indent=2, ensure_ascii=False)
+    return render(
+        request,
+        "review/framework.html",
+        {
+            "room": "manage",
+            "tab": "frameworks",
+            "framework": found,
+            "form": form,
+            "versions": versions,
+            "specification": text,
+            "faults": faults or [],
+            "history": found.history.select_related("account").order_by("-at", "-pk")[:20],
+            "once": fresh_token(),
+            "crumbs": [("Frameworks", "/review/frameworks"), (found.name, "")],
+        },
+        status=422 if faults or form.errors else 200,
+    )
+
+
+def _read(text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
+    if len(text) > MAX_CHARACTERS:
+        return None, [("$", f"has {len(text):,} characters, at most {MAX_CHARACTERS:,} are taken")]
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "$"
+        return None, [(place, "is no JSON")]
+    faults = faults_of(document)
+    return (document if isinstance(document, dict) else None), faults
+
+
+def _put(form: forms.Form, faults: list[Fault]) -> None:
+    for fault in faults:
+        form.add_error(
+            fault.field if fault.field in form.fields else None, f"{fault.reason[0].upper()}{fault.reason[1:]}."
+        )
+
+
+def _found(framework_id: str) -> Framework:
+    found = Framework.objects.filter(slug=framework_id).select_related("company").first()
+    if found is None:
+        raise NotFound("There is no such framework.", "/review/frameworks lists them.")
+    return found

@@ -1,0 +1,337 @@
+"""An owner's rooms: what is theirs, making a listing in short steps, keeping it."""
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import Resolver404, resolve
+
+from muniment.kernel.ids import slug_from_name
+from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry import operations, queue, reviews
+from muniment.registry.changes import BadFields, CompanyChange, read_change
+from muniment.registry.listings import compare, owned
+from muniment.registry.models import Ownership
+from muniment.registry.operations import OwnedCompany
+from muniment.registry.profiles import get_profile
+from muniment.web import differences, parts
+from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
+from muniment.web.forms import About, Basics, Links, Step
+
+STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
+ORDER: Final = ("basics", "about", "links", "team", "token", "review")
+TITLES: Final = {
+    "basics": "Basics",
+    "about": "About",
+    "links": "Links",
+    "team": "Team and places",
+    "token": "Token and votes",
+    "review": "Check and submit",
+}
+STATES: Final = {
+    "draft": "Only you see it. Submit it when it is ready.",
+    "submitted": "A reviewer looks at it. You can still change it.",
+    "changes_requested": "A reviewer asks for changes. Make them and submit it again.",
+    "published": "It is public. Name, symbol and type wait for a reviewer; all else is public at once.",
+    "unlisted": "A reviewer took it out of everything public.",
+    "rejected": "A reviewer refused it.",
+}
+
+
+ROOMS: Final = (
+    ("Documents", "/manage/documents"),
+    ("Connected apps and tokens", "/manage/tokens"),
+    ("Credits", "/manage/credits"),
+)
+"""Rooms of other features; each is shown once it stands."""
+
+
+def _stands(address: str) -> bool:
+    try:
+        resolve(address)
+    except Resolver404:
+        return False
+    return True
+
+
+@signed_in("GET", "HEAD")
+def home(request: HttpRequest) -> HttpResponse:
+    """Show what is mine and what needs my attention."""
+    actor = actor_of(request)
+    page = int(request.GET["page"]) if request.GET.get("page", "").isdecimal() else 1
+    mine = operations.list_companies(actor, page=max(1, min(page, 10_000)))
+    attention = [company for company in mine.items if company.state in {"draft", "changes_requested"}]
+    return render(
+        request,
+        "manage/home.html",
+        {
+            "room": "manage",
+            "mine": mine,
+            "attention": attention,
+            "profile": get_profile(actor),
+            "waiting": len(queue.waiting(actor)) if actor.is_reviewer else 0,
+            "rooms": [room for room in ROOMS if _stands(room[1])],
+            "pager": {
+                "page": mine.page,
+                "page_count": mine.page_count,
+                "previous": f"?page={mine.page - 1}" if mine.page > 1 else "",
+                "next": f"?page={mine.page + 1}" if mine.page < mine.page_count else "",
+                "links": [],
+            },
+        },
+    )
+
+
+@signed_in()
+@once
+def new(request: HttpRequest) -> HttpResponse:
+    """Make a draft: the first step. Warns of a listing that may be the same."""
+    actor = actor_of(request)
+    form = Basics(request.POST) if request.method == "POST" else Basics(kept_form(request))
+    slug = request.POST.get("slug", "").strip()
+    duplicates: list[Any] = []
+    if request.method == "POST" and form.is_valid():
+        wire = form.to_wire()
+        duplicates = queue.likely_duplicates(wire["name"], wire["website"] or "", wire["symbol"] or "")
+        if not duplicates or request.POST.get("different") == "yes":
+            try:
+                made = operations.create_company(actor, CompanyChange.from_wire(wire), slug=slug)
+            except BadFields as refusal:
+                form.put(refusal.faults)
+            else:
+                messages.success(request, f"{made.name} is saved as a draft.")
+                return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
+    name = form["name"].value() or ""
+    return render(
+        request,
+        "manage/new.html",
+        {
+            "room": "manage",
+            "form": form,
+            "slug": slug,
+            "suggested": slug_from_name(str(name)),
+            "slug_faults": [e for e in form.non_field_errors() if str(e).startswith("slug")],
+            "duplicates": duplicates,
+            "once": fresh_token(),
+            "steps": _steps("basics", ""),
+        },
+        status=200 if request.method == "GET" else 422,
+    )
+
+
+@signed_in("GET", "HEAD")
+def suggest_slug(request: HttpRequest) -> HttpResponse:
+    """Give the slug that a name would get, and what may be the same, while it is typed."""
+    name = request.GET.get("name", "")[:200]
+    return render(
+        request,
+        "manage/suggested.html",
+        {
+            "suggested": slug_from_name(name),
+            "duplicates": queue.likely_duplicates(
+                name, request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
+            ),
+        },
+    )
+
+
+@signed_in("GET", "HEAD")
+def company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show one listing of mine: its state, what waits, what can be done."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
+    return render(
+        request,
+        "manage/company.html",
+        {
+            **frame(mine, "overview"),
+            "state_words": STATES[mine.state],
+            "owners": owners,
+            "is_owner": any(owner.account_id == actor.account_id for owner in owners),
+            "rounds": mine.bundle["fundingRounds"],
+            "open_round": next((r for r in mine.bundle["fundingRounds"] if not r.get("closed")), None),
+            "pending": _pending_lines(mine),
+            "missing": missing_of(mine),
+            "once": fresh_token(),
+        },
+    )
+
+
+@signed_in()
+@once
+def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
+    """Change one page of a listing; in the way of a new one, the next step follows."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    page = parts.page_of(step, STEPS.get(step), mine.bundle)
+    stale: list[differences.Line] = []
+    version = mine.version
+    kept = kept_form(request)
+    if request.method == "POST" or kept is not None:
+        page.read(kept if kept is not None else request.POST)
+    if request.method == "POST" and page.is_valid():
+        change = CompanyChange.from_wire(page.to_wire())
+        try:
+            done = operations.update_company(actor, slug, change, expected_version=_version(request))
+        except BadFields as refusal:
+            page.put(refusal.faults)
+        except Conflict:
+            stale = _stale(actor, slug, change)
+        else:
+            _say(request, done)
+            return HttpResponseRedirect(_after(request, slug, step))
+    return render(
+        request,
+        "manage/edit.html",
+        {
+            **frame(mine, "edit"),
+            "step": step,
+            "step_title": TITLES[step],
+            "page": page,
+            "version": version,
+            "stale": stale,
+            "is_new": "new" in request.GET,
+            "steps": _steps(step, slug, new="new" in request.GET),
+            "once": fresh_token(),
+        },
+        status=409 if stale else 422 if page.has_faults else 200,
+    )
+
+
+@signed_in("POST")
+@once
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Put a draft before the reviewers."""
+    mine = operations.get_company(actor_of(request), slug)
+    if lacking := missing_of(mine):
+        raise BadRequest(f"Still missing: {', '.join(lacking)}.", "Fill it in, then submit.")
+    reviews.submit_company(actor_of(request), slug, expected_version=_version(request))
+    messages.success(request, "It is with the reviewers now. You will be mailed.")
+    return HttpResponseRedirect(f"/manage/companies/{slug}")
+
+
+@signed_in("GET", "HEAD")
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show every change with its diff; each can be put back."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    entries = [
+        {
+            "entry": entry,
+            "lines": differences.lines_between(entry.before, entry.after),
+            "can_revert": entry.action in {"updated", "reverted", "created", "change approved", "imported"}
+            and any(key in entry.before for key in entry.after)
+            and entry.action != "created",
+        }
+        for entry in operations.company_history(actor, slug, limit=100)
+    ]
+    return render(
+        request,
+        "manage/history.html",
+        {**frame(mine, "history"), "entries": entries, "once": fresh_token()},
+    )
+
+
+@signed_in("POST")
+@once
+def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
+    """Put back what one entry of the history changed."""
+    done = operations.revert_company(actor_of(request), slug, entry)
+    _say(request, done, "Put back")
+    return HttpResponseRedirect(f"/manage/companies/{slug}/history")
+
+
+@signed_in("POST")
+@once
+def funding(request: HttpRequest, slug: str) -> HttpResponse:
+    """Open or close a funding round."""
+    actor, post = actor_of(request), request.POST
+    try:
+        if post.get("do") == "close":
+            operations.close_funding_round(actor, slug, closed=post.get("closed") or None)
+            messages.success(request, "The round is closed.")
+        else:
+            operations.open_funding_round(
+                actor,
+                slug,
+                name=post.get("name", ""),
+                target=post.get("target") or None,
+                opened=post.get("opened") or None,
+            )
+            messages.success(request, "The round is open.")
+    except (BadFields, Conflict) as refusal:
+        messages.error(request, f"{refusal.message} {refusal.hint if isinstance(refusal, Conflict) else ''}")
+    return HttpResponseRedirect(f"/manage/companies/{slug}#funding")
+
+
+def missing_of(mine: OwnedCompany) -> list[str]:
+    """Give what a reviewer would miss at once."""
+    facts = mine.bundle["company"]
+    wanted = {"type": "a type", "description": "a description", "website": "a website"}
+    return [words for key, words in wanted.items() if not facts.get(key)]
+
+
+def _pending_lines(mine: OwnedCompany) -> list[differences.Line]:
+    facts = mine.bundle["company"]
+    return differences.lines_of(
+        {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
+    )
+
+
+def frame(mine: OwnedCompany, tab: str) -> dict[str, Any]:
+    """Give what every page of a listing shows above itself."""
+    return {
+        "room": "manage",
+        "mine": mine,
+        "facts": mine.bundle["company"],
+        "tab": tab,
+        "crumbs": [("Manage", "/manage"), (mine.name, "")],
+    }
+
+
+def _steps(current: str, slug: str, *, new: bool = True) -> list[dict[str, Any]]:
+    at = ORDER.index(current)
+    shown = ORDER if new else ORDER[:-1]
+    mark = "?new=1" if new else ""
+    return [
+        {
+            "title": TITLES[step],
+            "here": step == current,
+            "done": new and n < at,
+            "address": ""
+            if not slug
+            else f"/manage/companies/{slug}{f'/edit/{step}{mark}' if step != 'review' else ''}",
+        }
+        for n, step in enumerate(shown)
+    ]
+
+
+def _after(request: HttpRequest, slug: str, step: str) -> str:
+    if "new" not in request.GET:
+        return f"/manage/companies/{slug}/edit/{step}"
+    following = ORDER[ORDER.index(step) + 1]
+    return f"/manage/companies/{slug}" if following == "review" else f"/manage/companies/{slug}/edit/{following}?new=1"
+
+
+def _version(request: HttpRequest) -> int | None:
+    text = request.POST.get("version", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.Line]:
+    """Hold what was typed against what somebody else saved meanwhile."""
+    difference = compare(owned(actor, slug), read_change(change, settings.CURRENCY))
+    return differences.lines_of(difference.to_wire()) or [differences.line("Nothing differs any more", "", "")]
+
+
+def _say(request: HttpRequest, done: operations.CompanyUpdate, word: str = "Saved") -> None:
+    if done.awaiting_review:
+        names = ", ".join(differences.LABELS.get(key, key).lower() for key in done.awaiting_review)
+        messages.warning(request, f"{word}. A reviewer must agree to: {names}.")
+    elif done.applied:
+        messages.success(request, f"{word}.")
+    else:
+        messages.info(request, "Nothing has changed.")

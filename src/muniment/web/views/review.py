@@ -1,0 +1,229 @@
+"""The reviewers' rooms: what waits, side by side with what stands, and the decisions."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.registry import operations, petitions, queue, reviews
+from muniment.registry.models import PendingChange, Petition
+from muniment.registry.operations import OwnedCompany
+from muniment.web import differences
+from muniment.web.doors import actor_of, fresh_token, once, reviewer
+from muniment.web.forms import plain
+
+_DECISIONS = {
+    "approve": "It is published.",
+    "request_changes": "It is back with its owner.",
+    "reject": "It is refused.",
+    "unlist": "It is no longer public.",
+    "relist": "It is public again.",
+}
+
+
+@reviewer("GET", "HEAD")
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the queue, oldest first."""
+    return render(
+        request, "review/home.html", {"room": "manage", "items": queue.waiting(actor_of(request)), "tab": "queue"}
+    )
+
+
+@reviewer("GET", "HEAD")
+def company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a listing as a reviewer decides on it: what it says, and what was checked."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    facts = {
+        key: value for key, value in plain(mine.bundle["company"]).items() if key not in {"id", "updatedAt", "raising"}
+    }
+    parts = {key: plain(mine.bundle[key]) for key in ("positions", "proposals", "capTable", "distribution")}
+    shown = {
+        key: {"before": None, "after": value}
+        for key, value in {**facts, **parts}.items()
+        if value not in (None, [], "")
+    }
+    return render(
+        request,
+        "review/company.html",
+        {
+            **_frame(f"company:{slug}", mine),
+            "diff": differences.lines_of(shown),
+            "checks": checks_of(mine),
+            "history": operations.company_history(actor, slug, limit=8),
+        },
+    )
+
+
+@reviewer("POST")
+@once
+def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Decide on a listing."""
+    actor, post = actor_of(request), request.POST
+    what, note = post.get("do", ""), post.get("note", "")
+    version = int(post["version"]) if post.get("version", "").isdecimal() else None
+    if what not in _DECISIONS:
+        raise BadRequest("No decision was sent.", "Use the buttons of the page.")
+    try:
+        match what:
+            case "approve":
+                reviews.approve_company(actor, slug, expected_version=version, note=note)
+            case "request_changes":
+                reviews.request_changes(actor, slug, note)
+            case "reject":
+                reviews.reject_company(actor, slug, note)
+            case "unlist":
+                reviews.unlist_company(actor, slug, note)
+            case _:
+                reviews.relist_company(actor, slug, note=note)
+    except (BadRequest, Conflict) as refusal:
+        return _refused(request, refusal, f"/review/companies/{slug}")
+    queue.leave(actor, f"company:{slug}")
+    messages.success(request, _DECISIONS[what])
+    return HttpResponseRedirect("/review" if what not in {"unlist", "relist"} else f"/review/companies/{slug}")
+
+
+@reviewer("GET", "HEAD")
+def change(request: HttpRequest, number: int) -> HttpResponse:
+    """Show fields of a published listing that wait, against what is published."""
+    pending = PendingChange.objects.filter(pk=number).select_related("company", "account", "decided_by").first()
+    if pending is None:
+        raise NotFound("There is no such change.", "/review lists what waits.")
+    mine = operations.get_company(actor_of(request), pending.company.slug)
+    facts = mine.bundle["company"]
+    shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
+    return render(
+        request,
+        "review/change.html",
+        {
+            **_frame(f"change:{number}", mine),
+            "pending": pending,
+            "diff": differences.lines_of(shown),
+            "checks": checks_of(mine, pending.changes),
+        },
+    )
+
+
+@reviewer("POST")
+@once
+def decide_change(request: HttpRequest, number: int) -> HttpResponse:
+    """Agree to fields that wait, or refuse them."""
+    actor = actor_of(request)
+    approve = request.POST.get("do") == "approve"
+    try:
+        reviews.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
+    except (BadRequest, Conflict) as refusal:
+        return _refused(request, refusal, f"/review/changes/{number}")
+    queue.leave(actor, f"change:{number}")
+    messages.success(request, "The change is published." if approve else "The change is refused.")
+    return HttpResponseRedirect("/review")
+
+
+@reviewer("GET", "HEAD")
+def petition(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what somebody asks for."""
+    found = Petition.objects.filter(pk=number).select_related("account", "company", "person").first()
+    if found is None:
+        raise NotFound("There is no such request.", "/review lists what waits.")
+    subject = f"petition:{number}"
+    name = str(found.company or found.person)
+    return render(
+        request,
+        "review/petition.html",
+        {
+            "room": "manage",
+            "tab": "queue",
+            "petition": found,
+            "name": name,
+            "public": f"/companies/{found.company.slug}"
+            if found.company
+            else f"/people/{found.person.slug}"
+            if found.person
+            else "",
+            "diff": differences.lines_of(petitions.describe(found)),
+            "subject": subject,
+            "taken_by": queue.taken_by(subject),
+            "crumbs": [("Review", "/review"), (name, "")],
+            "once": fresh_token(),
+        },
+    )
+
+
+@reviewer("POST")
+@once
+def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
+    """Grant what was asked, or refuse it."""
+    actor = actor_of(request)
+    approve = request.POST.get("do") == "approve"
+    try:
+        petitions.decide_petition(actor, number, approve=approve, note=request.POST.get("note", ""))
+    except (BadRequest, Conflict) as refusal:
+        return _refused(request, refusal, f"/review/requests/{number}")
+    queue.leave(actor, f"petition:{number}")
+    messages.success(request, "It is granted." if approve else "It is refused.")
+    return HttpResponseRedirect("/review")
+
+
+@reviewer("POST")
+def take(request: HttpRequest) -> HttpResponse:
+    """Say that I work on an item, or no longer."""
+    subject = request.POST.get("subject", "")[:220]
+    act = queue.leave if request.POST.get("do") == "leave" else queue.take
+    act(actor_of(request), subject)
+    return HttpResponseRedirect("/review")
+
+
+def checks_of(mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Give what was checked, each with whether it is well and what was found."""
+    facts = {**mine.bundle["company"], **(changes or {})}
+    website, name = facts.get("website") or "", facts.get("name") or ""
+    host = queue.host_of(website)
+    address = (facts.get("socials") or {}).get("email") or ""
+    same_host = bool(host) and address.lower().endswith(f"@{host}")
+    twins = queue.likely_duplicates(name, website, facts.get("symbol") or "", besides=mine.slug)
+    lacking = [
+        words
+        for key, words in (
+            ("type", "type"),
+            ("description", "description"),
+            ("website", "website"),
+            ("body", "long text"),
+        )
+        if not facts.get(key)
+    ]
+    return [
+        {
+            "what": "Website",
+            "well": bool(host),
+            "found": f"{host}{'; the e-mail address is of the same host' if same_host else ''}"
+            if host
+            else "none given",
+        },
+        {
+            "what": "Duplicates",
+            "well": not twins,
+            "found": "none by name, website or symbol",
+            "links": [(company.name, f"/review/companies/{company.slug}", shared) for company, shared in twins],
+        },
+        {"what": "Missing fields", "well": not lacking, "found": ", ".join(lacking) or "none"},
+    ]
+
+
+def _frame(subject: str, mine: OwnedCompany) -> dict[str, Any]:
+    return {
+        "room": "manage",
+        "tab": "queue",
+        "mine": mine,
+        "facts": mine.bundle["company"],
+        "subject": subject,
+        "taken_by": queue.taken_by(subject),
+        "crumbs": [("Review", "/review"), (mine.name, "")],
+        "once": fresh_token(),
+    }
+
+
+def _refused(request: HttpRequest, refusal: BadRequest | Conflict, where: str) -> HttpResponse:
+    messages.error(request, f"{refusal.message} {refusal.hint}")
+    return HttpResponseRedirect(where)

@@ -1,0 +1,33 @@
+"""Pictures and what poses as one."""
+
+import io
+import struct
+import zlib
+
+from PIL import Image
+
+
+def picture(kind: str = "PNG", side: int = 300, **options) -> bytes:
+    """Make a still picture."""
+    out = io.BytesIO()
+    Image.new("RGB", (side, side // 2), (138, 43, 43)).save(out, kind, **options)
+    return out.getvalue()
+
+
+def moving(kind: str = "WEBP") -> bytes:
+    """Make an animated picture."""
+    frames = [Image.new("RGB", (40, 40), (shade, 0, 0)) for shade in (0, 90, 180)]
+    out = io.BytesIO()
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:], duration=50)
+    return out.getvalue()
+
+
+def bomb(side: int = 30_000) -> bytes:
+    """Make a small PNG that says it is *side* pixels wide and high."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    rows = zlib.compress(b"\0" * 1_000_000)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")

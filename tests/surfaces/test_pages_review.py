@@ -1,0 +1,225 @@
+"""The reviewers' rooms: a queue, decisions that are taken once, frameworks; closed to everybody else."""
+
+import json
+
+import html5lib
+import pytest
+from django.test import Client
+
+from make.accounts import Letters, account, signed_in
+from muniment.registry import operations, reviews
+from muniment.registry.changes import CompanyChange
+from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange
+from muniment.web.views.frameworks import STARTER
+
+pytestmark = pytest.mark.django_db
+FIELDS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+
+
+@pytest.fixture
+def owner():
+    return account()
+
+
+@pytest.fixture
+def first():
+    return account("first@harbour.example", "reviewer")
+
+
+@pytest.fixture
+def second():
+    return account("second@harbour.example", "reviewer")
+
+
+@pytest.fixture
+def submitted(owner):
+    slug = operations.create_company(owner.actor("web"), CompanyChange.from_wire(FIELDS)).slug
+    reviews.submit_company(owner.actor("web"), slug)
+    return slug
+
+
+def test_the_queue_shows_what_waits_and_who_is_on_it(submitted, first, second):
+    one, two = signed_in(first), signed_in(second)
+    assert "Tidal Works" in one.get("/review").content.decode()
+    one.post("/review/take", {"subject": f"company:{submitted}", "do": "take"})
+    assert first.email in two.get("/review").content.decode()
+    assert "is working on this" in two.get(f"/review/companies/{submitted}").content.decode()
+    one.post("/review/take", {"subject": f"company:{submitted}", "do": "leave"})
+    assert "nobody" in two.get("/review").content.decode()
+
+
+def test_the_oldest_waits_first(owner, first):
+    for name in ("Zeta", "Alpha"):
+        slug = operations.create_company(owner.actor("web"), CompanyChange(name=name)).slug
+        reviews.submit_company(owner.actor("web"), slug)
+    html = signed_in(first).get("/review").content.decode()
+    assert html.index("Zeta") < html.index("Alpha")
+
+
+def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):
+    signed_in(first).post(f"/review/companies/{submitted}/decide", {"do": "approve"})
+    late = signed_in(second).post(f"/review/companies/{submitted}/decide", {"do": "reject", "note": "No."}, follow=True)
+    assert b"somebody may have decided meanwhile" in late.content
+    assert Company.objects.get().state == "published"
+
+
+def test_what_the_owner_changed_meanwhile_is_not_approved_unseen(submitted, first, owner):
+    page = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
+    version = page.partition('name="version" value="')[2].partition('"')[0]
+    operations.update_company(owner.actor("web"), submitted, CompanyChange(description="Something else."))
+    late = signed_in(first).post(
+        f"/review/companies/{submitted}/decide", {"do": "approve", "version": version}, follow=True
+    )
+    assert b"somebody changed it meanwhile" in late.content
+    assert Company.objects.get().state == "submitted"
+
+
+@pytest.mark.parametrize("decision", ["request_changes", "reject"])
+def test_a_refusal_needs_a_note_which_the_owner_reads_and_is_mailed(
+    submitted, first, owner, decision, django_capture_on_commit_callbacks
+):
+    letters, client = Letters(), signed_in(first)
+    without = client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": " "}, follow=True)
+    assert b"note is empty" in without.content
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": "Name your board."})
+    assert "Name your board." in signed_in(owner).get(f"/manage/companies/{submitted}").content.decode()
+    assert "Name your board." in letters.to(owner.email)[-1][1]
+
+
+def test_a_listing_that_changes_were_requested_on_is_submitted_again(submitted, first, owner):
+    signed_in(first).post(f"/review/companies/{submitted}/decide", {"do": "request_changes", "note": "More."})
+    signed_in(owner).post(f"/manage/companies/{submitted}/submit")
+    assert Company.objects.get().state == "submitted"
+
+
+def test_a_change_that_waits_is_shown_side_by_side_and_decided(submitted, first, owner):
+    client = signed_in(first)
+    client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
+    operations.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
+    pending = PendingChange.objects.get()
+    html = client.get(f"/review/changes/{pending.pk}").content.decode()
+    assert "<ins> United</ins>" in html
+    client.post(f"/review/changes/{pending.pk}/decide", {"do": "approve"})
+    assert Company.objects.get().name == "Tidal Works United"
+    late = client.post(f"/review/changes/{pending.pk}/decide", {"do": "refuse", "note": "x"}, follow=True)
+    assert b"approved already" in late.content
+
+
+def test_unlisting_and_listing_again(submitted, first):
+    client = signed_in(first)
+    client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
+    client.post(f"/review/companies/{submitted}/decide", {"do": "unlist", "note": "It has closed."})
+    assert Company.objects.get().state == "unlisted"
+    client.post(f"/review/companies/{submitted}/decide", {"do": "relist"})
+    assert Company.objects.get().state == "published"
+
+
+def test_checks_stand_beside_a_listing(submitted, first, owner):
+    twin = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
+    reviews.submit_company(owner.actor("web"), twin)
+    html = signed_in(first).get(f"/review/companies/{twin}").content.decode()
+    assert f'href="/review/companies/{submitted}"' in html
+    assert "(same name)" in html
+    assert "description" in html.partition("Missing fields")[2][:200]
+
+
+def test_a_framework_is_made_authored_closed_and_opened(first):
+    client = signed_in(first)
+    made = client.post(
+        "/review/frameworks/new", {"name": "Tide test", "kind": "score", "description": "", "runCost": "4"}
+    )
+    assert made["Location"] == "/review/frameworks/tide-test"
+    client.post("/review/frameworks/tide-test/author", {"specification": json.dumps(STARTER)})
+    better = {**STARTER, "scale": {"min": 0, "max": 5}}
+    client.post("/review/frameworks/tide-test/author", {"specification": json.dumps(better)})
+    framework = Framework.objects.get()
+    assert (framework.run_cost, FrameworkSpecification.objects.count()) == (4, 2)
+    client.post("/review/frameworks/tide-test", {"do": "close"})
+    framework.refresh_from_db()
+    assert framework.closed
+    client.post("/review/frameworks/tide-test", {"do": "open"})
+    client.post("/review/frameworks/tide-test", {"name": "Tide test two", "description": "New.", "runCost": ""})
+    framework.refresh_from_db()
+    assert (framework.closed, framework.name, framework.run_cost) == (False, "Tide test two", None)
+
+
+def test_each_fault_of_a_specification_is_told_with_its_path_and_what_was_typed_stays(first):
+    client = signed_in(first)
+    client.post("/review/frameworks/new", {"name": "Tide test", "kind": "score"})
+    broken = {**STARTER, "sections": [{**STARTER["sections"][0], "weight": 0}]}
+    live = client.post("/review/frameworks/tide-test/validate", {"specification": json.dumps(broken)}).content.decode()
+    assert "sections[0].weight" in live
+    answer = client.post("/review/frameworks/tide-test/author", {"specification": json.dumps(broken)})
+    assert answer.status_code == 422
+    assert "sections[0].weight" in answer.content.decode()
+    assert "line 1" in client.post("/review/frameworks/tide-test/validate", {"specification": "{"}).content.decode()
+    deep = client.post("/review/frameworks/tide-test/validate", {"specification": "[" * 200_000})
+    assert b"is no JSON" in deep.content
+    assert not FrameworkSpecification.objects.exists()
+
+
+def test_a_program_needs_its_company(first):
+    answer = signed_in(first).post("/review/frameworks/new", {"name": "P", "kind": "program"})
+    assert answer.status_code == 422
+    assert b"a program is run by a company" in answer.content
+
+
+def rooms(slug):
+    return [
+        ("get", "/review"),
+        ("post", "/review/take"),
+        ("get", f"/review/companies/{slug}"),
+        ("post", f"/review/companies/{slug}/decide"),
+        ("get", "/review/changes/1"),
+        ("post", "/review/changes/1/decide"),
+        ("get", "/review/requests/1"),
+        ("post", "/review/requests/1/decide"),
+        ("get", "/review/frameworks"),
+        ("get", "/review/frameworks/new"),
+        ("post", "/review/frameworks/new"),
+        ("get", "/review/frameworks/x"),
+        ("post", "/review/frameworks/x"),
+        ("post", "/review/frameworks/x/validate"),
+        ("post", "/review/frameworks/x/author"),
+    ]
+
+
+def test_the_rooms_are_not_there_for_owners_nor_for_visitors(submitted, owner):
+    client = signed_in(owner)
+    for method, path in rooms(submitted):
+        assert getattr(client, method)(path, {"do": "approve", "subject": f"company:{submitted}"}).status_code == 404, (
+            path
+        )
+        sent = getattr(Client(), method)(path)
+        assert (sent.status_code, sent["Location"].startswith("/accounts/login/")) == (302, True), path
+    assert Company.objects.get().state == "submitted"
+
+
+def test_every_form_without_its_token_is_refused(submitted, first):
+    client = signed_in(first, enforce_csrf_checks=True)
+    for method, path in rooms(submitted):
+        if method == "post":
+            assert client.post(path, {"do": "approve"}).status_code == 403, path
+
+
+def test_every_page_is_valid_html(submitted, first):
+    client = signed_in(first)
+    client.post("/review/frameworks/new", {"name": "Tide test", "kind": "score"})
+    for path in (
+        "/review",
+        f"/review/companies/{submitted}",
+        "/review/frameworks",
+        "/review/frameworks/new",
+        "/review/frameworks/tide-test",
+    ):
+        answer = client.get(path)
+        assert answer.status_code == 200, path
+        parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+        parser.parse(answer.content.decode())
+        assert list(parser.errors) == [], path
