@@ -32,6 +32,16 @@ REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
 GRACE_S: Final = 10
+TOOL_PATHS: Final = (
+    "/api/mcp",
+    "/api/mcp/server-card",
+    "/api/mcp/icon.svg",
+    "/.well-known/mcp.json",
+    "/.well-known/mcp/server-card.json",
+    "/.well-known/mcp/server.json",
+    "/.well-known/ai-catalog.json",
+)
+"""Addresses of the public tool server: a request that comes before it is there waits for it."""
 if TYPE_CHECKING:
     from muniment.store.follower import Follower
 
@@ -76,6 +86,7 @@ class Process:
         self._follower: Follower | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._mounting: asyncio.Task[None] | None = None
+        self._mounted = asyncio.Event()
         self._lives = contextlib.AsyncExitStack()
 
     def run(self, listener: socket.socket) -> None:
@@ -127,19 +138,50 @@ class Process:
         gauge("muniment_answers_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
 
     async def _mount_tools(self) -> None:
-        """Give the tool servers their addresses."""
+        """Give the tool servers their addresses, once there is a registry to read."""
+        from muniment import __version__
+        from muniment.mcp.cards import Cards, Identity
         from muniment.mcp.gate import Gate
         from muniment.mcp.public import public_offer
         from muniment.mcp.transport import ToolServer
 
         config = self.config
-        if self.reader is None:
+        if self.reader is None or self._mounted.is_set():
             return
         offer = public_offer(self.reader, base_url=config.base_url, registry_name=config.registry_name)
         gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
         public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
         await self._lives.enter_async_context(public.run())
         self.front.mounts["/api/mcp"] = public
+        cards = Cards(
+            Identity(
+                base_url=config.base_url,
+                title=config.registry_name,
+                version=__version__,
+                has_manage="/api/manage/mcp" in self.front.mounts,
+            )
+        )
+        self.front.mounts.update(dict.fromkeys(cards.paths, cards))
+        self._mounted.set()
+
+    async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
+        """Wait until the tool servers are there, and let them answer."""
+        try:
+            await asyncio.wait_for(self._mounted.wait(), PAGES_WAIT_S)
+        except TimeoutError:
+            raise Unavailable("The tool server is not up yet.", "Try again in a moment.", retry_after_s=5) from None
+        await self.front.mounts[scope["path"].rstrip("/")](scope, receive, send)
+
+    def _tools_are_ready(self) -> None:
+        """Mount what can be mounted now; called in the loop, when nothing is left to import and again with tables."""
+        former = self._mounting
+
+        async def mount() -> None:
+            if former is not None:
+                await former
+            await self._mount_tools()
+
+        self._mounting = asyncio.ensure_future(mount())
 
     # ------------------------------------------------------------------ life
 
@@ -149,11 +191,13 @@ class Process:
         self._pages = loop.create_future()
         self.front.pages = self.pages
         self.front.health = self.health
+        self.front.mounts.update(dict.fromkeys(TOOL_PATHS, self._tools))
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(connections))
         self._ticking = asyncio.create_task(self._tick(connections))
         self._warmup = Warmup(
             self.config,
             loop,
+            on_tools=self._tools_are_ready,
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
             on_published=self._published,
@@ -205,8 +249,7 @@ class Process:
             self._follower.start()
         if self.front.api is not None:
             self.front.api.start()
-        # Imported by the warm-up before this is called, so that the loop waits for no import.
-        self._mounting = asyncio.ensure_future(self._mount_tools())
+        self._tools_are_ready()
 
     def _published(self, _edition: int) -> None:
         """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""

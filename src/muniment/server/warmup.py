@@ -27,6 +27,7 @@ class Warmup:
     Runs once, in a thread of its own, and tells the loop what has become ready.
 
     Args:
+        on_tools: called in the loop when the tool servers can be made without importing anything.
         on_database: called in the loop when the database has this version's form.
         on_pages: called in the loop with the WSGI application.
         on_published: called in whichever thread published, with the new edition.
@@ -38,6 +39,7 @@ class Warmup:
         config: Config,
         loop: asyncio.AbstractEventLoop,
         *,
+        on_tools: Callable[[], None],
         on_database: Callable[[], None],
         on_pages: Callable[[Any], None],
         on_published: Callable[[int], object],
@@ -45,6 +47,7 @@ class Warmup:
     ) -> None:
         self._config = config
         self._loop = loop
+        self._on_tools = on_tools
         self._on_database = on_database
         self._on_pages = on_pages
         self._on_published = on_published
@@ -80,10 +83,13 @@ class Warmup:
 
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
-        import django
-
+        # The tool servers first: they need neither Django nor the SDK, and an instance that stands can serve them.
+        import muniment.mcp.cards
         import muniment.mcp.public
         import muniment.mcp.transport
+
+        self._tell(self._on_tools)
+        import django
 
         django.setup()
         self._bring_up_database()
