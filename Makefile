@@ -3,6 +3,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# A registry in the import form, and the reference systems of the benchmark: beside the checkout when nothing is said.
+export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
+export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock" pyproject.toml
 
 .PHONY: help install serve test check prove bench lock readme services

@@ -34,6 +34,8 @@ FOREIGN = [
     (re.compile(r'"resolved"\s*:'), "the host of a package index"),
     (re.compile(r"\b(?:[T]ODO|[F]IXME|[X]XX)\b"), "unfinished work"),
 ]
+NAMES_THE_SAMPLE = {"Makefile"}
+"""Where the default place of the sample data may stand."""
 TEXT = {".py", ".md", ".toml", ".html", ".css", ".js", ".json", ".lock", ".txt", ".yml", ".ts", ".svg", ""}
 
 
@@ -61,7 +63,7 @@ def ceilings(files: list[Path]) -> Iterator[str]:
 def foreign_words(files: list[Path]) -> Iterator[str]:
     """Find words that speak of a machine, a package index or unfinished work."""
     for file in files:
-        if file.suffix not in TEXT:
+        if file.suffix not in TEXT or str(file.relative_to(ROOT)) in NAMES_THE_SAMPLE:
             continue
         for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
             for pattern, what in FOREIGN:
