@@ -28,8 +28,9 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 serve: install ## start the registry with its fictional demo data
 	$(BIN)/muniment serve --demo
 
-services: ## install the browser and the database that the tests start
+services: ## install the browser, the database and the npm packages that the tests start
 	@checks/services
+	@cd tests && ../$(BIN)/python -c "from services.node import packages; packages()"
 
 test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
 	@failed=0; \
