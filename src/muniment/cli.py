@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.kernel.actor import COMMAND
+from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.kernel.problems import Problem
 
 
@@ -245,6 +245,32 @@ def user_create(email: str, role: str, *, password_stdin: bool, no_password: boo
     with _told():
         account = create_account(COMMAND, email, password, role=role)
     click.echo(f"{account.email} is {account.role} now.")
+
+
+@user.command("token")
+@click.argument("email")
+@click.option("--name", required=True, help="What the token is called in lists and in history.")
+@click.option("--read-only", is_flag=True, help="Let it see and change nothing.")
+@click.option("--scope", "chosen", multiple=True, help="A scope that it holds; may be repeated. Without: all.")
+@click.option("--days", type=click.Choice(["30", "90", "365", "never"]), default="90", show_default=True)
+def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, read_only: bool) -> None:
+    """Make a personal access token for EMAIL and print it, and nothing else."""
+    if read_only and chosen:
+        raise click.UsageError("--read-only and --scope exclude each other.")
+    _ready()
+    from muniment.accounts.operations import find_account
+    from muniment.accounts.scopes import READ_SCOPES
+    from muniment.accounts.tokens import create_token
+
+    with _told():
+        minted = create_token(
+            COMMAND,
+            name,
+            permitted=READ_SCOPES if read_only else chosen or SCOPES,
+            days=None if days == "never" else int(days),
+            account=find_account(email),
+        )
+    click.echo(minted.text)
 
 
 @user.command("list")

@@ -10,7 +10,12 @@ class AccountsConfig(AppConfig):
     verbose_name = "Accounts"
 
     def ready(self) -> None:
-        """Watch what takes power from credentials."""
-        from muniment.accounts import credentials
+        """Watch what takes power from credentials; say what is done by the clock."""
+        from muniment.accounts import credentials, tokens
+        from muniment.jobs import handlers
 
         credentials.watch_accounts()
+        warn = handlers.Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry())
+        sweep = handlers.Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens())
+        handlers.register(warn, every_s=3_600)
+        handlers.register(sweep, every_s=86_400)

@@ -82,6 +82,19 @@ def find_account(email: str) -> Account:
     return account
 
 
+def account_of(actor: Actor) -> Account:
+    """
+    Give the account that *actor* acts for.
+
+    Raises:
+        Forbidden: nobody is signed in.
+    """
+    account = Account.objects.filter(pk=actor.account_id).first() if actor.account_id is not None else None
+    if account is None:
+        raise Forbidden("This needs an account.", "Sign in first.")
+    return account
+
+
 def _known(role: str) -> None:
     if role not in ROLES:
         raise BadRequest(f"There is no role {role[:40]}.", f"It is one of: {', '.join(ROLES)}.")

@@ -11,7 +11,7 @@ Source: RFC 6750; decisions, section 4: revocation holds within 1 s everywhere.
 import time
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
@@ -37,11 +37,8 @@ class Known(NamedTuple):
     day: date
 
 
-class Bridge(Protocol):
-    """Runs a synchronous function where the ORM may be used."""
-
-    def __call__(self, call: Callable[..., Any], /, *arguments: Any) -> Awaitable[Any]:
-        """Run it."""
+Bridge = Callable[..., Awaitable[Any]]
+"""Runs a synchronous function, with its arguments, where the ORM may be used."""
 
 
 def resolve(text: str, *, resource: str | None, client: str) -> Known:

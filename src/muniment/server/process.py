@@ -32,7 +32,9 @@ REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
 GRACE_S: Final = 10
+MANAGE_PATH: Final = "/api/manage/mcp"
 TOOL_PATHS: Final = (
+    MANAGE_PATH,
     "/api/mcp",
     "/api/mcp/server-card",
     "/api/mcp/icon.svg",
@@ -41,7 +43,7 @@ TOOL_PATHS: Final = (
     "/.well-known/mcp/server.json",
     "/.well-known/ai-catalog.json",
 )
-"""Addresses of the public tool server: a request that comes before it is there waits for it."""
+"""Addresses of the tool servers: a request that comes before it is there waits for it."""
 if TYPE_CHECKING:
     from muniment.store.follower import Follower
 
@@ -87,6 +89,7 @@ class Process:
         self._ticking: asyncio.Task[None] | None = None
         self._mounting: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
+        self._managing = asyncio.Event()
         self._lives = contextlib.AsyncExitStack()
 
     def run(self, listener: socket.socket) -> None:
@@ -158,21 +161,38 @@ class Process:
                 base_url=config.base_url,
                 title=config.registry_name,
                 version=__version__,
-                has_manage="/api/manage/mcp" in self.front.mounts,
             )
         )
         self.front.mounts.update(dict.fromkeys(cards.paths, cards))
         self._mounted.set()
 
+    async def _mount_manage(self) -> None:
+        """Give the owner-scoped tool server its address; called when Django and the database are there."""
+        from muniment.mcp.gate import Gate
+        from muniment.mcp.manage import manage_server
+
+        config = self.config
+        manage = manage_server(
+            self.bridge.call,
+            gate=Gate(config.base_url, config.allowed_hosts, config.allowed_origins),
+            limiter=self.front.limiter,
+            base_url=config.base_url,
+            registry_name=config.registry_name,
+        )
+        await self._lives.enter_async_context(manage.run())
+        self.front.mounts[MANAGE_PATH] = manage
+        self._managing.set()
+
     async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
         """Wait until the tool servers are there, and let them answer."""
         try:
-            await asyncio.wait_for(self._mounted.wait(), PAGES_WAIT_S)
+            ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
+            await asyncio.wait_for(ready.wait(), PAGES_WAIT_S)
         except TimeoutError:
             raise Unavailable("The tool server is not up yet.", "Try again in a moment.", retry_after_s=5) from None
         await self.front.mounts[scope["path"].rstrip("/")](scope, receive, send)
 
-    def _tools_are_ready(self) -> None:
+    def _tools_are_ready(self, *, has_database: bool = False) -> None:
         """Mount what can be mounted now; called in the loop, when nothing is left to import and again with tables."""
         former = self._mounting
 
@@ -180,6 +200,8 @@ class Process:
             if former is not None:
                 await former
             await self._mount_tools()
+            if has_database:
+                await self._mount_manage()
 
         self._mounting = asyncio.ensure_future(mount())
 
@@ -249,7 +271,7 @@ class Process:
             self._follower.start()
         if self.front.api is not None:
             self.front.api.start()
-        self._tools_are_ready()
+        self._tools_are_ready(has_database=True)
 
     def _published(self, _edition: int) -> None:
         """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""

@@ -1,0 +1,480 @@
+"""
+The owner-scoped tool server: each tool a few lines over an operation that the pages call too.
+
+Source: tools, Owner-scoped server; decisions, sections 3 to 5.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from muniment import __version__
+from muniment.accounts.operations import account_of
+from muniment.accounts.scopes import in_order
+from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.problems import Forbidden, Problem, Unauthorized
+from muniment.kernel.wire import timestamp
+from muniment.mcp import cuts, schemas
+from muniment.mcp.gate import Gate
+from muniment.mcp.http import Scope
+from muniment.mcp.offer import Arguments, Caller, Offer, Tool
+from muniment.mcp.transport import Access, Limiter, ToolServer
+from muniment.oauth.bearers import Bridge, Doorkeeper
+from muniment.oauth.resources import manage_server as address_of
+from muniment.registry import operations, profiles
+from muniment.registry.changes import CompanyChange
+from muniment.registry.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
+from muniment.registry.models import Person
+
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
+_MAX_CLIENT_CHARACTERS: Final = 120
+_encode = msgspec.json.encode
+
+_INSTRUCTIONS = """\
+You act for one person, within what this person owns in the registry, and within the scopes of your credential.
+
+- list_my_companies first: its id is the slug that the other tools take. get_my_company shows a listing with its \
+version, also before it is public.
+- update_my_company changes only what `changes` names: absent stays, null clears, lists replace, objects merge by key. \
+Try it with dryRun true, show the diff, then send it with expectedVersion. If the version has moved on, read again \
+and repeat.
+- Most changes are public at once. name, symbol and type of a published listing wait for a reviewer: awaitingReview \
+says so; do not send them again.
+- list_company_form_options gives values and lengths.
+- New listings, logos, billing and large files are done on the pages, at /manage.
+- A failure has error.code, message and hint; the hint says what to do instead.
+"""
+
+_SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
+_PAGE: Final[dict[str, Mapping[str, Any]]] = {
+    "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+}
+_DRY: Final = {"type": "boolean", "default": False, "description": "answer the diff, change nothing"}
+_TEXT: Final = {"type": ["string", "null"]}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": ["object", "null"], "properties": dict(properties), "additionalProperties": False}
+
+
+def _list_of(properties: Mapping[str, Any], *, closed: bool = True) -> dict[str, Any]:
+    item = {"type": "object", "properties": dict(properties), **({"additionalProperties": False} if closed else {})}
+    return {"type": ["array", "null"], "items": item}
+
+
+_NUMBER: Final = {"type": "number"}
+_CHANGES: Final = {
+    "type": "object",
+    "additionalProperties": False,
+    "description": "only the fields to change",
+    "properties": {
+        "name": {"type": "string"},
+        "symbol": _TEXT,
+        "teamSize": {"type": ["integer", "null"], "description": "without positions"},
+        "treasury": {"type": ["string", "null"], "description": "such as $1.2M"},
+        "status": {"type": ["string", "null"], "description": ", ".join(STATUSES)},
+        **dict.fromkeys(("type", "industry", "orgKind"), _TEXT),
+        "themes": {"type": ["array", "null"], "items": {"type": "string"}},
+        "description": _TEXT,
+        "body": {"type": ["string", "null"], "description": "markdown"},
+        "website": _TEXT,
+        "dao_website": _TEXT,
+        "socials": _object(dict.fromkeys(SOCIALS, _TEXT)),
+        "address": _list_of(dict.fromkeys(ADDRESS, _TEXT)),
+        "distribution": {
+            "type": ["object", "null"],
+            "properties": {
+                **dict.fromkeys(("method", "details", "schedule", "vestingPeriod"), _TEXT),
+                "pools": _list_of({"name": {"type": "string"}, "percentage": _NUMBER}, closed=False),
+            },
+        },
+        "positions": {
+            **_list_of({"title": _TEXT, "person": {"type": "object"}}, closed=False),
+            "description": "the whole team: title, person {slug}, or {name} for a new person",
+        },
+        "proposals": {
+            **_list_of({"title": _TEXT, "status": _TEXT}, closed=False),
+            "description": "all: id, title, status, votes {for, against}, endDate",
+        },
+        "capTable": {
+            **_list_of({"address": _TEXT, "name": _TEXT, "tokens": _TEXT, "percentage": _NUMBER}, closed=False),
+            "description": "all holders",
+        },
+        "fundingRound": {
+            **_object(dict.fromkeys(("name", "target", "opened", "closed"), _TEXT)),
+            "description": "edits the open round or opens one; dates as 2026-11-21",
+        },
+    },
+}
+
+
+class ManageTools:
+    """
+    The handlers. Each runs one operation over the bridge, and shapes its answer there too.
+
+    Args:
+        call: the bridge.
+        base_url: the public address.
+    """
+
+    def __init__(self, call: Bridge, base_url: str) -> None:
+        self._call = call
+        self._base_url = base_url
+
+    def list_my_companies(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
+        """Answer list_my_companies."""
+
+        def work() -> bytes:
+            found = operations.list_companies(
+                _actor(caller), page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
+            )
+            pagination = {
+                "page": found.page,
+                "pageSize": found.page_size,
+                "pageCount": found.page_count,
+                "total": found.total,
+            }
+            items = [
+                {
+                    "id": each.slug,
+                    "name": each.name,
+                    "state": each.state,
+                    "role": each.role,
+                    "version": each.version,
+                    "updatedAt": timestamp(each.updated_at),
+                    "pendingChanges": each.pending_changes,
+                }
+                for each in found.items
+            ]
+            following = found.page + 1 if found.page < found.page_count else None
+            return _encode({"data": items, "pagination": pagination, "nextPage": following})
+
+        return self._call(work)
+
+    def get_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
+        """Answer get_my_company."""
+
+        def work() -> bytes:
+            found = operations.get_company(_actor(caller), arguments["slug"])
+            whole = {
+                **found.bundle,
+                "state": found.state,
+                "version": found.version,
+                "pendingChanges": found.pending_changes,
+                "reviewerNote": found.reviewer_note or None,
+                "publicUrl": self._public_url(found.slug) if found.published else None,
+            }
+            return cuts.bundle(_encode({"data": whole}), self._own_url(found.slug))
+
+        return self._call(work)
+
+    def update_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
+        """Answer update_my_company."""
+
+        def work() -> bytes:
+            done = operations.update_company(
+                _actor(caller),
+                arguments["slug"],
+                CompanyChange.from_wire(arguments["changes"]),
+                expected_version=arguments.get("expectedVersion"),
+                dry_run=arguments.get("dryRun", False),
+            )
+            company = dict(done.company.bundle["company"])
+            for member in ("body", "description"):
+                cuts.cut_text(company, member, 300, self._own_url(done.company.slug))
+            return _encode(
+                {
+                    "data": {
+                        "company": company,
+                        "version": done.version,
+                        "applied": done.applied,
+                        "awaitingReview": done.awaiting_review,
+                        "diff": _fitting(done.diff),
+                    }
+                }
+            )
+
+        return self._call(work)
+
+    def get_my_profile(self, _: Arguments, caller: Caller) -> Awaitable[bytes]:
+        """Answer get_my_profile."""
+
+        def work() -> bytes:
+            actor = _actor(caller)
+            person = profiles.get_profile(actor)
+            companies = operations.list_companies(actor, page_size=100)
+            answer = {
+                "person": _person(person) if person else None,
+                "email": account_of(actor).email,
+                "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
+                "scopes": in_order(actor.scopes),
+            }
+            return cuts.record(_encode({"data": answer}), f"{self._base_url}/manage/profile")
+
+        return self._call(work)
+
+    def update_my_profile(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
+        """Answer update_my_profile."""
+
+        def work() -> bytes:
+            change = profiles.ProfileChange(**arguments["changes"])
+            done = profiles.update_profile(_actor(caller), change, dry_run=arguments.get("dryRun", False))
+            person = _person(done.person)
+            cuts.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
+            return _encode({"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}})
+
+        return self._call(work)
+
+    def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
+        """Answer list_company_form_options."""
+        return _encode({"data": form_options()})
+
+    def _public_url(self, slug: str) -> str:
+        return f"{self._base_url}/companies/{quote(slug, safe='')}"
+
+    def _own_url(self, slug: str) -> str:
+        return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
+
+
+def _actor(caller: Caller) -> Actor:
+    if caller.actor is None:
+        raise Unauthorized("This tool acts for somebody, and nobody is named.", "Send a bearer token.")
+    return caller.actor
+
+
+def _person(row: Person) -> dict[str, Any]:
+    return {
+        "documentId": row.document_id,
+        "name": row.name,
+        "slug": row.slug,
+        "bio": row.bio or None,
+        "version": row.version,
+    }
+
+
+def _fitting(diff: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Give a diff that fits: long texts are cut, of long lists the beginning and the number are shown."""
+    for characters, entries in ((2_000, 20), (500, 5), (100, 1)):
+        fitted = {
+            name: {side: _short(value, characters, entries) for side, value in sides.items()}
+            for name, sides in diff.items()
+        }
+        if len(_encode(fitted)) <= cuts.BUDGET_BYTES // 2:
+            return fitted
+    return {name: {"truncated": True} for name in diff}
+
+
+def _short(value: Any, characters: int, entries: int) -> Any:
+    if isinstance(value, str) and len(value) > characters:
+        return value[:characters].rstrip() + "…"
+    if isinstance(value, list) and len(value) > entries:
+        return {"first": value[:entries], "total": len(value), "truncated": True}
+    return value
+
+
+def _tool(name: str, title: str, description: str, *, scope: str, **rest: Any) -> Tool:
+    return Tool(name=name, title=title, description=description, scope=scope, **rest)
+
+
+_OWNED: Final = schemas.single({"type": "object"})
+_READS: Final = {"read_only": True, "idempotent": True}
+
+
+def _tools(tools: ManageTools) -> tuple[Tool, ...]:
+    return (
+        _tool(
+            "list_my_companies",
+            "List my companies",
+            "The listings that you own, in any state, the last changed first, with what waits for a reviewer.",
+            scope="companies:read",
+            arguments=_PAGE,
+            answer=schemas.paged({"type": "object"}),
+            handler=tools.list_my_companies,
+            **_READS,
+        ),
+        _tool(
+            "get_my_company",
+            "Get my company",
+            "One of your listings, whole, with its state and version. Long lists show the first 100, with …Total.",
+            scope="companies:read",
+            arguments={"slug": _SLUG},
+            required=("slug",),
+            answer=_OWNED,
+            handler=tools.get_my_company,
+            **_READS,
+        ),
+        _tool(
+            "update_my_company",
+            "Update my company",
+            "Change fields of one of your listings; public at once, save name, symbol and type of a published one, "
+            "which wait for a reviewer. Kept in a history that you can revert on the page. Try dryRun first.",
+            scope="companies:write",
+            arguments={
+                "slug": _SLUG,
+                "changes": _CHANGES,
+                "expectedVersion": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 2**31 - 1,
+                    "description": "refuse if the listing has moved on",
+                },
+                "dryRun": _DRY,
+            },
+            required=("slug", "changes"),
+            answer=_OWNED,
+            handler=tools.update_my_company,
+            destructive=True,
+            idempotent=True,
+        ),
+        _tool(
+            "get_my_profile",
+            "Get my profile",
+            "Your public profile, e-mail address, companies, and what your credential permits.",
+            scope="profile:read",
+            arguments={},
+            answer=_OWNED,
+            handler=tools.get_my_profile,
+            **_READS,
+        ),
+        _tool(
+            "update_my_profile",
+            "Update my profile",
+            "Change the name or bio of your public profile; public at once, kept in a history.",
+            scope="profile:write",
+            arguments={
+                "changes": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"name": {"type": "string"}, "bio": {"type": ["string", "null"]}},
+                },
+                "dryRun": _DRY,
+            },
+            required=("changes",),
+            answer=_OWNED,
+            handler=tools.update_my_profile,
+            destructive=True,
+            idempotent=True,
+        ),
+        _tool(
+            "list_company_form_options",
+            "List form options",
+            f"The values and lengths that update_my_company takes; {', '.join(OPEN)} take other values too.",
+            scope="companies:read",
+            arguments={},
+            answer=schemas.single(schemas.FORM_OPTIONS),
+            handler=tools.list_company_form_options,
+            **_READS,
+        ),
+    )
+
+
+def manage_offer(call: Bridge, *, base_url: str, registry_name: str, more: Iterable[Tool] = ()) -> Offer:
+    """
+    Give what the owner-scoped server offers.
+
+    Args:
+        call: the bridge over which operations run.
+        base_url: the public address, without a slash at its end.
+        registry_name: what the registry calls itself.
+        more: tools of further features.
+    """
+    return Offer(
+        name="muniment-manage",
+        title=f"{registry_name} (manage)",
+        version=__version__,
+        description=f"{registry_name}: your own listings and profile."[:100],
+        instructions=_INSTRUCTIONS,
+        website_url=base_url,
+        icon_url=f"{base_url}/api/mcp/icon.svg",
+        tools=(*_tools(ManageTools(call, base_url)), *more),
+        shared=False,
+    )
+
+
+class Bearers:
+    """
+    How the server knows its callers: by the Authorization header and nothing else.
+
+    Args:
+        doorkeeper: knows who a token speaks for.
+        base_url: the public address.
+
+    Source: RFC 6750, sections 2 and 3; RFC 9728, section 5.1; decisions, section 4.
+    """
+
+    def __init__(self, doorkeeper: Callable[[str, str], Awaitable[Actor | None]], base_url: str) -> None:
+        self._doorkeeper = doorkeeper
+        self._metadata = f'resource_metadata="{base_url}{METADATA_PATH}"'
+
+    async def authenticate(self, scope: Scope) -> Actor:
+        """
+        Give the actor of a request.
+
+        Raises:
+            Unauthorized: no token, a dead one, or one in the address.
+        """
+        given: list[bytes] = []
+        client = b""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                given.append(value)
+            elif name == b"user-agent":
+                client = value
+        if b"access_token=" in scope["query_string"] or b"mun_" in scope["query_string"]:
+            raise self._refused(
+                "A token in the address is refused: addresses are kept in logs and histories.", "invalid_request"
+            )
+        if not given:
+            raise self._refused("This server acts for somebody, and no token was sent.", "")
+        kind, _, text = given[0].decode("latin-1").strip().partition(" ")
+        if len(given) > 1 or kind.lower() != "bearer":
+            raise self._refused("The Authorization header is not one bearer token.", "invalid_token")
+        actor = await self._doorkeeper(text.strip(), _plain(client))
+        if actor is None:
+            raise self._refused("The token is unknown, expired or revoked.", "invalid_token")
+        return actor
+
+    def missing(self, scope: str) -> Problem:
+        """Give the refusal of a tool that the credential does not reach (RFC 6750, section 3.1)."""
+        return Forbidden(
+            f"The credential does not permit {scope}.",
+            f"Connect again and permit {scope}, or make a token with it at /manage/tokens.",
+            headers={
+                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}',
+            },
+        )
+
+    def _refused(self, message: str, error: str) -> Unauthorized:
+        asked = f'Bearer {self._metadata}, scope="{" ".join(SCOPES)}"'
+        return Unauthorized(
+            message,
+            "Let the client sign in by OAuth, or make a token at /manage/tokens and send it as Authorization: Bearer.",
+            headers={"WWW-Authenticate": f'{asked}, error="{error}"' if error else asked},
+        )
+
+
+def _plain(client: bytes) -> str:
+    text = client[: 2 * _MAX_CLIENT_CHARACTERS].decode("utf-8", "replace")
+    return "".join(character for character in text if character.isprintable())[:_MAX_CLIENT_CHARACTERS]
+
+
+def manage_server(
+    call: Bridge,
+    *,
+    gate: Gate,
+    limiter: Limiter | None,
+    base_url: str,
+    registry_name: str,
+    more: Iterable[Tool] = (),
+) -> ToolServer:
+    """Make the owner-scoped server."""
+    bearers = Bearers(Doorkeeper(call, resource=address_of(base_url)), base_url)
+    return ToolServer(
+        manage_offer(call, base_url=base_url, registry_name=registry_name, more=more),
+        gate=gate,
+        limiter=limiter,
+        access=Access(bearers.authenticate, bearers.missing),
+    )

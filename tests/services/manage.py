@@ -1,0 +1,75 @@
+"""The owner-scoped tool server in this process, over the test's own database."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from muniment.mcp.gate import Gate
+from muniment.mcp.manage import Bearers, manage_offer
+from muniment.mcp.transport import Access, ToolServer
+from muniment.oauth.bearers import Doorkeeper
+from muniment.oauth.resources import manage_server
+from services.mcp import Answer, Asker, modern
+
+BASE = "http://testserver"
+
+
+async def straight(call: Any, *arguments: Any) -> Any:
+    """
+    Stand in for the bridge: here, in the test's own transaction, which a pool of threads would not see.
+
+    While the call runs, the thread has no running loop, as in the bridge: Django gives a loop another connection.
+    """
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return call(*arguments)
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+class Manage:
+    """Asks the owner-scoped server with a token."""
+
+    def __init__(self, asker: Asker, doorkeeper: Doorkeeper) -> None:
+        self.asker = asker
+        self.doorkeeper = doorkeeper
+
+    def ask(self, token: str | None, request: Any, **scope: Any) -> Answer:
+        headers, body = request
+        extra = [("authorization", f"Bearer {token}"), ("user-agent", "suite/1")] if token is not None else []
+        return self.asker.ask([*headers, *extra], body, path="/api/manage/mcp", **scope)
+
+    def call(self, token: str, name: str, **arguments: Any) -> Any:
+        """Call a tool and give its structuredContent."""
+        answer = self.ask(token, modern("tools/call", {"name": name, "arguments": arguments}))
+        assert answer.status == 200, answer
+        return answer.result["structuredContent"]
+
+    def data(self, token: str, name: str, **arguments: Any) -> Any:
+        """Call a tool that succeeds and give ``data``."""
+        found = self.call(token, name, **arguments)
+        assert "data" in found, found
+        return found["data"]
+
+    def error(self, token: str, name: str, **arguments: Any) -> Any:
+        """Call a tool that refuses and give ``error``."""
+        found = self.call(token, name, **arguments)
+        assert set(found) == {"error"}, found
+        return found["error"]
+
+
+@contextlib.contextmanager
+def manage() -> Iterator[Manage]:
+    """Give the server, as the product puts it together, but for the bridge."""
+    doorkeeper = Doorkeeper(straight, resource=manage_server(BASE))
+    bearers = Bearers(doorkeeper, BASE)
+    offer = manage_offer(straight, base_url=BASE, registry_name="Suite Registry")
+    access = Access(bearers.authenticate, bearers.missing)
+    asker = Asker(ToolServer(offer, gate=Gate(BASE), access=access))
+    try:
+        yield Manage(asker, doorkeeper)
+    finally:
+        asker.close()
+        doorkeeper.close()

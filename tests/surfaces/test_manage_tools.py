@@ -1,0 +1,434 @@
+"""The owner-scoped tool server: who is let in, what is shown, and the six tools of listings and profile."""
+
+import json
+
+import jsonschema
+import pytest
+
+from make import registry as make
+from make.accounts import account, signed_in
+from make.apps import App
+from muniment.accounts import tokens
+from muniment.accounts.models import Account, PersonalToken
+from muniment.kernel.actor import SCOPES
+from muniment.kernel.ids import now
+from muniment.oauth.models import Grant
+from muniment.registry import operations, profiles
+from muniment.registry.models import HistoryEntry
+from services.manage import BASE, manage
+from services.mcp import legacy, modern
+
+pytestmark = pytest.mark.django_db
+METADATA = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource/api/manage/mcp"'
+LIST = modern("tools/list")
+READING = ["companies:read", "profile:read", "documents:read", "reports:read"]
+
+
+@pytest.fixture
+def server():
+    with manage() as made:
+        yield made
+
+
+@pytest.fixture
+def owner():
+    return account("owner@harbour.example")
+
+
+@pytest.fixture
+def stranger():
+    return account("stranger@harbour.example")
+
+
+def token_of(who, permitted=SCOPES, name="laptop"):
+    return tokens.create_token(who.actor("web"), name, permitted=permitted).text
+
+
+def refused(answer, status, challenge):
+    assert answer.status == status, answer
+    assert answer.headers["www-authenticate"] == challenge
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "WWW-Authenticate" in answer.headers["access-control-expose-headers"]
+    error = answer.json()["error"]
+    assert error["code"] == "bad_request"
+    assert "/manage/tokens" in error["hint"]
+    return error
+
+
+# ---------------------------------------------------------------------- who is let in
+
+
+@pytest.mark.requirement("auth.missing")
+@pytest.mark.requirement("auth.manage")
+@pytest.mark.parametrize("request_", [LIST, legacy("initialize", {}, version=None), ([], b""), ([], b"not json")])
+def test_without_a_token_the_answer_says_where_to_get_one(server, request_):
+    """RFC 9728, 5.1; RFC 6750, 3: no error code when nothing was sent; all scopes, since step-up is broken."""
+    headers, body = request_
+    answer = server.asker.ask([("host", "testserver"), *headers], body, path="/api/manage/mcp")
+    refused(answer, 401, f'Bearer {METADATA}, scope="{" ".join(SCOPES)}"')
+
+
+@pytest.mark.requirement("auth.missing")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
+def test_who_asks_is_looked_at_before_the_method(server, owner, method):
+    headers = [("host", "testserver")]
+    assert server.asker.ask(headers, method=method).status == 401
+    own = [*headers, ("authorization", f"Bearer {token_of(owner)}")]
+    assert server.asker.ask(own, method=method).status == 405
+
+
+def test_a_preflight_needs_no_token(server):
+    answer = server.asker.ask([("host", "testserver"), ("origin", "https://app.example")], method="OPTIONS")
+    assert answer.status == 204
+    assert "Authorization" in answer.headers["access-control-allow-headers"]
+
+
+def _dead(owner):
+    text = token_of(owner)
+    PersonalToken.objects.filter(name="laptop").update(revoked_at=now())
+    return text
+
+
+def _expired(owner):
+    text = token_of(owner)
+    PersonalToken.objects.update(expires_at=now())
+    return text
+
+
+@pytest.mark.requirement("auth.missing")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense",
+        "",
+        "mun_pat_",
+        "mun_pat_" + "A" * 36,
+        "mun_at_" + "A" * 16 + "_" + "A" * 43,
+        "mun_rt_" + "A" * 16 + "_" + "A" * 55,
+        "x" * 100_000,
+        "a b",
+        "é",
+        pytest.param(lambda owner: token_of(owner)[:-1], id="truncated"),
+        pytest.param(lambda owner: token_of(owner) + "x", id="longer"),
+        pytest.param(lambda owner: token_of(owner).lower(), id="lower case"),
+        pytest.param(_dead, id="revoked"),
+        pytest.param(_expired, id="expired"),
+        pytest.param(lambda owner: App().connect(signed_in(owner))["refresh_token"], id="a refresh token"),
+        pytest.param(lambda owner: App().code(signed_in(owner)), id="a code"),
+    ],
+)
+def test_a_token_that_opens_nothing_is_said_to_be_invalid(server, owner, text):
+    """RFC 6750, 3.1."""
+    challenge = f'Bearer {METADATA}, scope="{" ".join(SCOPES)}", error="invalid_token"'
+    refused(server.ask(text(owner) if callable(text) else text, LIST), 401, challenge)
+
+
+@pytest.mark.parametrize("kind", ["Basic", "Token", "mun_pat", "bearerx"])
+def test_only_the_bearer_scheme_is_taken(server, owner, kind):
+    headers, body = LIST
+    text = token_of(owner)
+    assert server.asker.ask([*headers, ("authorization", f"{kind} {text}")], body).status == 401
+    assert server.asker.ask([*headers, ("authorization", f"bEaReR  {text} ")], body).status == 200
+
+
+def test_two_tokens_are_none(server, owner):
+    headers, body = LIST
+    both = [("authorization", f"Bearer {token_of(owner)}"), ("authorization", f"Bearer {token_of(owner)}")]
+    assert server.asker.ask([*headers, *both], body).status == 401
+
+
+@pytest.mark.requirement("auth.missing")
+def test_a_token_in_the_address_is_refused_even_beside_a_good_one(server, owner):
+    """RFC 6750, 2.3, which OAuth 2.1 drops."""
+    text = token_of(owner)
+    for query in (f"access_token={text}", "access_token=x", f"token={text}"):
+        headers, body = LIST
+        own = [*headers, ("authorization", f"Bearer {text}")]
+        found = ask_with_query(server, own, body, query)
+        refused(found, 401, f'Bearer {METADATA}, scope="{" ".join(SCOPES)}", error="invalid_request"')
+
+
+def ask_with_query(server, headers, body, query):
+    inner = server.asker.server
+
+    async def with_query(scope, receive, send):
+        await inner({**scope, "query_string": query.encode()}, receive, send)
+
+    server.asker.server = with_query
+    try:
+        return server.asker.ask(headers, body)
+    finally:
+        server.asker.server = inner
+
+
+@pytest.mark.requirement("auth.oauth")
+def test_an_app_that_a_person_connected_is_let_in_until_disconnected(server, owner):
+    app = App()
+    given = app.connect(signed_in(owner))
+    assert server.ask(given["access_token"], LIST).status == 200
+    newer = app.refresh(given["refresh_token"]).json()
+    assert server.ask(newer["access_token"], LIST).status == 200
+    assert server.ask(given["access_token"], LIST).status == 200  # for the two minutes of the window
+    signed_in(owner).post(f"/manage/tokens/apps/{Grant.objects.get().pk}/disconnect")
+    server.doorkeeper.look_again()  # what the commit does, which a test's transaction never sees
+    assert server.ask(newer["access_token"], LIST).status == 401
+
+
+def test_a_token_bound_to_another_resource_is_refused(server, owner):
+    """RFC 8707, 2."""
+    given = App().connect(signed_in(owner))
+    Grant.objects.update(resource="https://other.example/api/manage/mcp")
+    assert server.ask(given["access_token"], LIST).status == 401
+
+
+# ---------------------------------------------------------------------- scopes
+
+
+@pytest.mark.requirement("oauth.scopes")
+@pytest.mark.parametrize("request_", [LIST, legacy("tools/list")])
+def test_only_the_tools_that_the_scopes_permit_are_listed(server, owner, request_):
+    def names(permitted):
+        return [tool["name"] for tool in server.ask(token_of(owner, permitted), request_).result["tools"]]
+
+    reading = ["list_my_companies", "get_my_company", "get_my_profile", "list_company_form_options"]
+    assert [name for name in names(READING) if name in reading] == reading
+    assert not {"update_my_company", "update_my_profile"} & set(names(READING))
+    assert set(names(["profile:write"])) == {"update_my_profile"}
+    assert set(names(SCOPES)) >= {*reading, "update_my_company", "update_my_profile"}
+
+
+@pytest.mark.requirement("oauth.scopes")
+@pytest.mark.requirement("auth.missing")
+@pytest.mark.parametrize("era", [modern, legacy])
+def test_a_tool_that_the_scopes_hide_answers_403_and_names_the_scope(server, owner, era):
+    """RFC 6750, 3.1, insufficient_scope."""
+    call = era("tools/call", {"name": "update_my_company", "arguments": {"slug": "x", "changes": {}}})
+    answer = server.ask(token_of(owner, READING), call)
+    refused(answer, 403, f'Bearer error="insufficient_scope", scope="companies:write", {METADATA}')
+
+
+def test_every_tool_says_honestly_what_it_does(server, owner):
+    found = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
+    for name, tool in found.items():
+        hints = tool["annotations"]
+        assert hints["openWorldHint"] is False
+        assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+        if name.startswith(("list_", "get_")):
+            assert hints["readOnlyHint"] is True
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["title"]
+        assert tool["description"]
+    assert found["update_my_company"]["annotations"]["destructiveHint"] is True
+
+
+# ---------------------------------------------------------------------- listings
+
+
+@pytest.mark.requirement("tools.manage.companies")
+@pytest.mark.requirement("owners.edits")
+def test_an_owner_finds_reads_and_changes_a_listing_and_it_is_public_at_once(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"), description="Before.")
+    [found] = server.data(text, "list_my_companies")
+    assert set(found) == {"id", "name", "state", "role", "version", "updatedAt", "pendingChanges"}
+    assert (found["id"], found["state"], found["pendingChanges"]) == (made.slug, "published", {})
+    whole = server.data(text, "get_my_company", slug=made.slug)
+    assert set(whole) == {
+        *("company", "distribution", "proposals", "positions", "capTable", "fundingRounds"),
+        *("state", "version", "pendingChanges", "reviewerNote", "publicUrl"),
+    }
+    assert whole["publicUrl"] == f"{BASE}/companies/{made.slug}"
+    changes = {"description": "After.", "socials": {"email": "us@harbour.example"}}
+    tried = server.data(text, "update_my_company", slug=made.slug, changes=changes, dryRun=True)
+    assert tried["diff"]["description"] == {"before": "Before.", "after": "After."}
+    assert make.document("company", made.slug)["company"]["description"] == "Before."
+    done = server.data(text, "update_my_company", slug=made.slug, changes=changes, expectedVersion=whole["version"])
+    assert set(done) == {"company", "version", "applied", "awaitingReview", "diff"}
+    assert sorted(done["applied"]) == ["description", "socials"]
+    assert done["version"] == whole["version"] + 1
+    shown = make.document("company", made.slug)["company"]
+    assert shown["description"] == "After."
+    assert shown["socials"]["email"] == "us@harbour.example"
+
+
+@pytest.mark.requirement("tools.manage.companies")
+@pytest.mark.requirement("owners.edits")
+def test_history_names_the_token_and_the_page_reverts_it(server, owner):
+    made = make.published(owner.actor("web"), description="Before.")
+    server.data(token_of(owner), "update_my_company", slug=made.slug, changes={"description": "After."})
+    entry = HistoryEntry.objects.filter(company__slug=made.slug, action="updated").get()
+    assert (entry.via, entry.credential, entry.account_id) == ("token", "laptop", owner.pk)
+    operations.revert_company(owner.actor("web"), made.slug, entry.pk)
+    assert make.document("company", made.slug)["company"]["description"] == "Before."
+
+
+def test_history_names_the_app(server, owner):
+    made = make.published(owner.actor("web"))
+    given = App().connect(signed_in(owner))
+    server.data(given["access_token"], "update_my_company", slug=made.slug, changes={"description": "By an app."})
+    entry = HistoryEntry.objects.filter(company__slug=made.slug, action="updated").get()
+    assert (entry.via, entry.credential) == ("app", "Harbour Agent")
+
+
+@pytest.mark.requirement("tools.manage.companies")
+@pytest.mark.requirement("owners.edits")
+def test_what_a_reviewer_must_agree_to_waits(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    done = server.data(text, "update_my_company", slug=made.slug, changes={"name": "Another name", "body": "Now."})
+    assert (done["applied"], done["awaitingReview"]) == (["body"], ["name"])
+    assert server.data(text, "list_my_companies")[0]["pendingChanges"] == {"name": "Another name"}
+    assert make.document("company", made.slug)["company"]["name"] == made.name
+
+
+@pytest.mark.requirement("tools.manage.companies")
+@pytest.mark.requirement("owners.edits")
+def test_a_lost_race_is_told_and_the_hint_leads_on(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    version = server.data(text, "get_my_company", slug=made.slug)["version"]
+    server.data(text, "update_my_company", slug=made.slug, changes={"description": "First."}, expectedVersion=version)
+    error = server.error(
+        text, "update_my_company", slug=made.slug, changes={"description": "Second."}, expectedVersion=version
+    )
+    assert error["code"] == "bad_request"
+    assert f"expectedVersion {version + 1}" in error["hint"]
+    server.data(
+        text, "update_my_company", slug=made.slug, changes={"description": "Second."}, expectedVersion=version + 1
+    )
+
+
+@pytest.mark.requirement("manage.owned-only")
+@pytest.mark.requirement("auth.not-owned")
+def test_a_strangers_listing_answers_as_one_that_is_missing(server, owner, stranger):
+    made = make.published(owner.actor("web"))
+    text = token_of(stranger)
+    assert server.data(text, "list_my_companies") == []
+    for name, more in (("get_my_company", {}), ("update_my_company", {"changes": {"description": "Mine."}})):
+        theirs = server.error(text, name, slug=made.slug, **more)
+        nobodys = server.error(text, name, slug="nobody-has-this", **more)
+        assert theirs["code"] == "not_found"
+        assert theirs["message"].replace(made.slug, "X") == nobodys["message"].replace("nobody-has-this", "X")
+        assert theirs["hint"] == nobodys["hint"]
+
+
+@pytest.mark.requirement("manage.owned-only")
+def test_a_reviewers_token_reaches_no_listing_of_others(server, owner):
+    made = make.published(owner.actor("web"))
+    reviewer = Account.objects.create_user("reviewer@harbour.example", role="reviewer")
+    text = token_of(reviewer)
+    assert server.error(text, "get_my_company", slug=made.slug)["code"] == "not_found"
+    assert server.error(text, "update_my_company", slug=made.slug, changes={})["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"id": "x"}, {"slug": "x"}, {"state": "published"}, {"owner": 1}, {"version": 99}, {"published": True}),
+        *({"createdAt": "May 2020"}, {"listedAt": "2020-05-01"}, {"raising": True}, {"extra": {}}, {"icon": "/x.png"}),
+        *({"updatedAt": "2020-05-01T00:00:00Z"}, {"reviewerNote": "fine"}, {"__class__": "x"}, {"pk": 1}),
+    ],
+)
+def test_what_is_no_field_of_the_form_cannot_be_set(server, owner, changes):
+    """Mass assignment."""
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    before = make.document("company", made.slug)
+    error = server.error(text, "update_my_company", slug=made.slug, changes={"description": "x", **changes})
+    assert error["code"] == "bad_request"
+    assert next(iter(changes)) in error["message"]
+    assert make.document("company", made.slug) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({}, "slug"),
+        ({"slug": "x"}, "changes"),
+        ({"slug": "", "changes": {}}, "slug"),
+        ({"slug": 7, "changes": {}}, "slug"),
+        ({"slug": "x", "changes": []}, "changes"),
+        ({"slug": "x", "changes": {"themes": "one"}}, "themes"),
+        ({"slug": "x", "changes": {"socials": {"myspace": "x"}}}, "myspace"),
+        ({"slug": "x", "changes": {"name": None}}, "name"),
+        ({"slug": "x", "changes": {}, "expectedVersion": 0}, "expectedVersion"),
+        ({"slug": "x", "changes": {}, "dryRun": "yes"}, "dryRun"),
+        ({"slug": "x", "changes": {}, "force": True}, "force"),
+        ({"slug": "x\0", "changes": {}}, ""),
+    ],
+)
+def test_arguments_that_miss_the_schema_are_named(server, owner, arguments, named):
+    error = server.error(token_of(owner), "update_my_company", **arguments)
+    assert error["code"] in {"bad_request", "not_found"}
+    assert named in error["message"]
+
+
+def test_a_huge_listing_fits_an_answer(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    big = {"body": "x" * 50_000, "capTable": [{"address": f"0x{n:040}", "name": f"Holder {n}"} for n in range(2_000)]}
+    done = server.ask(
+        text,
+        modern("tools/call", {"name": "update_my_company", "arguments": {"slug": made.slug, "changes": big}}),
+    )
+    assert len(json.dumps(done.result["structuredContent"])) <= 61_000
+    assert done.result["structuredContent"]["data"]["diff"]["capTable"]["after"]["total"] == 2_000
+    whole = server.data(text, "get_my_company", slug=made.slug)
+    assert len(json.dumps(whole)) <= 61_000
+    assert whole["capTableTotal"] == 2_000
+
+
+def test_every_answer_is_what_its_schema_says(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    profiles.create_profile(owner.actor("web"), profiles.ProfileChange(name="Ada Quay"))
+    found = {tool["name"]: tool for tool in server.ask(text, LIST).result["tools"]}
+    arguments = {
+        "list_my_companies": {},
+        "get_my_company": {"slug": made.slug},
+        "update_my_company": {"slug": made.slug, "changes": {"description": "x"}},
+        "get_my_profile": {},
+        "update_my_profile": {"changes": {"bio": "x"}},
+        "list_company_form_options": {},
+    }
+    for name, given in arguments.items():
+        jsonschema.validate(server.call(text, name, **given), found[name]["outputSchema"])
+    jsonschema.validate(server.call(text, "get_my_company", slug="none"), found["get_my_company"]["outputSchema"])
+
+
+# ---------------------------------------------------------------------- the profile
+
+
+@pytest.mark.requirement("tools.manage.profile")
+@pytest.mark.requirement("owners.profile")
+def test_a_profile_without_a_person_is_null_and_says_where_to_make_one(server, owner):
+    text = token_of(owner, ["profile:read", "profile:write"])
+    found = server.data(text, "get_my_profile")
+    assert found == {"person": None, "email": owner.email, "companies": [], "scopes": ["profile:read", "profile:write"]}
+    error = server.error(text, "update_my_profile", changes={"bio": "Hello."})
+    assert error["code"] == "bad_request"
+    assert "/manage/profile" in error["hint"]
+
+
+@pytest.mark.requirement("tools.manage.profile")
+@pytest.mark.requirement("owners.profile")
+def test_a_profile_is_changed_and_public_at_once(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    person = profiles.create_profile(owner.actor("web"), profiles.ProfileChange(name="Ada Quay"))
+    profiles.join_person(make.reviewer(), person.slug, owner.pk) if person.account_id is None else None
+    tried = server.data(text, "update_my_profile", changes={"bio": "Keeps the tide table."}, dryRun=True)
+    assert tried["diff"] == {"bio": {"before": None, "after": "Keeps the tide table."}}
+    done = server.data(text, "update_my_profile", changes={"bio": "Keeps the tide table."})
+    assert done["applied"] == ["bio"]
+    found = server.data(text, "get_my_profile")
+    assert found["person"]["bio"] == "Keeps the tide table."
+    assert [each["id"] for each in found["companies"]] == [made.slug]
+    entry = HistoryEntry.objects.filter(person=person, action="updated").get()
+    assert (entry.via, entry.credential) == ("token", "laptop")
+
+
+def test_the_form_options_are_the_public_ones(server, owner):
+    from muniment.registry.form_options import form_options
+
+    assert server.data(token_of(owner), "list_company_form_options") == form_options()
