@@ -94,7 +94,10 @@ def test_the_owners_tool_server_describes_itself(slash):
 
 @pytest.mark.parametrize("path", ["", "/api/mcp", "/api/manage/mcp/more"])
 def test_nothing_else_looks_protected(path):
-    assert Client().get("/.well-known/oauth-protected-resource" + path).status_code == 404
+    answer = Client().get("/.well-known/oauth-protected-resource" + path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "not_found"
+    assert answer["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize("path", ["/oauth/register", "/oauth/token", "/oauth/revoke", "/oauth/token/"])

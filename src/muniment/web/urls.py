@@ -62,6 +62,7 @@ urlpatterns = [
     # With and without a slash at the end: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
+    re_path(r"^\.well-known/", oauth.no_metadata),
     re_path(r"^oauth/register/?$", oauth.register),
     re_path(r"^oauth/authorize/?$", oauth.authorize),
     re_path(r"^oauth/token/?$", oauth.token),

@@ -21,6 +21,7 @@ from muniment import config
 from muniment.accounts import scopes
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import digest, now
+from muniment.kernel.problems import NotFound
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
 from muniment.oauth.models import Client
@@ -175,6 +176,16 @@ def protected_resource(request: HttpRequest) -> HttpResponse:
         },
         kept="public, max-age=300",
     )
+
+
+@csrf_exempt
+def no_metadata(request: HttpRequest) -> HttpResponse:
+    """Answer any other well-known address: clients look for several, and read JSON (service document, Errors)."""
+    problem = NotFound(
+        f"Nothing is at {request.path[:200]}.",
+        "GET /.well-known/mcp.json describes the tool servers, /.well-known/oauth-authorization-server the sign-in.",
+    )
+    return _json(problem.to_wire(), int(problem.status))
 
 
 # ---------------------------------------------------------------------- registration, RFC 7591
