@@ -83,6 +83,14 @@ def _currency(value: str) -> str:
     return value
 
 
+def _storage_url(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme != "s3" or not parts.hostname):
+        message = "takes an address such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1"
+        raise ValueError(message)
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: the environment variable is ``MUNIMENT_`` and the upper-case name."""
@@ -131,6 +139,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("header_timeout_s", "10", _natural, "Seconds that a client has to send a request's headers."),
     Setting("body_timeout_s", "60", _natural, "Seconds that a client may pause while it sends a body."),
     Setting("express_lane", "on", _switch, "Answer ready responses from within the HTTP parser."),
+    Setting(
+        "storage_url",
+        "",
+        _storage_url,
+        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; empty keeps them in the data folder.",
+    ),
+    Setting("document_max_mb", "50", _natural, "Megabytes of the largest document."),
+    Setting("document_quota_mb", "500", _natural, "Megabytes of documents that an account may keep."),
+    Setting("clamd", "", _text, "host:port or socket path of a clamd that scans documents; empty scans nothing."),
     Setting("log_format", "json", _text, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
@@ -164,6 +181,10 @@ class Config:
     header_timeout_s: int
     body_timeout_s: int
     express_lane: bool
+    storage_url: str
+    document_max_mb: int
+    document_quota_mb: int
+    clamd: str
     log_format: str
     log_requests: bool
 

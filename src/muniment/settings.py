@@ -69,6 +69,7 @@ INSTALLED_APPS = [
     "muniment.jobs",
     "muniment.registry",
     "muniment.oauth",
+    "muniment.documents",
     "muniment.web",
     "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load
     "django.contrib.auth",

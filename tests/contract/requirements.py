@@ -212,11 +212,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     "owners access": ("manage.server", "tools.manage-names"),
     "documents": (
         "web.large-files",
-        "upload.three-steps",
-        "documents.small",
-        "documents.link",
-        "documents.limits",
-        "documents.delete",
         "documents.served",
         "tools.manage.documents",
     ),

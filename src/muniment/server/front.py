@@ -54,6 +54,8 @@ class Front:
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by the path that they answer alone."""
+        self.uploads: Application | None = None
+        """Takes files through one-time links."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
         """Waits until the pages are there, and gives them."""
         self.health: Callable[[], Awaitable[Response]] | None = None
@@ -184,10 +186,19 @@ class Front:
                 raise Unavailable("The registry is being prepared for its first start.", "Try again in a moment.")
             await self.api(scope, receive, out)
             return
+        application = await self._behind(path, out)
+        await application(scope, receive, out)
+
+    async def _behind(self, path: str, out: "_Outgoing") -> Application:
+        """Give what stands behind the pages' warm-up: the pages, and what takes files."""
+        if path.startswith("/uploads/"):
+            out.surface = "uploads"
+            if self.uploads is None:
+                raise Unavailable("Files cannot be taken yet.", "Send it again in a moment.")
+            return self.uploads
         if self.pages is None:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")
-        application = await self.pages()
-        await application(scope, receive, out)
+        return await self.pages()
 
     def _unchanged(self, scope: Scope) -> AtOnce | None:
         """Answer 304 without charging the client's rate, also when that is used up."""

@@ -28,6 +28,9 @@ from muniment.server.warmup import Warmup, writable
 from muniment.store import published
 from muniment.store.reader import Reader
 
+if TYPE_CHECKING:
+    from muniment.jobs.worker import Worker
+
 REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
@@ -90,6 +93,7 @@ class Process:
         self._mounting: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
         self._managing = asyncio.Event()
+        self._worker: Worker | None = None
         self._lives = contextlib.AsyncExitStack()
 
     def run(self, listener: socket.socket) -> None:
@@ -231,6 +235,8 @@ class Process:
         """Stop what stands behind the front."""
         if self._ticking is not None:
             self._ticking.cancel()
+        if self._worker is not None:
+            await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._warmup is not None:
             self._warmup.stop()
         if self._mounting is not None:
@@ -281,7 +287,12 @@ class Process:
             self.reader.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
+        from muniment.documents.link import UploadLink
+        from muniment.jobs.worker import Worker
         from muniment.server.pages import Pages
+
+        self.front.uploads = UploadLink(self.bridge.call)
+        self._worker = Worker().start()
 
         if self._pages is not None and not self._pages.done():
             self._pages.set_result(Pages(application, self.bridge))

@@ -1,0 +1,279 @@
+"""
+Text out of a file, page by page, in a process of its own with little time and memory.
+
+The parent calls :func:`extract`. The child is this module run as a program: it reads one local file and
+prints JSON. Whatever a hostile file does to its parser, it does to the child.
+
+Source: decisions, section 5, documents.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+from xml.parsers import expat
+
+MEMORY_BYTES: Final = 512 << 20
+CPU_S: Final = 30
+WALL_S: Final = 60
+MAX_CHARACTERS: Final = 4_000_000
+MAX_PAGES: Final = 2_000
+_MAX_PART_BYTES: Final = 64 << 20
+
+
+class NotExtractable(Exception):  # noqa: N818 - a verdict
+    """There is no text to be had. The message says why, for a person."""
+
+
+def extract(file: Path, family: str) -> list[tuple[int, str]]:
+    """
+    Give the text of *file* by page number, counted from 1.
+
+    Args:
+        family: how to read it: the ending of its type.
+
+    Raises:
+        NotExtractable: it is encrypted, damaged, holds no text, or took too long or too much memory.
+    """
+    command = [sys.executable, "-I", "-m", "muniment.documents.extraction", family, str(file)]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module, and a path that we made
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=WALL_S,
+            check=False,
+            env={},
+        )
+    except subprocess.TimeoutExpired:
+        raise NotExtractable("reading it takes too long") from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise NotExtractable("reading it takes too much time or memory, or it is damaged") from None
+    if "fault" in answer:
+        raise NotExtractable(answer["fault"])
+    return [(number, text) for number, text in answer["pages"] if text.strip()]
+
+
+# ------------------------------------------------------------------ the child
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _pdf(path: Path) -> Iterator[str]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        encrypted = "assword" in str(error)
+        raise NotExtractable("it is encrypted" if encrypted else "it cannot be opened as a PDF") from None
+    for number in range(min(len(document), MAX_PAGES)):
+        try:
+            page = document[number]
+            text = page.get_textpage()
+            yield text.get_text_bounded().replace("\r\n", "\n").replace("\0", "")
+            text.close()
+            page.close()
+        except pypdfium2.PdfiumError:
+            yield ""
+
+
+def _xml(
+    part: IO[bytes], start: Callable[[str], None], end: Callable[[str], None], text: Callable[[str], None]
+) -> None:
+    """Read XML by its local names. Entities of its own are refused: they are how small XML grows large."""
+
+    def refuse(*_: Any) -> None:
+        raise NotExtractable("its XML declares entities of its own")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, _: start(name.rpartition(" ")[2])
+    parser.EndElementHandler = lambda name: end(name.rpartition(" ")[2])
+    parser.CharacterDataHandler = text
+    read = 0
+    while piece := part.read(1 << 16):
+        read += len(piece)
+        if read > _MAX_PART_BYTES:
+            raise NotExtractable("a part of it is too large")
+        parser.Parse(piece, False)  # noqa: FBT003 - expat's signature
+    parser.Parse(b"", True)  # noqa: FBT003 - expat's signature
+
+
+def _flow(part: IO[bytes], *, texts: set[str], breaks: set[str], every: bool = False) -> str:
+    """Give the text inside the elements *texts* (inside all with *every*), with a line for each of *breaks*."""
+    found: list[str] = []
+    depth = 0
+
+    def start(name: str) -> None:
+        nonlocal depth
+        depth += name in texts
+        if name in {"tab", "br", "line-break"}:
+            found.append("\t" if name == "tab" else "\n")
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= name in texts
+        if name in breaks:
+            found.append("\n")
+
+    def text(data: str) -> None:
+        if depth or every:
+            found.append(data)
+
+    _xml(part, start, end, text)
+    return "".join(found)
+
+
+def _numbered(archive: zipfile.ZipFile, folder: str, stem: str) -> list[str]:
+    """List the parts ``folder/stemN.xml`` in the order of N."""
+    found = []
+    for name in archive.namelist():
+        number = name.removeprefix(f"{folder}/{stem}").removesuffix(".xml")
+        if name == f"{folder}/{stem}{number}.xml" and number.isdigit():
+            found.append((int(number), name))
+    return [name for _, name in sorted(found)][:MAX_PAGES]
+
+
+def _docx(path: Path) -> Iterator[str]:
+    with zipfile.ZipFile(path) as archive, archive.open("word/document.xml") as part:
+        yield _flow(part, texts={"t"}, breaks={"p", "tr"})
+
+
+def _pptx(path: Path) -> Iterator[str]:
+    with zipfile.ZipFile(path) as archive:
+        for name in _numbered(archive, "ppt/slides", "slide"):
+            with archive.open(name) as part:
+                yield _flow(part, texts={"t"}, breaks={"p"})
+
+
+def _odt(path: Path) -> Iterator[str]:
+    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as part:
+        yield _flow(part, texts={"p", "h"}, breaks={"p", "h"})
+
+
+def _xlsx(path: Path) -> Iterator[str]:
+    with zipfile.ZipFile(path) as archive:
+        shared: list[str] = []
+        if "xl/sharedStrings.xml" in archive.namelist():
+            with archive.open("xl/sharedStrings.xml") as part:
+                # Each string is an element `si`; a unit separator keeps them apart.
+                shared = _marked(part, texts={"t"}, mark="si")
+        for name in _numbered(archive, "xl/worksheets", "sheet"):
+            with archive.open(name) as part:
+                yield _sheet(part, shared)
+
+
+def _marked(part: IO[bytes], *, texts: set[str], mark: str) -> list[str]:
+    found: list[str] = []
+    words: list[str] = []
+    depth = 0
+
+    def start(name: str) -> None:
+        nonlocal depth
+        depth += name in texts
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= name in texts
+        if name == mark:
+            found.append("".join(words))
+            words.clear()
+
+    _xml(part, start, end, lambda data: words.append(data) if depth else None)
+    return found
+
+
+def _sheet(part: IO[bytes], shared: list[str]) -> str:
+    """Give a sheet's rows, a line each, cells apart by tabs."""
+    lines: list[str] = []
+    row: list[str] = []
+    cell: list[str] = []
+    kinds: list[str] = []
+    inside = False
+
+    def start_with(name: str, attributes: dict[str, str]) -> None:
+        nonlocal inside
+        if name == "c":
+            kinds[:] = [attributes.get("t", "")]
+            cell.clear()
+        inside = inside or name in {"v", "t"}
+
+    def end(name: str) -> None:
+        nonlocal inside
+        if name in {"v", "t"}:
+            inside = False
+        elif name == "c":
+            text = "".join(cell)
+            if kinds == ["s"] and text.strip().isdigit() and int(text) < len(shared):
+                text = shared[int(text)]
+            row.append(text)
+        elif name == "row":
+            lines.append("\t".join(row).rstrip("\t"))
+            row.clear()
+
+    def refuse(*_: Any) -> None:
+        raise NotExtractable("its XML declares entities of its own")
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, attributes: start_with(name.rpartition(" ")[2], attributes)
+    parser.EndElementHandler = lambda name: end(name.rpartition(" ")[2])
+    parser.CharacterDataHandler = lambda data: cell.append(data) if inside else None
+    while piece := part.read(1 << 16):
+        parser.Parse(piece, False)  # noqa: FBT003 - expat's signature
+    parser.Parse(b"", True)  # noqa: FBT003 - expat's signature
+    return "\n".join(lines)
+
+
+def _plain(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        yield file.read(MAX_CHARACTERS)
+
+
+_READERS: Final[dict[str, Callable[[Path], Iterator[str]]]] = {
+    "pdf": _pdf,
+    "docx": _docx,
+    "xlsx": _xlsx,
+    "pptx": _pptx,
+    "odt": _odt,
+    "text": _plain,
+}
+
+
+def _main(family: str, path: Path) -> dict[str, Any]:
+    pages: list[tuple[int, str]] = []
+    characters = 0
+    try:
+        for number, text in enumerate(_READERS[family](path), 1):
+            kept = text[: MAX_CHARACTERS - characters]
+            characters += len(kept)
+            pages.append((number, kept))
+            if characters >= MAX_CHARACTERS:
+                break
+    except NotExtractable as error:
+        return {"fault": str(error)}
+    except MemoryError:
+        return {"fault": "reading it takes too much memory"}
+    except Exception as error:  # noqa: BLE001 - whatever a parser raises on a damaged file
+        return {"fault": f"it is damaged ({type(error).__name__})"}
+    if not any(text.strip() for _, text in pages):
+        return {"fault": "it holds no text, perhaps pictures of text"}
+    return {"pages": pages}
+
+
+if __name__ == "__main__":
+    _limit()
+    sys.stdout.write(json.dumps(_main(sys.argv[1], Path(sys.argv[2]))))

@@ -1,0 +1,157 @@
+"""The address that takes files: ``PUT /uploads/{token}``, streamed from the socket to the store."""
+
+import hashlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+import msgspec
+import obstore
+
+from muniment.documents import receiving
+from muniment.documents.records import RECEIVING_S, storage
+from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Call = Callable[..., Awaitable[Any]]
+
+PREFIX: Final = "/uploads/"
+MAX_AT_ONCE: Final = 16
+"""Transfers of one process: each holds about ten megabytes while it runs."""
+PIECE_BYTES: Final = 1 << 20
+ALIVE_EVERY_S: Final = RECEIVING_S / 4
+log = logging.getLogger(__name__)
+
+
+class Gone(Exception):  # noqa: N818 - nobody is left to be told
+    """The sender has hung up."""
+
+
+class UploadLink:
+    """
+    An ASGI application. Problems are raised, for the server to answer.
+
+    Args:
+        call: runs an operation in a thread and gives what it returns.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one file."""
+        if scope["method"] != "PUT":
+            raise MethodNotAllowed(scope["method"], "PUT")
+        if self._running >= MAX_AT_ONCE:
+            raise Unavailable("Too many files are being received.", "Send it again in a moment.", retry_after_s=5)
+        self._running += 1
+        try:
+            answer = await self._take(scope, receive)
+        except Gone:
+            return
+        finally:
+            self._running -= 1
+        await _answer(send, answer)
+
+    async def _take(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+        headers = dict(scope["headers"])
+        transfer: receiving.Transfer = await self._call(
+            receiving.take_link,
+            scope["path"].removeprefix(PREFIX),
+            _length(headers),
+            headers.get(b"content-type", b"").decode("latin-1"),
+        )
+        stream = _Stream(self._call, transfer, receive)
+        try:
+            await storage().write_stream(transfer.key, stream.pieces())
+        except BaseException as error:
+            await self._call(receiving.let_go, transfer)
+            if stream.fault is not None:  # the store wraps what the stream raised
+                raise stream.fault from None
+            if isinstance(error, OSError | obstore.exceptions.BaseError):
+                log.exception("the store did not take a file")
+                raise Unavailable("The file could not be stored.", "Send it again in a moment.") from None
+            raise
+        sha256 = stream.digest.hexdigest()
+        await self._call(receiving.record, transfer, sha256)
+        return {
+            "data": {
+                "uploadId": transfer.document_id,
+                "sizeBytes": transfer.size_bytes,
+                "sha256": sha256,
+                "state": "uploaded",
+                "next": "Call complete_document_upload with this uploadId.",
+            }
+        }
+
+
+class _Stream:
+    """The body: counted, digested, and refused the moment it is longer than announced."""
+
+    def __init__(self, call: Call, transfer: receiving.Transfer, receive: Receive) -> None:
+        self._call = call
+        self._transfer = transfer
+        self._receive = receive
+        self.digest = hashlib.sha256()
+        self.fault: Problem | Gone | None = None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Give the body in pieces of about a megabyte."""
+        try:
+            async for piece in self._pieces():
+                yield piece
+        except (Problem, Gone) as error:
+            self.fault = error
+            raise
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        announced, sent, alive_at = self._transfer.size_bytes, 0, time.monotonic()
+        waiting: list[bytes] = []
+        held, more = 0, True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            part, more = message.get("body", b""), message.get("more_body", False)
+            sent += len(part)
+            if sent > announced:
+                raise receiving.too_large(announced)
+            self.digest.update(part)
+            waiting.append(part)
+            held += len(part)
+            if held >= PIECE_BYTES:
+                yield b"".join(waiting)
+                waiting.clear()
+                held = 0
+                if time.monotonic() - alive_at > ALIVE_EVERY_S:
+                    alive_at = time.monotonic()
+                    if not await self._call(receiving.keep_alive, self._transfer):
+                        raise receiving.overtaken()
+        if sent < announced:
+            raise receiving.wrong_size(sent, announced)
+        if held:
+            yield b"".join(waiting)
+
+
+def _length(headers: dict[bytes, bytes]) -> int | None:
+    given = headers.get(b"content-length")
+    if given is None:
+        return None
+    if not given.isdigit() or len(given) > 15:
+        raise BadRequest("The Content-Length is no number.", "Let your client set it.")
+    return int(given)
+
+
+async def _answer(send: Send, answer: dict[str, Any]) -> None:
+    body = msgspec.json.encode(answer) + b"\n"
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": 201, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

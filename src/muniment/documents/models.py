@@ -1,0 +1,114 @@
+"""The tables of documents: the files, the pages of their text, and who needs them to stay."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import new_id, now
+from muniment.registry.fields import Text
+from muniment.registry.models import Company
+
+
+class State(models.TextChoices):
+    """
+    Where a document stands.
+
+    Source: decisions, section 5, documents.
+    """
+
+    PENDING = "pending"
+    UPLOADED = "uploaded"
+    READY = "ready"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+class TextState(models.TextChoices):
+    """Where a document's text stands."""
+
+    NONE = "none"
+    WAITING = "waiting"
+    EXTRACTED = "extracted"
+    NOT_EXTRACTABLE = "not extractable"
+
+
+class Document(models.Model):
+    """
+    A file of a company, from the first announcement on; its id is the upload's id too.
+
+    ``attempt`` fences transfers: each takes the next number, names its blob by it, and records only
+    while it is still the newest. ``blob_key`` is set exactly while there is a blob that belongs here.
+    """
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    company = models.ForeignKey(Company, models.PROTECT, related_name="documents")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="documents")
+    via = models.CharField(max_length=16)
+    filename = Text()
+    content_type = models.CharField(max_length=100)
+    size_bytes = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64, blank=True, default="")
+    expected_sha256 = models.CharField(max_length=64, blank=True, default="")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
+    reason = Text(blank=True, default="")
+    text_state = models.CharField(max_length=16, choices=TextState.choices, default=TextState.NONE)
+    text_note = Text(blank=True, default="")
+    blob_key = models.CharField(max_length=100, blank=True, default="")
+    token_hash = models.CharField(max_length=64, blank=True, default="")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    attempt = models.PositiveIntegerField(default=0)
+    receiving_until = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+    changed_at = models.DateTimeField(default=now)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["token_hash"], condition=~models.Q(token_hash=""), name="document_token_unique"
+            ),
+            models.CheckConstraint(condition=models.Q(state__in=State.values), name="document_state_known"),
+            models.CheckConstraint(condition=models.Q(size_bytes__gt=0), name="document_not_empty"),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["uploaded", "ready"], blob_key__gt="")
+                | models.Q(state__in=["pending", "rejected", "expired"], blob_key=""),
+                name="document_has_its_blob",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["company", "created_at"], name="document_company"),
+            models.Index(fields=["account", "state"], name="document_account"),
+            models.Index(fields=["state", "changed_at"], name="document_leftover"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.filename)
+
+
+class Page(models.Model):
+    """The text of one page, slide or sheet; formats without pages have one."""
+
+    document = models.ForeignKey(Document, models.CASCADE, related_name="pages")
+    number = models.PositiveIntegerField()
+    text = Text()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["document", "number"], name="page_once")]
+
+    def __str__(self) -> str:
+        return f"page {self.number} of {self.document_id}"
+
+
+class Pin(models.Model):
+    """Something that needs a document to stay: a report run that is queued or running."""
+
+    document = models.ForeignKey(Document, models.PROTECT, related_name="pins")
+    holder = models.CharField(max_length=64)
+    since = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["document", "holder"], name="pin_once")]
+
+    def __str__(self) -> str:
+        return f"{self.holder} needs {self.document_id}"

@@ -1,0 +1,56 @@
+"""An optional virus scanner: clamd, spoken to over its socket, a file streamed through it."""
+
+import socket
+from collections.abc import Iterable
+from typing import Final
+
+from muniment import config
+
+TIMEOUT_S: Final = 60.0
+
+
+class ScannerUnavailable(Exception):  # noqa: N818 - says what holds
+    """The scanner did not answer; the file waits."""
+
+
+def is_on() -> bool:
+    """Tell whether a scanner is configured."""
+    return bool(config.current().clamd)
+
+
+def scan(pieces: Iterable[bytes]) -> str | None:
+    """
+    Give the name of what the scanner found, or None.
+
+    Raises:
+        ScannerUnavailable: it is away, or refuses the file.
+
+    Source: clamd(8), INSTREAM.
+    """
+    try:
+        with _connect(config.current().clamd) as connection:
+            connection.sendall(b"zINSTREAM\0")
+            for piece in pieces:
+                connection.sendall(len(piece).to_bytes(4, "big") + piece)
+            connection.sendall(bytes(4))
+            answer = b""
+            while b"\0" not in answer and (more := connection.recv(4096)):
+                answer += more
+    except OSError as error:
+        raise ScannerUnavailable(f"the virus scanner does not answer: {error}") from error
+    words = answer.rstrip(b"\0").decode(errors="replace").removeprefix("stream: ")
+    if words == "OK":
+        return None
+    if words.endswith(" FOUND"):
+        return words.removesuffix(" FOUND")
+    raise ScannerUnavailable(f"the virus scanner refuses the file: {words[:200]}")
+
+
+def _connect(address: str) -> socket.socket:
+    if address.startswith("/"):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(TIMEOUT_S)
+        connection.connect(address)
+        return connection
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)), TIMEOUT_S)

@@ -1,0 +1,196 @@
+"""
+Where the bytes of documents are: a local folder, or an S3-compatible store.
+
+The same streaming code serves both, and a file is never whole in memory. A blob is written once, under
+a key of its own, and appears whole or not at all; names, types and digests live in the database.
+"""
+
+import re
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import obstore
+from obstore.store import LocalStore, S3Store
+
+from muniment.kernel.ids import new_id
+
+PART_BYTES: Final = 5 << 20
+"""The smallest part that S3 takes: what a transfer holds in memory, twice."""
+PARTS_AT_ONCE: Final = 2
+READ_BYTES: Final = 1 << 20
+_STAGED: Final = re.compile(r"#\d+$")
+"""How the local store names a file that is not whole yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A stored file."""
+
+    key: str
+    size_bytes: int
+    stored_at: datetime
+
+
+class StorageUnavailable(Exception):  # noqa: N818 - says what holds, for whoever turns it into an answer
+    """The store did not do what was asked."""
+
+
+class Storage:
+    """
+    Keeps blobs.
+
+    Args:
+        folder: where they are without *url*.
+        url: ``s3://bucket/prefix``, with the key pair as user and password or from the machine's own
+            configuration; ``?region=`` and ``?endpoint=http://…`` for what is not Amazon's.
+    """
+
+    def __init__(self, folder: Path, url: str = "") -> None:
+        self.folder = None if url else folder
+        self._copies = folder.with_name("reading")
+        self._store: Any = _s3(url) if url else _local(folder)
+
+    def __repr__(self) -> str:
+        """Name the place without its secrets."""
+        return f"Storage({self.folder or 's3'})"
+
+    # ------------------------------------------------------------------ writing
+
+    async def write_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
+        """Store what *chunks* gives. When it raises, nothing is stored and the error goes on."""
+        await obstore.put_async(
+            self._store, key, chunks, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
+        )
+
+    def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
+        """Store what *chunks* gives. When it raises, nothing is stored and the error goes on."""
+        if isinstance(chunks, bytes):
+            obstore.put(self._store, key, chunks, use_multipart=False)
+        else:
+            obstore.put(
+                self._store, key, iter(chunks), use_multipart=True, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
+            )
+
+    def delete(self, key: str) -> None:
+        """Remove a blob; one that is not there is removed already."""
+        try:
+            obstore.delete(self._store, key)
+        except FileNotFoundError:
+            return
+
+    # ------------------------------------------------------------------ reading
+
+    def stream(self, key: str) -> Iterator[bytes]:
+        """
+        Give a blob's bytes, piece by piece.
+
+        Raises:
+            FileNotFoundError: there is none; raised before the first piece.
+        """
+        found = obstore.get(self._store, key)
+        return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
+
+    @contextmanager
+    def local(self, key: str) -> Iterator[Path]:
+        """
+        Give a blob as a file of this machine, for as long as the context lasts.
+
+        From an S3 store it is copied, piece by piece: one request, where reading in ranges takes many
+        and some compatible stores answer none.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        if self.folder is not None:
+            file = self.folder / key
+            if not file.is_file():
+                raise FileNotFoundError(key)
+            yield file
+            return
+        self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._copies) as copy:
+            for piece in self.stream(key):
+                copy.write(piece)
+            copy.flush()
+            yield Path(copy.name)
+
+    def blobs(self, prefix: str = "") -> Iterator[Blob]:
+        """List what is stored."""
+        for page in obstore.list(self._store, prefix or None, chunk_size=500):
+            for found in page:
+                yield Blob(found["path"], found["size"], found["last_modified"])
+
+    # ------------------------------------------------------------------ care
+
+    def unfinished(self) -> Iterator[str]:
+        """
+        List the keys of half-written files: those being written, and those whose process died.
+
+        Only the local folder shows them; an S3 store drops them by its lifecycle rule.
+        """
+        if self.folder is None:
+            return
+        for file in self.folder.rglob("*"):
+            if _STAGED.search(file.name) and file.is_file():
+                yield _STAGED.sub("", str(file.relative_to(self.folder)))
+
+    def remove_unfinished(self, key: str) -> None:
+        """Remove what a transfer to *key* left half written."""
+        if self.folder is None:
+            return
+        target = self.folder / key
+        for file in target.parent.glob("*"):
+            if _STAGED.sub("", file.name) == target.name and file.name != target.name:
+                file.unlink(missing_ok=True)
+
+    def probe(self) -> None:
+        """
+        Write, read and delete a small blob.
+
+        Raises:
+            StorageUnavailable: says which of the three failed, and why.
+        """
+        key, content, step = f"probe/{new_id()}", b"Muniment was here.", "write"
+        try:
+            self.write(key, content)
+            step = "read"
+            if b"".join(self.stream(key)) != content:
+                raise StorageUnavailable("the store gave back other bytes than it was given")
+            step = "delete"
+            self.delete(key)
+        except (OSError, obstore.exceptions.BaseError) as error:
+            message = f"cannot {step}: {str(error).partition('Debug source')[0].strip()}"
+            raise StorageUnavailable(message) from error
+
+
+def _local(folder: Path) -> LocalStore:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return LocalStore(folder, automatic_cleanup=False)
+
+
+def _s3(url: str) -> S3Store:
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    given: dict[str, Any] = {"region": options.get("region", "us-east-1")}
+    client: Any = {"timeout": timedelta(minutes=10), "connect_timeout": timedelta(seconds=10)}
+    endpoint = options.get("endpoint", "")
+    if endpoint:
+        given["endpoint"] = endpoint
+        given["virtual_hosted_style_request"] = False
+        client["allow_http"] = endpoint.startswith("http://")
+    if parts.username:
+        given["access_key_id"] = unquote(parts.username)
+        given["secret_access_key"] = unquote(parts.password or "")
+    return S3Store(
+        parts.hostname or "",
+        prefix=parts.path.strip("/") or None,
+        client_options=client,
+        retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=60)},
+        **given,
+    )

@@ -1,0 +1,491 @@
+"""What owners do with documents: announce, send, complete, list, delete, restore; and what strangers cannot."""
+
+import hashlib
+import io
+import shlex
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+
+from make import files
+from make import registry as make
+from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
+from make.documents import blob_keys as keys
+from muniment import config
+from muniment.documents import care, operations, receiving, records, tasks
+from muniment.documents.models import Document, Page, Pin, State, TextState
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.kernel.actor import VISITOR
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.registry.models import Company
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    """The suite's data folder is shared: each test begins and ends without blobs."""
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+@pytest.fixture
+def owner():
+    return make.owner()
+
+
+@pytest.fixture
+def company(owner):
+    return make.draft(owner).slug
+
+
+@pytest.fixture
+def stranger():
+    actor = make.owner()
+    make.draft(actor)
+    return actor
+
+
+@pytest.fixture
+def settings_with(monkeypatch):
+    """Change settings of documents for one test."""
+
+    def change(**values):
+        current = config.current()
+        kept = {name: getattr(current, name) for name in ("data", "database_url", "rate_limit")}
+        monkeypatch.setattr(config, "_current", config.Config({}, **kept, **values))
+
+    return change
+
+
+# ------------------------------------------------------------------ the three steps
+
+
+@pytest.mark.requirement("upload.three-steps")
+def test_a_file_is_announced_sent_and_completed(owner, company):
+    content = files.pdf("The board meets.", "Twice a year.")
+    sha256 = hashlib.sha256(content).hexdigest()
+    upload = begin(owner, company, content, "report.pdf", sha256=sha256.upper())
+    assert upload.content_type == files.PDF
+    send(upload, content, "application/pdf")
+    document = operations.complete_upload(owner, upload.upload_id)
+    assert (document.state, document.sha256, document.text_state) == (State.READY, sha256, TextState.WAITING)
+    assert operations.complete_upload(owner, upload.upload_id).pk == document.pk
+    assert Job.objects.filter(kind="documents.completed").count() == 1
+    do_jobs()
+    document.refresh_from_db()
+    assert document.text_state == TextState.EXTRACTED
+    assert operations.text_of(document) == [(1, "The board meets."), (2, "Twice a year.")]
+    assert b"".join(records.storage().stream(document.blob_key)) == content
+    wire = records.to_wire(document)
+    assert list(wire)[:8] == [
+        *("documentId", "companySlug", "filename", "contentType", "sizeBytes", "sha256", "state", "createdAt")
+    ]
+
+
+@pytest.mark.requirement("documents.link")
+def test_the_link_is_told_once_and_only_its_hash_is_kept(owner, company):
+    upload = begin(owner, company)
+    row = Document.objects.get(pk=upload.upload_id)
+    assert token_of(upload) not in str(row.__dict__)
+    assert row.token_hash == records.hash_of(token_of(upload))
+    assert timedelta(minutes=14) < upload.expires_at - now() <= timedelta(minutes=15)
+    assert upload.to_wire()["headers"] == {"Content-Type": "text/plain"}
+
+
+@pytest.mark.parametrize("name", ['it\'s [1] {a,b} $HOME `id` "x" !.txt', "-.txt", "報告 書.txt", "a;rm -rf x.txt"])
+def test_the_command_is_one_line_that_a_shell_reads_as_it_is_meant(owner, company, name):
+    upload = begin(owner, company, name=name)
+    assert "\n" not in upload.command
+    assert shlex.split(upload.command) == [
+        *("curl", "-g", "-T", f"./{name}", "-H", "Content-Type: text/plain", upload.url)
+    ]
+
+
+def test_completing_before_anything_was_sent_says_what_to_do(owner, company):
+    upload = begin(owner, company)
+    with pytest.raises(Conflict, match="Nothing has been sent"):
+        operations.complete_upload(owner, upload.upload_id)
+
+
+def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner, company):
+    used, expired = begin(owner, company), begin(owner, company)
+    send(used)
+    Document.objects.filter(pk=expired.upload_id).update(expires_at=now() - timedelta(seconds=1))
+    for token in (token_of(used), token_of(expired), "invented", ""):
+        with pytest.raises(NotFound):
+            receiving.take_link(token, len(SMALL), "")
+    with pytest.raises(NotFound):
+        operations.complete_upload(owner, expired.upload_id)
+    assert operations.complete_upload(owner, used.upload_id).state == State.READY
+
+
+def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
+    token = token_of(begin(owner, company))
+    with pytest.raises(TooLarge):
+        receiving.take_link(token, len(SMALL) + 1, "")
+    with pytest.raises(BadRequest, match="were announced"):
+        receiving.take_link(token, len(SMALL) - 1, "")
+    with pytest.raises(BadRequest, match="takes text/plain"):
+        receiving.take_link(token, len(SMALL), "text/html")
+    assert receiving.take_link(token, None, "text/plain; charset=utf-8").attempt == 1
+
+
+def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):
+    upload = begin(owner, company)
+    first = receiving.take_link(token_of(upload), None, "")
+    second = receiving.take_link(token_of(upload), None, "")
+    records.storage().write(first.key, SMALL)
+    assert not receiving.keep_alive(first)
+    with pytest.raises(Conflict, match="newer transfer"):
+        receiving.record(first, "0" * 64)
+    assert keys() == []
+    records.storage().write(second.key, SMALL)
+    receiving.record(second, hashlib.sha256(SMALL).hexdigest())
+    assert keys() == [second.key]
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "more", "reason"),
+    [
+        (files.docx(), "a.pdf", {}, "declared as PDF"),
+        (b"<html></html>", "a.pdf", {}, "a web page"),
+        (files.bomb(), "a.docx", {}, "zip bomb"),
+        (SMALL, "a.txt", {"sha256": "0" * 64}, "changed on its way"),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_rejected_with_a_reason_and_nothing_is_kept(  # noqa: PLR0917 - by case
+    owner, company, content, name, more, reason
+):
+    upload = begin(owner, company, content, name, **more)
+    send(upload, content)
+    for _ in range(2):
+        with pytest.raises(BadRequest, match=reason):
+            operations.complete_upload(owner, upload.upload_id)
+    assert keys() == []
+    document = operations.list_documents(owner, company).items[0]
+    assert document.state == State.REJECTED
+    assert reason in document.reason
+    assert operations.quota(owner).used_bytes == 0
+
+
+def test_an_encrypted_pdf_is_kept_and_its_text_is_not_extractable(owner, company):
+    document = uploaded(owner, company, files.encrypted_pdf(), "a.pdf")
+    do_jobs()
+    document.refresh_from_db()
+    assert (document.state, document.text_state) == (State.READY, TextState.NOT_EXTRACTABLE)
+    assert records.to_wire(document)["note"] == "It is encrypted."
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "more", "reason"),
+    [
+        ("../../x.pdf", 1, {}, "slash"),
+        ("a\r\nb.pdf", 1, {}, "U\\+000D"),
+        ("a" * 201 + ".pdf", 1, {}, "at most 200"),
+        ("a.exe", 1, {}, "not taken"),
+        ("a.pdf", 1, {"content_type": "text/html"}, "not taken"),
+        ("a.html", 1, {"content_type": "application/pdf"}, "ends in .pdf"),
+        ("a.pdf", 0, {}, "empty"),
+        ("a.pdf", (50 << 20) + 1, {}, "at most 52,428,800"),
+        ("a.pdf", 1, {"sha256": "abc"}, "64 hexadecimal"),
+    ],
+)
+def test_what_cannot_be_taken_is_said_before_anything_is_sent(owner, company, name, size, more, reason):  # noqa: PLR0917 - by case
+    with pytest.raises((BadRequest, TooLarge), match=reason) as refused:
+        operations.begin_upload(owner, company, name, size, base_url=BASE, **more)
+    assert refused.value.hint
+    assert not Document.objects.exists()
+
+
+def test_right_to_left_and_very_long_names_are_kept_as_they_are(owner, company):
+    for name in ("דוח שנתי.txt", "a" * 196 + ".txt"):
+        assert uploaded(owner, company, name=name).filename == name
+
+
+# ------------------------------------------------------------------ small files
+
+
+@pytest.mark.requirement("documents.small")
+def test_a_small_file_goes_in_one_call_up_to_8192_bytes(owner, company):
+    document = operations.upload_document(owner, company, "a.txt", b"x" * 8192)
+    assert (document.state, document.size_bytes) == (State.READY, 8192)
+    with pytest.raises(TooLarge) as refused:
+        operations.upload_document(owner, company, "a.txt", b"x" * 8193)
+    assert "create_document_upload" in refused.value.hint
+    assert Document.objects.count() == 1
+
+
+def test_a_small_file_that_is_rejected_leaves_nothing(owner, company):
+    with pytest.raises(BadRequest, match="was rejected"):
+        operations.upload_document(owner, company, "a.pdf", b"no pdf")
+    assert not Document.objects.exists()
+    assert keys() == []
+
+
+# ------------------------------------------------------------------ strangers
+
+
+def test_a_stranger_finds_nothing_and_changes_nothing(owner, company, stranger):
+    document, pending = uploaded(owner, company), begin(owner, company)
+    for actor in (stranger, make.reviewer(), VISITOR):
+        for act in (
+            lambda actor=actor: operations.get_document(actor, document.pk),
+            lambda actor=actor: operations.delete_document(actor, document.pk),
+            lambda actor=actor: operations.restore_document(actor, document.pk),
+            lambda actor=actor: operations.complete_upload(actor, pending.upload_id),
+            lambda actor=actor: operations.complete_upload(actor, document.pk),
+            lambda actor=actor: operations.list_documents(actor, company),
+            lambda actor=actor: begin(actor, company),
+            lambda actor=actor: operations.upload_document(actor, company, "a.txt", SMALL),
+            lambda actor=actor: operations.upload_document(actor, company, "a.txt", b"x" * 9000),
+        ):
+            with pytest.raises(NotFound):
+                act()
+        assert operations.list_documents(actor).items == []
+    document.refresh_from_db()
+    assert document.deleted_at is None
+
+
+def test_the_refusal_of_anothers_document_is_that_of_a_missing_one(owner, company, stranger):
+    document = uploaded(owner, company)
+    said = []
+    for asked in (document.pk, "0" * 26):
+        with pytest.raises(NotFound) as refused:
+            operations.get_document(stranger, asked)
+        said.append((refused.value.message.replace(asked, "X"), refused.value.hint))
+    assert said[0] == said[1]
+
+
+# ------------------------------------------------------------------ lists, quota
+
+
+def test_the_list_is_newest_first_by_pages_with_the_quota(owner, company):
+    made = [uploaded(owner, company, name=f"{n}.txt").pk for n in range(5)]
+    other = make.draft(owner).slug
+    uploaded(owner, other)
+    found = operations.list_documents(owner, company, page=2, page_size=2)
+    assert [document.pk for document in found.items] == [made[2], made[1]]
+    assert (found.total, found.page_count) == (5, 3)
+    assert found.quota.used_bytes == 6 * len(SMALL)
+    assert operations.list_documents(owner).total == 6
+    assert operations.list_documents(owner, company, page=9).items == []
+
+
+@pytest.mark.requirement("documents.limits")
+def test_the_quota_counts_what_is_announced_kept_and_not_what_is_gone(owner, company, settings_with):
+    settings_with(document_quota_mb=1)
+    half = b"x" * (1 << 19)
+    first = uploaded(owner, company, half)
+    begin(owner, company, half)
+    with pytest.raises(TooLarge, match="does not fit"):
+        begin(owner, company)
+    Document.objects.filter(state=State.PENDING).update(expires_at=now() - timedelta(seconds=1))
+    uploaded(owner, company, half)
+    with pytest.raises(TooLarge):
+        begin(owner, company)
+    operations.delete_document(owner, first.pk)
+    third = uploaded(owner, company, half)
+    with pytest.raises(TooLarge, match="does not fit"):
+        operations.restore_document(owner, first.pk)
+    operations.delete_document(owner, third.pk)
+    operations.restore_document(owner, first.pk)
+    assert operations.quota(owner).used_bytes == 1 << 20
+
+
+def test_a_quota_that_shrinks_in_the_middle_stops_the_transfer(owner, company, settings_with):
+    upload = begin(owner, company, b"x" * 1000)
+    settings_with(document_quota_mb=0)
+    with pytest.raises(TooLarge, match="does not fit"):
+        receiving.take_link(token_of(upload), 1000, "")
+    assert keys() == []
+
+
+def test_deleting_over_and_over_does_not_fill_the_store(owner, company, settings_with):
+    settings_with(document_quota_mb=1)
+    for _ in range(2):
+        operations.delete_document(owner, uploaded(owner, company, b"x" * (1 << 20)).pk)
+    with pytest.raises(TooLarge, match="can still be restored"):
+        begin(owner, company, b"x" * (1 << 20))
+
+
+# ------------------------------------------------------------------ deleting
+
+
+@pytest.mark.requirement("documents.delete")
+def test_a_deletion_is_soft_repeatable_and_can_be_taken_back(owner, company):
+    document = uploaded(owner, company)
+    deleted = operations.delete_document(owner, document.pk)
+    assert operations.delete_document(owner, document.pk).deleted_at == deleted.deleted_at
+    assert records.restorable_until(deleted) - deleted.deleted_at == timedelta(days=30)
+    with pytest.raises(NotFound):
+        operations.get_document(owner, document.pk)
+    assert operations.list_documents(owner).items == []
+    assert [each.pk for each in operations.list_documents(owner, deleted=True).items] == [document.pk]
+    assert keys() == [document.blob_key]
+    operations.restore_document(owner, document.pk)
+    assert operations.get_document(owner, document.pk).deleted_at is None
+
+
+def test_a_document_that_a_report_needs_cannot_be_deleted(owner, company):
+    document = uploaded(owner, company)
+    of_company = Company.objects.get(slug=company)
+    with transaction.atomic():
+        operations.pin("run-1", of_company, [document.pk, document.pk])
+    with pytest.raises(Conflict, match="report"):
+        operations.delete_document(owner, document.pk)
+    operations.unpin("run-1")
+    operations.delete_document(owner, document.pk)
+    with pytest.raises(NotFound), transaction.atomic():
+        operations.pin("run-2", of_company, [document.pk])
+    assert not Pin.objects.exists()
+
+
+def test_only_ready_documents_of_the_company_itself_can_be_pinned(owner, company):
+    other = make.draft(owner).slug
+    elsewhere, pending = uploaded(owner, other), begin(owner, company)
+    for asked in (elsewhere.pk, pending.upload_id, "nothing"):
+        with pytest.raises(NotFound), transaction.atomic():
+            operations.pin("run", Company.objects.get(slug=company), [asked])
+
+
+# ------------------------------------------------------------------ the sweep
+
+
+def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owner, company):
+    kept, gone = uploaded(owner, company), uploaded(owner, company)
+    left = begin(owner, company)
+    send(left)
+    never = begin(owner, company)
+    operations.delete_document(owner, gone.pk)
+    swept = care.sweep()
+    assert (swept.expired, swept.removed, swept.orphans) == (0, 0, 0)
+    swept = care.sweep(at=now() + timedelta(hours=25))
+    assert swept.expired == 2
+    with pytest.raises(NotFound):
+        operations.complete_upload(owner, left.upload_id)
+    with pytest.raises(NotFound):
+        receiving.take_link(token_of(never), None, "")
+    operations.restore_document(owner, gone.pk)
+    operations.delete_document(owner, gone.pk)
+    care.sweep(at=now() + timedelta(days=31))
+    assert keys() == [kept.blob_key]
+    assert [row.pk for row in Document.objects.all()] == [kept.pk]
+    with pytest.raises(NotFound):
+        operations.delete_document(owner, gone.pk)
+
+
+def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner, company):
+    kept = uploaded(owner, company)
+    living = receiving.take_link(token_of(begin(owner, company)), None, "")
+    dead = receiving.take_link(token_of(begin(owner, company)), None, "")
+    for transfer in (living, dead):
+        records.storage().write(transfer.key, SMALL)
+    Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))
+    records.storage().write("documents/nobody/1", b"orphan")
+    assert sorted(care.examine().orphans) == sorted(["documents/nobody/1", dead.key])
+    assert care.sweep().orphans == 2
+    assert keys() == sorted([kept.blob_key, living.key])
+    with pytest.raises(Conflict):
+        receiving.record(dead, "0" * 64)  # it comes back from the dead, and changes nothing
+    receiving.record(living, hashlib.sha256(SMALL).hexdigest())
+    assert care.examine().missing == []
+
+
+def test_a_document_whose_blob_is_gone_is_found(owner, company):
+    document = uploaded(owner, company)
+    records.storage().delete(document.blob_key)
+    assert care.examine().missing == [document.pk]
+
+
+def test_the_sweep_is_a_job_by_the_clock(owner, company):
+    queue.enqueue_periodic()
+    records.storage().write("documents/nobody/1", b"orphan")
+    do_jobs()
+    assert keys() == []
+
+
+# ------------------------------------------------------------------ text and scanning
+
+
+def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):
+    document = uploaded(owner, company)
+    do_jobs()
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.WAITING)
+    queue.enqueue("documents.completed", {"documentId": document.pk})
+    do_jobs()
+    assert Page.objects.filter(document=document).count() == 1
+
+
+def test_pictures_have_no_text(owner, company):
+    document = uploaded(owner, company, files.png(), "seal.png")
+    do_jobs()
+    document.refresh_from_db()
+    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
+
+
+def test_a_file_that_can_never_be_read_says_so(owner, company):
+    document = uploaded(owner, company)
+    tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
+    document.refresh_from_db()
+    assert document.text_state == TextState.NOT_EXTRACTABLE
+
+
+class Clamd:
+    """Speaks clamd's INSTREAM on a loopback port and finds EICAR."""
+
+    def __init__(self):
+        import socketserver
+        import threading
+
+        class Session(socketserver.StreamRequestHandler):
+            def handle(self):
+                assert self.rfile.read(10) == b"zINSTREAM\0"
+                content = io.BytesIO()
+                while size := int.from_bytes(self.rfile.read(4), "big"):
+                    content.write(self.rfile.read(size))
+                found = b"EICAR" in content.getvalue()
+                self.wfile.write(b"stream: Eicar-Test FOUND\0" if found else b"stream: OK\0")
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
+        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join(10)
+
+
+def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, settings_with):
+    clamd = Clamd()
+    settings_with(clamd=clamd.address)
+    clean = uploaded(owner, company)
+    bad = uploaded(owner, company, b"EICAR test file")
+    assert (clean.state, bad.state) == (State.UPLOADED, State.UPLOADED)
+    assert operations.complete_upload(owner, clean.pk).state == State.UPLOADED
+    do_jobs()
+    clamd.close()
+    clean.refresh_from_db()
+    bad.refresh_from_db()
+    assert (clean.state, clean.text_state) == (State.READY, TextState.EXTRACTED)
+    assert (bad.state, bad.reason) == (State.REJECTED, "The virus scanner found Eicar-Test in it.")
+    assert keys() == [clean.blob_key]
+
+
+def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with):
+    from muniment.documents.scanning import ScannerUnavailable
+    from services.ports import free_port
+
+    settings_with(clamd=f"127.0.0.1:{free_port()}")
+    document = uploaded(owner, company)
+    run = queue.claim("tests")
+    with pytest.raises(ScannerUnavailable):
+        run.handler.work(run)
+    document.refresh_from_db()
+    assert document.state == State.UPLOADED

@@ -1,0 +1,209 @@
+"""What a file is allowed to be: every type passes, every disguise is told, and text comes out by page."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from make import files
+from muniment.documents import extraction, inspection
+from muniment.documents.inspection import Rejected, inspect, name_fault, type_of
+
+
+def look(content: bytes, content_type: str) -> None:
+    inspect(io.BytesIO(content), len(content), content_type)
+
+
+def name_of(given: object) -> str | None:
+    """Name a case by its words: files are no names."""
+    return "" if isinstance(given, bytes | list) else None
+
+
+GOOD = {
+    files.PDF: files.pdf(),
+    files.DOCX: files.docx(),
+    files.XLSX: files.xlsx(),
+    files.PPTX: files.pptx(),
+    files.ODT: files.odt(),
+    "text/plain": "Grüße, 世界\n".encode(),
+    "text/markdown": b"# Minutes\n\n<b>bold</b> is fine in the middle\n",
+    "text/csv": b"\xef\xbb\xbfname,shares\nAda,40\n",
+    "application/json": b'{"a": [1, 2]}',
+    "image/png": files.png(),
+    "image/jpeg": files.picture("JPEG"),
+    "image/webp": files.picture("WEBP"),
+}
+
+
+@pytest.mark.parametrize("content_type", GOOD, ids=lambda given: given.rpartition(".")[2])
+def test_every_type_that_is_taken_passes(content_type):
+    assert set(GOOD) == set(inspection.TYPES)
+    look(GOOD[content_type], content_type)
+
+
+@pytest.mark.parametrize("given", GOOD, ids=lambda given: given.rpartition(".")[2])
+@pytest.mark.parametrize("declared", [files.PDF, files.DOCX, files.XLSX, files.ODT, "image/png", "text/plain"])
+def test_no_type_passes_as_another(given, declared):
+    text = inspection.TYPES[given].family == "text"
+    if given == declared or (text and declared == "text/plain"):
+        return
+    with pytest.raises(Rejected):
+        look(GOOD[given], declared)
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "reason"),
+    [
+        (b"", files.PDF, "empty"),
+        (files.docx(), files.PDF, "declared as PDF and looks like"),
+        (b"<!DOCTYPE html><html><script>alert(1)</script>", files.PDF, "a web page"),
+        (b"  \n<html><body>", "text/plain", "a web page"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/png", "declared as PNG"),
+        (b"%PDF-1.4\n<html><script>alert(1)</script>" + files.pdf(), files.PDF, "a web page at once"),
+        (files.pdf() + files.archive({"a": "b"}), files.PDF, "a zip archive at once"),
+        (b"plain words\n" + files.archive({"a": "b"}, method=zipfile.ZIP_STORED), "text/plain", "no text"),
+        (files.bomb(), files.DOCX, "zip bomb"),
+        (files.lying_bomb(), files.DOCX, "damaged"),
+        (files.docx(**{f"part{n}": "" for n in range(5001)}), files.DOCX, "5003 parts"),
+        (files.docx(**{"../../etc/x": "x"}), files.DOCX, "unsafe name"),
+        (files.docx(**{"word/vbaProject.bin": "x"}), files.DOCX, "macros"),
+        (files.archive({"a.txt": "x"}), files.DOCX, "another zip archive"),
+        (files.docx()[:-30], files.DOCX, "damaged"),
+        (files.odt("application/vnd.oasis.opendocument.spreadsheet"), files.ODT, "another kind"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, files.DOCX, "password-protected Office"),
+        (files.png(60_000, 60_000), "image/png", "million"),
+        (files.png()[:40], "image/png", "damaged"),
+        ("Grüße".encode("latin-1"), "text/plain", "not UTF-8"),
+        ("Grüße".encode("utf-16"), "text/csv", "UTF-16"),
+        (b"a\0b", "text/plain", "control characters"),
+        (b"{", "application/json", "no JSON"),
+        (b"[" * 100_000, "application/json", "no JSON"),
+        (b"MZ\x90\0\3", files.PDF, "declared as PDF"),
+    ],
+    ids=name_of,
+)
+def test_a_disguise_is_told_in_words(content, content_type, reason):
+    with pytest.raises(Rejected, match=reason):
+        look(content, content_type)
+
+
+def test_an_enormous_table_of_contents_is_not_even_read(monkeypatch):
+    made = bytearray(files.docx())
+    end = made.rindex(b"PK\x05\x06")
+    made[end + 12 : end + 16] = (3 << 20).to_bytes(4, "little")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(Rejected, match="too many parts"):
+        look(bytes(made), files.DOCX)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["report.pdf", "年次報告書.pdf", "דוח שנתי.pdf", "نمونه\u200cها.pdf", "a" * 196 + ".pdf", "-.pdf", "[1] 'x'.pdf"],
+)
+def test_names_of_any_script_are_welcome(name):
+    assert name_fault(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("", "empty"),
+        ("a" * 201, "201 characters"),
+        ("../../x", "slash"),
+        ("a\\b.pdf", "slash"),
+        ("a\r\nSet-Cookie: x.pdf", "U\\+000D"),
+        ("gpj\u202efdp.exe", "U\\+202E"),
+        ("a\0b", "U\\+0000"),
+        ("..", "dots"),
+        (" a.pdf", "space"),
+        ("\ud800.pdf", "surrogate"),
+    ],
+)
+def test_names_that_disguise_or_escape_are_refused(name, fault):
+    import re
+
+    assert re.search(fault, name_fault(name) or "")
+
+
+def test_the_type_comes_from_the_ending_and_must_agree_with_it():
+    assert type_of("a.PDF", None).content_type == files.PDF
+    assert type_of("a.txt", "text/plain; charset=utf-8").content_type == "text/plain"
+    assert type_of("a.csv", "application/octet-stream").content_type == "text/csv"
+    for name, content_type in [
+        ("a.html", files.PDF),
+        ("a", files.PDF),
+        ("a.exe", None),
+        ("a", None),
+        ("a.html", "text/html"),
+    ]:
+        with pytest.raises(Rejected):
+            type_of(name, content_type)
+
+
+@pytest.mark.parametrize(
+    ("family", "content", "pages"),
+    [
+        ("pdf", files.pdf("First page.", "Second page."), [(1, "First page."), (2, "Second page.")]),
+        ("docx", files.docx("One.", "Two."), [(1, "One.\nTwo.\n")]),
+        ("xlsx", files.xlsx(), [(1, "Holder\tShares\nAda\t40"), (2, "7")]),
+        ("pptx", files.pptx("Plan", "Budget"), [(1, "Plan\n"), (2, "Budget\n")]),
+        ("odt", files.odt(), [(1, "Statutes\nEvery member has one vote.\n")]),
+        ("text", "\ufeffGrüße".encode(), [(1, "Grüße")]),
+    ],
+    ids=name_of,
+)
+def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert extraction.extract(file, family) == pages
+
+
+@pytest.mark.parametrize(
+    ("family", "content", "reason"),
+    [
+        ("pdf", files.encrypted_pdf(), "encrypted"),
+        ("pdf", files.pdf("  "), "no text"),
+        ("pdf", b"%PDF-1.4 and nothing", "cannot be opened"),
+        (
+            "docx",
+            files.archive({"word/document.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}),
+            "entities of its own",
+        ),
+        ("docx", b"no zip", "damaged"),
+        ("docx", files.archive({"word/document.xml": b"<a>" + b" " * (70 << 20) + b"</a>"}), "too large"),
+    ],
+    ids=name_of,
+)
+def test_what_cannot_be_read_is_said_in_words(tmp_path: Path, family, content, reason):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(extraction.NotExtractable, match=reason):
+        extraction.extract(file, family)
+
+
+def test_the_child_has_little_time(tmp_path: Path, monkeypatch):
+    import os
+
+    os.mkfifo(tmp_path / "endless")  # reading it never ends
+    monkeypatch.setattr(extraction, "WALL_S", 0.5)
+    with pytest.raises(extraction.NotExtractable, match="takes too long"):
+        extraction.extract(tmp_path / "endless", "text")
+
+
+def test_the_child_has_little_memory(tmp_path: Path):
+    import subprocess
+    import sys
+
+    code = "from muniment.documents import extraction as e; e._limit(); bytearray(600 << 20)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError" in done.stderr
+
+
+def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 5_000_000)
+    [(number, text)] = extraction.extract(file, "text")
+    assert (number, len(text)) == (1, extraction.MAX_CHARACTERS)
+    assert json.dumps(text)

@@ -1,0 +1,108 @@
+"""The same code keeps blobs in a local folder and on a real S3 server that checks signatures."""
+
+import asyncio
+import hashlib
+import os
+
+import pytest
+
+from muniment.config import Config, ConfigError
+from muniment.documents.storage import Storage, StorageUnavailable
+from services.s3 import S3, SECRET
+
+CONTENT = os.urandom(1 << 20) * 12
+"""More than two parts."""
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    with S3(tmp_path_factory.mktemp("s3") / "served") as server:
+        yield server
+
+
+@pytest.fixture(params=["folder", "s3"])
+def storage(request, tmp_path):
+    if request.param == "folder":
+        return Storage(tmp_path / "blobs")
+    return Storage(tmp_path, request.getfixturevalue("s3").url())
+
+
+async def stream(content=CONTENT, *, fails_after=None):
+    for start in range(0, len(content), 1 << 18):
+        if fails_after is not None and start >= fails_after:
+            raise RuntimeError("the sender hung up")
+        yield content[start : start + (1 << 18)]
+
+
+def keys(storage):
+    return sorted(blob.key for blob in storage.blobs())
+
+
+def test_what_is_streamed_in_comes_out_the_same_and_can_be_sought_in(storage):
+    asyncio.run(storage.write_stream("documents/a/1", stream()))
+    digest = hashlib.sha256()
+    for piece in storage.stream("documents/a/1"):
+        digest.update(piece)
+    assert digest.digest() == hashlib.sha256(CONTENT).digest()
+    with storage.local("documents/a/1") as file:
+        assert file.stat().st_size == len(CONTENT)
+        assert file.read_bytes() == CONTENT
+    with pytest.raises(FileNotFoundError), storage.local("documents/a/2"):
+        pass
+    assert [(blob.key, blob.size_bytes) for blob in storage.blobs("documents")] == [("documents/a/1", len(CONTENT))]
+    storage.delete("documents/a/1")
+    assert keys(storage) == []
+
+
+def test_the_forms_of_writing_are_alike_and_deleting_twice_is_no_fault(storage):
+    storage.write("documents/b/1", b"small")
+    storage.write("documents/b/2", (bytes([65]) * 3_000_000 for _ in range(3)))
+    assert b"".join(storage.stream("documents/b/1")) == b"small"
+    assert sum(len(piece) for piece in storage.stream("documents/b/2")) == 9_000_000
+    for key in ("documents/b/1", "documents/b/2", "documents/b/1"):
+        storage.delete(key)
+    with pytest.raises(FileNotFoundError):
+        storage.stream("documents/b/1")
+
+
+def test_a_stream_that_breaks_off_leaves_nothing(storage):
+    with pytest.raises(Exception, match="hung up"):
+        asyncio.run(storage.write_stream("documents/c/1", stream(fails_after=7 << 20)))
+    assert keys(storage) == []
+    assert list(storage.unfinished()) == []
+
+
+def test_the_probe_passes_and_leaves_nothing(storage):
+    storage.probe()
+    assert keys(storage) == []
+
+
+def test_the_probe_says_what_fails_and_no_secret(s3, tmp_path):
+    with pytest.raises(StorageUnavailable, match="cannot write") as wrong:
+        Storage(tmp_path, s3.url("the-wrong-secret")).probe()
+    assert "the-wrong-secret" not in str(wrong.value)
+    assert SECRET not in repr(Storage(tmp_path, s3.url()))
+
+
+def test_no_key_leaves_the_folder(tmp_path):
+    storage = Storage(tmp_path / "blobs")
+    with pytest.raises(Exception, match=r"\.\."):
+        storage.write("../escape", b"x")
+    assert not (tmp_path / "escape").exists()
+
+
+def test_what_a_dead_process_left_half_written_is_found_and_removed(tmp_path):
+    storage = Storage(tmp_path)
+    storage.write("documents/d/1", b"whole")
+    for name in ("1#1", "2#1"):
+        (tmp_path / "documents/d" / name).write_bytes(b"half")
+    assert sorted(storage.unfinished()) == ["documents/d/1", "documents/d/2"]
+    storage.remove_unfinished("documents/d/2")
+    storage.remove_unfinished("documents/d/1")
+    assert list(storage.unfinished()) == []
+    assert b"".join(storage.stream("documents/d/1")) == b"whole"
+
+
+def test_an_address_that_is_no_store_is_refused_by_name():
+    with pytest.raises(ConfigError, match="MUNIMENT_STORAGE_URL takes an address such as s3://"):
+        Config({"MUNIMENT_STORAGE_URL": "ftp://somewhere"})

@@ -1,0 +1,121 @@
+"""Documents, and the link's application asked in process."""
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from django.db import connections
+
+from muniment.documents import operations, receiving, records
+from muniment.documents.link import UploadLink
+from muniment.documents.models import Document
+from muniment.documents.records import Upload
+from muniment.jobs import queue
+from muniment.kernel.actor import Actor
+
+BASE = "https://registry.example"
+SMALL = b"Minutes of the harbour board."
+_numbers = itertools.count(1)
+
+
+def begin(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minutes.txt", **more: Any) -> Upload:
+    """Announce *content*."""
+    return operations.begin_upload(owner, slug, name, len(content), **{"base_url": BASE, **more})
+
+
+def token_of(upload: Upload) -> str:
+    """Give the secret part of a link."""
+    return upload.url.rpartition("/")[2]
+
+
+def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.Transfer:
+    """Do what the link does, without HTTP."""
+    transfer = receiving.take_link(token_of(upload), len(content), content_type)
+    records.storage().write(transfer.key, content)
+    receiving.record(transfer, hashlib.sha256(content).hexdigest())
+    return transfer
+
+
+def uploaded(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minutes.txt", **more: Any) -> Document:
+    """Go all three steps."""
+    upload = begin(owner, slug, content, name, **more)
+    send(upload, content)
+    return operations.complete_upload(owner, upload.upload_id)
+
+
+def do_jobs() -> None:
+    """Work the queue off, in this thread."""
+    while run := queue.claim("tests"):
+        result = run.handler.work(run)
+        if not run.finished:
+            run.finish(result)
+
+
+def blob_keys() -> list[str]:
+    """List what the store holds."""
+    return sorted(blob.key for blob in records.storage().blobs())
+
+
+class Link:
+    """The link's application, asked as the server asks it."""
+
+    def __init__(self) -> None:
+        self._application = UploadLink(self._call)
+
+    @staticmethod
+    async def _call(operation: Any, *args: Any) -> Any:
+        def run() -> Any:
+            try:
+                return operation(*args)
+            finally:
+                connections.close_all()
+
+        return await asyncio.to_thread(run)
+
+    def put(
+        self, target: Upload | str, pieces: Iterable[bytes] | bytes, *, hang_up: bool = False, **headers: str
+    ) -> Any:
+        """Send a file; a Problem is raised. Header names take underscores for hyphens."""
+        return asyncio.run(self.put_async(target, pieces, hang_up=hang_up, **headers))
+
+    async def put_async(
+        self,
+        target: Upload | str,
+        pieces: Iterable[bytes] | bytes,
+        *,
+        hang_up: bool = False,
+        method: str = "PUT",
+        **headers: str,
+    ) -> Any:
+        """Send a file from within a loop."""
+        token = target if isinstance(target, str) else token_of(target)
+        given = {"content_length": str(len(pieces)), **headers} if isinstance(pieces, bytes) else headers
+        waiting = iter([pieces] if isinstance(pieces, bytes) else pieces)
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            await asyncio.sleep(0)
+            piece = next(waiting, None)
+            if piece is not None:
+                return {"type": "http.request", "body": piece, "more_body": True}
+            if hang_up:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send_on(message: Any) -> None:
+            sent.append(message)
+
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": f"/uploads/{token}",
+            "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()],
+        }
+        await self._application(scope, receive, send_on)
+        if not sent:
+            return None
+        assert sent[0]["status"] == 201
+        return msgspec.json.decode(sent[1]["body"])["data"]

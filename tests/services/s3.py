@@ -1,0 +1,73 @@
+"""A real S3 server on loopback that checks signatures: rclone over a folder."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from services.ports import free_port, wait_until
+
+KEY, SECRET = "harbour-key", "harbour-secret-of-the-tests"
+BUCKET = "documents-of-tests"
+
+
+class S3:
+    """One server over *folder*, in a context."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url(self, secret: str = SECRET) -> str:
+        """Give the address as ``MUNIMENT_STORAGE_URL`` takes it."""
+        return f"s3://{KEY}:{secret}@{BUCKET}/kept/here?region=us-east-1&endpoint=http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        (self.folder / BUCKET).mkdir(parents=True, exist_ok=True)
+        command = Path(sys.executable).parent / "rclone"
+        with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    command,
+                    "serve",
+                    "s3",
+                    "--auth-key",
+                    f"{KEY},{SECRET}",
+                    "--addr",
+                    f"127.0.0.1:{self.port}",
+                    "--config",
+                ]
+                + ["", "--vfs-cache-mode", "off", self.folder],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(self._answers, within_s=30, what="the S3 server answering")
+
+    def _answers(self) -> bool:
+        import socket
+
+        assert self._process is not None
+        assert self._process.poll() is None, "the S3 server ended at once"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self) -> None:
+        """End the server at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,188 @@
+"""The one-time link: what it takes, what it refuses, and that nothing of a refused file stays."""
+
+import asyncio
+import hashlib
+import os
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from make import files
+from make import registry as make
+from make.documents import SMALL, Link, begin, blob_keys
+from muniment.documents import link as link_module
+from muniment.documents import operations, records
+from muniment.documents.models import Document, State
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, MethodNotAllowed, NotFound, TooLarge, Unavailable
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BIG = os.urandom(1 << 20) * 7
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    yield
+    for key in blob_keys():
+        records.storage().delete(key)
+    assert list(records.storage().unfinished()) == []
+
+
+@pytest.fixture
+def owner():
+    return make.owner()
+
+
+@pytest.fixture
+def company(owner):
+    return make.draft(owner).slug
+
+
+@pytest.fixture
+def link():
+    return Link()
+
+
+def pieces(content, size=1 << 16):
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def state(upload):
+    return Document.objects.get(pk=upload.upload_id).state
+
+
+def test_a_large_file_is_streamed_counted_and_digested(owner, company, link):
+    content = files.pdf(size_bytes=6 << 20)
+    upload = begin(owner, company, content, "a.pdf")
+    answer = link.put(upload, pieces(content), content_type="application/pdf")
+    assert answer["sha256"] == hashlib.sha256(content).hexdigest()
+    assert (answer["uploadId"], answer["sizeBytes"], answer["state"]) == (upload.upload_id, len(content), "uploaded")
+    document = operations.complete_upload(owner, upload.upload_id)
+    assert b"".join(records.storage().stream(document.blob_key)) == content
+
+
+def test_a_link_works_once(owner, company, link):
+    upload = begin(owner, company)
+    link.put(upload, SMALL)
+    for _ in range(2):
+        with pytest.raises(NotFound, match="has been used"):
+            link.put(upload, SMALL)
+    assert len(blob_keys()) == 1
+
+
+def test_an_expired_link_an_invented_one_and_odd_paths_are_not_found(owner, company, link):
+    upload = begin(owner, company)
+    Document.objects.update(expires_at=now() - timedelta(seconds=1))
+    for target in (upload, "invented", "", "a/b", "..", "é"):
+        with pytest.raises(NotFound):
+            link.put(target, SMALL)
+    assert blob_keys() == []
+
+
+def test_too_much_is_refused_at_once_whether_it_is_declared_or_not(owner, company, link):
+    upload = begin(owner, company, BIG, "a.txt")
+    read = []
+
+    def endless():
+        while True:
+            read.append(1 << 16)
+            yield b"x" * (1 << 16)
+
+    with pytest.raises(TooLarge) as refused:
+        link.put(upload, [], content_length=str(len(BIG) + 1))
+    assert refused.value.headers == {"Connection": "close"}
+    with pytest.raises(TooLarge):
+        link.put(upload, endless())
+    assert sum(read) <= len(BIG) + (1 << 16)
+    assert blob_keys() == []
+    assert state(upload) == State.PENDING
+
+
+@pytest.mark.parametrize("headers", [{}, {"content_length": str(len(BIG))}])
+def test_too_little_is_refused_and_can_be_sent_again(owner, company, link, headers):
+    upload = begin(owner, company, BIG, "a.txt")
+    with pytest.raises(BadRequest, match="were announced"):
+        link.put(upload, pieces(BIG[:-1]), **headers)
+    assert blob_keys() == []
+    assert link.put(upload, pieces(BIG))["sizeBytes"] == len(BIG)
+
+
+def test_a_transfer_that_breaks_off_leaves_nothing_and_can_be_sent_again_at_once(owner, company, link):
+    upload = begin(owner, company, BIG, "a.txt")
+    for _ in range(3):
+        assert link.put(upload, pieces(BIG[: 6 << 20]), hang_up=True) is None
+        assert blob_keys() == []
+        assert list(records.storage().unfinished()) == []
+    assert link.put(upload, pieces(BIG))["state"] == "uploaded"
+
+
+def test_of_two_transfers_at_once_exactly_one_is_kept(owner, company, link):
+    upload = begin(owner, company, BIG, "a.txt")
+
+    async def both():
+        return await asyncio.gather(
+            link.put_async(upload, pieces(BIG)), link.put_async(upload, pieces(BIG)), return_exceptions=True
+        )
+
+    outcomes = asyncio.run(both())
+    assert sorted(type(each).__name__ for each in outcomes) in (["Conflict", "dict"], ["NotFound", "dict"])
+    assert len(blob_keys()) == 1
+    assert state(upload) == State.UPLOADED
+
+
+def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(owner, company, link, monkeypatch):
+    monkeypatch.setattr(link_module, "ALIVE_EVERY_S", 0)
+    upload = begin(owner, company, BIG, "a.txt")
+
+    def slow():
+        for number, piece in enumerate(pieces(BIG, 1 << 20)):
+            if number == 4:
+                thread = threading.Thread(target=_overtake)
+                thread.start()
+                thread.join(10)
+            yield piece
+
+    with pytest.raises(Conflict, match="newer transfer"):
+        link.put(upload, slow())
+    assert blob_keys() == []
+
+
+def _overtake():
+    Document.objects.update(attempt=99)
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PATCH", "OPTIONS"])
+def test_the_link_is_for_put_alone(link, method):
+    with pytest.raises(MethodNotAllowed) as refused:
+        asyncio.run(link.put_async("x", b"", method=method))
+    assert refused.value.headers == {"Allow": "PUT"}
+
+
+def test_an_odd_length_is_refused(owner, company, link):
+    with pytest.raises(BadRequest, match="no number"):
+        link.put(begin(owner, company), [SMALL], content_length="-1")
+
+
+def test_a_process_takes_only_so_many_files_at_once(owner, company, link, monkeypatch):
+    monkeypatch.setattr(link_module, "MAX_AT_ONCE", 0)
+    with pytest.raises(Unavailable) as refused:
+        link.put(begin(owner, company), SMALL)
+    assert refused.value.headers["Retry-After"] == "5"
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_store_that_is_away_is_told_and_the_link_stays_good(owner, company, link, monkeypatch):
+    upload = begin(owner, company)
+
+    class Away:
+        async def write_stream(self, key, chunks):
+            raise OSError("disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(link_module, "storage", Away)
+        with pytest.raises(Unavailable, match="could not be stored"):
+            link.put(upload, SMALL)
+    assert link.put(upload, SMALL)["state"] == "uploaded"
