@@ -32,8 +32,11 @@ from muniment.store.lists import (
     place_after,
     selection,
 )
+from muniment.store.words import one_slip_from
 
 POOL_THREADS: Final = 2
+SLIPS_SOUGHT_UP_TO: Final = 24
+"""Longer keys share a beginning with what was meant more often than not, and have too many neighbours."""
 PAGE_CACHE_KIB: Final = 2_000
 HOME_PAGE_CACHE_KIB: Final = 12_000
 """The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
@@ -315,11 +318,17 @@ class Reader:
         wanted = slug_from_name(key)
         whole = len(wanted)
         lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
+        near: list[str] = []
         for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
-            near = self.keys(kind, wanted[:length], 20)
-            if near:
-                return difflib.get_close_matches(wanted, near, 3, 0.6)
-        return []
+            near += self.keys(kind, wanted[:length], 20)
+        if whole <= SLIPS_SOUGHT_UP_TO:
+            rows = self._connection().execute(
+                "SELECT key FROM published_document WHERE kind = ?"
+                " AND key IN (SELECT value FROM json_each(?)) LIMIT 20",
+                (kind, msgspec.json.encode(one_slip_from(wanted)).decode()),
+            )
+            near += [row[0] for row in rows]
+        return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
 
     def _page(self, chosen: Selection, query: PeopleQuery) -> Page:
         size = query.page_size

@@ -108,3 +108,16 @@ def match_expression(query: str) -> str | None:
         else:
             terms.append(f'"{piece}"*' if index == len(pieces) - 1 else f'"{piece}"')
     return " AND ".join(terms) or None
+
+
+_SLUG_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+
+def one_slip_from(word: str) -> list[str]:
+    """Give every slug that one slip of the hand lies from *word*: a sign left out, doubled, swapped or mistaken."""
+    halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    left_out = [before + sign + after for before, after in halves for sign in _SLUG_SIGNS]
+    too_many = [before + after[1:] for before, after in halves if after]
+    swapped = [before + after[1] + after[0] + after[2:] for before, after in halves if len(after) > 1]
+    mistaken = [before + sign + after[1:] for before, after in halves if after for sign in _SLUG_SIGNS]
+    return list({*left_out, *too_many, *swapped, *mistaken} - {word})
