@@ -69,12 +69,17 @@ def serve(host: str, port: int, *, demo: bool) -> None:
 
 
 def _load_demo() -> None:
+    from muniment.accounts import mail
+    from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry
     from muniment.registry.models import Company
 
     if not Company.objects.exists():
         summary = import_registry(Path(__file__).parent / "demo")
         click.echo(f"Demo registry loaded: {summary}.", err=True)
+    for sign_in in demo_sign_ins():
+        click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
+    mail.print_messages()
 
 
 @main.command()
@@ -94,6 +99,21 @@ def doctor() -> None:
         click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
     if not all(finding.is_good for finding in findings):
         sys.exit(1)
+
+
+@main.command()
+@click.argument("email")
+@click.argument("slug")
+def own(email: str, slug: str) -> None:
+    """Make the account at EMAIL an owner of the listing SLUG."""
+    _ready()
+    from muniment.accounts.operations import find_account
+    from muniment.registry.operations import add_owner
+
+    with _told():
+        account = find_account(email)
+        add_owner(COMMAND, slug, account.pk)
+    click.echo(f"{account.email} owns {slug} now.")
 
 
 @main.command()

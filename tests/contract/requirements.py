@@ -201,13 +201,8 @@ REQUIREMENTS: dict[str, str] = SERVICE | DECISIONS | TOOLS
 
 OPEN: dict[str, tuple[str, ...]] = {
     "accounts and pages": (
-        "people.sign-in",
-        "owners.several",
-        "visitors.claim",
-        "listings.states",
         "cli.users",
         "cli.demo-owner",
-        "slug.for-ever",
     ),
     "owners access": ("manage.server", "tools.manage-names"),
     "documents": (

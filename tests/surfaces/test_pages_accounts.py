@@ -14,7 +14,10 @@ from muniment import config
 from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.cli import main
+from muniment.registry.demonstration import demo_sign_ins
+from muniment.registry.importing import import_registry
 from services.mail import Mailbox
+from services.product import DEMO
 
 NEW = "newcomer@harbour.example"
 pytestmark = pytest.mark.django_db
@@ -262,3 +265,22 @@ def test_the_command_makes_accounts_lists_them_and_gives_roles():
 
 def command(*words, stdin=""):
     return CliRunner().invoke(main, words, input=stdin)
+
+
+def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
+    import_registry(DEMO)
+    signs = {sign.role: sign for sign in demo_sign_ins()}
+    for sign in signs.values():
+        answer = Client().post("/accounts/login/", {"login": sign.email, "password": sign.password})
+        assert answer["Location"] == "/manage"
+    owner = Account.objects.get(email=signs["owner"].email)
+    assert set(owner.companies.values_list("state", flat=True)) == {"published", "draft", "submitted"}
+    desk = signed_in(Account.objects.get(email=signs["reviewer"].email)).get("/review").content.decode()
+    for waits in ("New listing", "Change of name", "Suggested edit"):
+        assert waits in desk
+    assert {sign.email for sign in demo_sign_ins()} == {sign.email for sign in signs.values()}
+    assert Account.objects.count() == 2
+    given = command("own", signs["reviewer"].email, "tarnwick-tidal")
+    assert given.output == f"{signs['reviewer'].email} owns tarnwick-tidal now.\n"
+    assert command("own", "nobody@harbour.example", "tarnwick-tidal").exit_code == 1
+    assert command("own", signs["reviewer"].email, "no-such-listing").exit_code == 1

@@ -208,6 +208,7 @@ def test_a_likely_duplicate_is_shown_before_it_is_made(browser_of_owner, publish
     assert sorted(Company.objects.values_list("slug", flat=True)) == ["tidal-works", "tidal-works-2"]
 
 
+@pytest.mark.requirement("slug.for-ever")
 def test_a_slug_is_suggested_and_a_taken_one_is_refused(browser_of_owner, draft):
     assert b"caf\xc3\xa9" in browser_of_owner.get("/manage/companies/suggest?name=Caf%C3%A9").content
     answer = browser_of_owner.post("/manage/companies/new", {"name": "Another", "slug": draft})
@@ -308,6 +309,7 @@ def test_what_is_no_still_picture_of_a_sane_size_is_refused_clearly(browser_of_o
     assert not Picture.objects.exists()
 
 
+@pytest.mark.requirement("owners.several")
 def test_an_invited_owner_gets_in_by_the_mailed_link_once(browser_of_owner, draft, django_capture_on_commit_callbacks):
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
@@ -362,6 +364,7 @@ def test_a_claim_of_a_profile_joins_it_after_a_reviewer_agrees(
     assert "approved" in letters.to("bo@harbour.example")[-1][0]
 
 
+@pytest.mark.requirement("visitors.claim")
 def test_a_listing_is_claimed_and_an_edit_suggested(browser_of_owner, published, reviewer):
     who = signed_in(account("visitor@harbour.example"))
     where(who.post(f"/companies/{published}/claim", {"text": "I chair it."}))

@@ -1,0 +1,73 @@
+"""Who signs in to a demo: an owner with listings in several states, and a reviewer with something to decide."""
+
+import secrets
+from typing import NamedTuple
+
+from django.db import transaction
+
+from muniment.accounts.models import Account
+from muniment.accounts.operations import create_account
+from muniment.kernel.actor import COMMAND
+from muniment.registry.changes import CompanyChange
+from muniment.registry.models import Company, Ownership, State
+from muniment.registry.operations import create_company, update_company
+from muniment.registry.petitions import suggest_edit
+from muniment.registry.reviews import submit_company
+
+OWNED = 2
+"""How many of the published listings the demo's owner keeps."""
+
+
+class SignIn(NamedTuple):
+    """What a demo prints."""
+
+    role: str
+    email: str
+    password: str
+
+
+def demo_sign_ins() -> list[SignIn]:
+    """
+    Make the demo's accounts where they are missing, and give each a fresh password.
+
+    Returns:
+        The owner's and the reviewer's sign-in.
+    """
+    made = []
+    with transaction.atomic():
+        for role in ("owner", "reviewer"):
+            email, password = f"{role}@demo.example", secrets.token_urlsafe(9)
+            account = Account.objects.filter(email=email).first()
+            fresh = account is None
+            account = account or create_account(COMMAND, email, role=role)
+            account.set_password(password)
+            account.save(update_fields=["password"])
+            made.append(SignIn(role, email, password))
+            if fresh and role == "owner":
+                _give_listings(account)
+    return made
+
+
+def _give_listings(owner: Account) -> None:
+    """Give the owner published listings, a draft, one that waits, and a change that waits."""
+    actor = owner.actor("command", "demo")
+    public = list(Company.objects.filter(state=State.PUBLISHED).order_by("pk")[: OWNED + 1])
+    for company in public[:OWNED]:
+        Ownership.objects.get_or_create(account=owner, company=company)
+    create_company(actor, CompanyChange(name="Slackwater Ferry", type="cooperative", status="upcoming"))
+    waits = create_company(
+        actor,
+        CompanyChange(
+            name="Brine and Bramble",
+            type="cooperative",
+            industry="Agriculture",
+            website="https://brine-and-bramble.example",
+            description="Salt-marsh farmers who share a cold store, a van and a stall in four towns.",
+        ),
+    )
+    submit_company(actor, waits.slug)
+    if public:
+        update_company(actor, public[0].slug, CompanyChange(name=f"{public[0].name} United"))
+    if len(public) > OWNED:
+        change = CompanyChange(description=f"{public[OWNED].description} Founded by its members.")
+        suggest_edit(actor, public[OWNED].slug, change, "It says so on their own page.")

@@ -1,0 +1,248 @@
+"""In a real browser: a newcomer's whole way, passkeys, every page for everyone's eyes, hands and settings."""
+
+import re
+import time
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from browser.tour import (
+    COMPANY,
+    OWNER,
+    OWNER_PATHS,
+    PASSWORD,
+    REVIEWER,
+    REVIEWER_PATHS,
+    origin,
+    public_paths,
+    sign_in,
+    stand,
+)
+from services.mail import Mailbox
+
+pytestmark = pytest.mark.timeout(300)
+RULES = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
+CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"]}
+
+
+@pytest.fixture(scope="module")
+def post():
+    with Mailbox() as box:
+        yield box
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, post):
+    with stand(tmp_path_factory.mktemp("site"), mail_url=post.url) as product:
+        yield product
+
+
+@pytest.fixture
+def visitor(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 1280, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def code_to(post, email):
+    text = post.wait_for(email).get_content()
+    return re.search(r"^\s*([A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\s*$", text, re.MULTILINE)[1]
+
+
+def published_within_a_second(site, path, holds):
+    deadline = time.monotonic() + 1
+    while not holds(site.get(path)):
+        assert time.monotonic() < deadline, f"{path} did not show it within a second"
+        time.sleep(0.02)
+
+
+@pytest.mark.requirement("people.sign-in")
+@pytest.mark.requirement("listings.states")
+def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site, post, visitor):
+    page, email = visitor, "newcomer@brine.example"
+    page.goto("/manage/companies/new")
+    page.get_by_role("link", name="Make one").click()
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label("Password (again)").fill(PASSWORD)
+    page.get_by_role("button", name="Make the account").click()
+    page.get_by_label("Code").fill(code_to(post, email))
+    page.get_by_role("button", name="Confirm").click()
+    page.wait_for_url("**/manage/companies/new")
+    page.get_by_label("Name", exact=True).press_sequentially("Brine & Bramble")
+    expect(page.locator("#suggested")).to_contain_text("/companies/brine-bramble")
+    page.get_by_label("Type").fill("cooperative")
+    page.get_by_label("Website").fill("https://brine.example")
+    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_label("In a sentence or two").fill("Salt-marsh farmers who share a cold store.")
+    for _ in range(4):
+        page.get_by_role("button", name="Save and go on").click()
+        page.wait_for_load_state()
+    page.wait_for_url("**/manage/companies/brine-bramble")
+    page.get_by_role("button", name="Submit for review").click()
+    expect(page.locator("h1 + .pill")).to_have_text("Submitted")
+    assert site.get("/api/v1/companies/brine-bramble").status == 404
+
+    at_work = browser.new_context()
+    desk = sign_in(at_work, site, REVIEWER)
+    desk.goto(f"{origin(site)}/review")
+    desk.get_by_role("link", name="Brine & Bramble").click()
+    desk.get_by_role("button", name="Approve and publish").click()
+    expect(desk.get_by_role("status").first).to_contain_text("It is published.")
+    at_work.close()
+    published_within_a_second(site, "/api/v1/companies/brine-bramble", lambda answer: answer.status == 200)
+    for path in ("/api/v1/companies?q=bramble", "/companies?q=bramble", "/feed.atom", "/sitemap-companies-1.xml"):
+        published_within_a_second(site, path, lambda answer: b"brine-bramble" in answer.body)
+    assert "published" in post.wait_for(email, subject="approved").get_content()
+
+    page.goto("/manage/companies/brine-bramble/edit/about")
+    page.get_by_label("In a sentence or two").fill("Something much worse.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved.")
+    published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"much worse" in answer.body)
+    page.get_by_role("link", name="History").click()
+    page.get_by_role("button", name="Put back what was before").first.click()
+    published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"share a cold store" in answer.body)
+
+
+def test_a_passkey_signs_up_and_signs_in(browser, site, post):
+    context = browser.new_context(base_url=origin(site))
+    page = context.new_page()
+    device = context.new_cdp_session(page)
+    device.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True}
+    device.send(
+        "WebAuthn.addVirtualAuthenticator",
+        {"options": {**options, "isUserVerified": True, "automaticPresenceSimulation": True}},
+    )
+    email = "keyholder@brine.example"
+    page.goto("/accounts/signup/passkey/")
+    page.get_by_label("Email").fill(email)
+    page.get_by_role("button", name="Sign Up").click()
+    page.get_by_label("Code").fill(code_to(post, email))
+    page.get_by_role("button", name="Confirm").click()
+    page.get_by_label("Name").fill("This laptop")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("**/manage")
+    page.goto("/accounts/logout/")
+    page.get_by_role("button", name="Sign Out").click()
+    page.goto("/accounts/login/")
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    page.wait_for_url("**/manage")
+    assert email in page.content()
+    context.close()
+
+
+class Watch:
+    """Notes what a page must not do."""
+
+    def __init__(self, page, own):
+        self.seen = []
+        page.on("console", lambda message: message.type in {"error", "warning"} and self.seen.append(message.text))
+        page.on("pageerror", lambda error: self.seen.append(str(error)))
+        page.on("request", lambda request: request.url.startswith((own, "data:")) or self.seen.append(request.url))
+
+
+def look_at(page, site, paths):
+    """Visit *paths*: nothing is wrong for anyone, nothing is asked of others, nothing runs over at 320 px."""
+    axe, faults = Axe(), []
+    for path in paths:
+        watch = Watch(page, origin(site))
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.emulate_media(color_scheme="light")
+        answer = page.goto(path)
+        page.wait_for_load_state("networkidle")
+        faults += [(path, "light", each) for each in violations(axe.run(page, options=RULES))]
+        page.emulate_media(color_scheme="dark")
+        faults += [(path, "dark", each) for each in violations(axe.run(page, options=CONTRAST))]
+        page.set_viewport_size({"width": 320, "height": 640})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        if wide > 320:
+            faults.append((path, "320 px", wide))
+        missing = "Failed to load resource" if answer.status >= 400 else "\0"
+        faults += [(path, "seen", each) for each in watch.seen if missing not in each]
+    assert faults == []
+
+
+def test_the_eyes_of_these_tests_are_open(visitor):
+    visitor.goto("/")
+    visitor.evaluate(
+        "document.querySelector('main').innerHTML ="
+        ' \'<img src="/x.png"><p><font color="#eee">pale</font></p><input>\''
+    )
+    found = {rule for rule, _ in violations(Axe().run(visitor, options=RULES))}
+    assert {"image-alt", "color-contrast", "label"} <= found
+
+
+def violations(results):
+    return [(each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in results.response["violations"]]
+
+
+def test_every_public_page_is_for_everyone(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    look_at(context.new_page(), site, public_paths(site))
+    context.close()
+
+
+def test_every_page_of_an_owner_is_for_everyone(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    look_at(sign_in(context, site, OWNER), site, OWNER_PATHS)
+    context.close()
+
+
+def test_every_page_of_a_reviewer_is_for_everyone(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    look_at(sign_in(context, site, REVIEWER), site, REVIEWER_PATHS)
+    context.close()
+
+
+def test_a_search_narrows_while_one_types_and_its_address_can_be_shared(visitor):
+    visitor.goto("/companies")
+    visitor.locator("#q").press_sequentially("tarnwick", delay=20)
+    expect(visitor.locator("#results .listing")).to_have_count(1)
+    visitor.wait_for_url("**/companies?q=tarnwick**")
+    expect(visitor.locator("#q")).to_be_focused()
+
+
+def test_everything_works_without_javascript(browser, site):
+    context = browser.new_context(base_url=origin(site), java_script_enabled=False)
+    page = sign_in(context, site, OWNER)
+    page.goto("/companies")
+    page.locator("#q").fill("tarnwick")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("#results .listing")).to_have_count(1)
+    page.goto("/manage/companies/new")
+    page.get_by_label("Name", exact=True).fill("Plain Forms")
+    page.get_by_role("button", name="Save and go on").click()
+    page.wait_for_url("**/manage/companies/plain-forms/edit/about?new=1")
+    context.close()
+
+
+def test_the_keyboard_reaches_the_content_and_the_theme(visitor):
+    visitor.goto(f"/companies/{COMPANY}")
+    visitor.keyboard.press("Tab")
+    expect(visitor.get_by_role("link", name="Skip to the content")).to_be_focused()
+    visitor.keyboard.press("Enter")
+    expect(visitor.locator("#main")).to_be_focused()
+    visitor.locator(".theme").focus()
+    visitor.keyboard.press("Enter")
+    assert visitor.evaluate("document.documentElement.dataset.theme") == "dark"
+    visitor.reload()
+    assert visitor.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_form_that_is_sent_twice_in_one_breath_acts_once(browser, site):
+    context = browser.new_context(base_url=origin(site))
+    page = sign_in(context, site, OWNER)
+    page.goto("/manage/companies/new")
+    page.get_by_label("Name", exact=True).fill("Twice Pressed")
+    page.evaluate("const f = document.querySelector('main form'); f.submit(); f.submit();")
+    page.wait_for_url("**/edit/about?new=1**")
+    page.goto("/manage")
+    expect(page.get_by_role("link", name="Twice Pressed").first).to_be_visible()
+    assert "twice-pressed-2" not in page.content()
+    context.close()

@@ -1,0 +1,89 @@
+"""The stand of the browser's tests: the product with its demo registry and people, and every page worth a visit."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from services.product import DEMO, Product, run
+
+PASSWORD = "four harbours, one tide"
+OWNER, REVIEWER = "owner@harbour.example", "reviewer@harbour.example"
+COMPANY, PERSON, FRAMEWORK = "tarnwick-tidal", "ilsabet-moorhen", "tide-score"
+
+WIDTHS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (360, 740, "light")}
+
+
+@contextmanager
+def stand(folder: Path, **settings: str):
+    """Serve the demo registry with an owner, who has drafts, and a reviewer, who has something to decide."""
+    data = folder / "data"
+    run("import", str(DEMO), data=data)
+    for email, role in ((OWNER, "owner"), (REVIEWER, "reviewer")):
+        run("user", "create", email, "--role", role, "--password-stdin", data=data, stdin=PASSWORD + "\n")
+    run("own", OWNER, COMPANY, data=data)
+    with Product(data, **settings) as product:
+        product.wait_ready()
+        yield product
+
+
+def origin(product: Product) -> str:
+    """Give the address under the name that passkeys need."""
+    return f"http://localhost:{product.port}"
+
+
+def sign_in(context, product: Product, email: str):
+    """Sign *email* in and give the page."""
+    page = context.new_page()
+    page.goto(f"{origin(product)}/accounts/login/")
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url("**/manage")
+    return page
+
+
+def public_paths(product: Product) -> list[str]:
+    """Give the public pages: lists, one of each kind, and what goes wrong."""
+    person = product.data_of(f"/api/v1/companies/{COMPANY}")["positions"][0]["person"]["slug"]
+    framework = product.data_of("/api/v1/frameworks")[0]["frameworkId"]
+    rich = max(
+        (item["id"] for item in product.data_of("/api/v1/companies?pageSize=100")),
+        key=lambda slug: len(product.get(f"/api/v1/companies/{quote(slug)}").body),
+    )
+    return [
+        "/",
+        "/companies",
+        "/companies?q=energy&status=active",
+        "/companies?theme=none-such",
+        f"/companies/{COMPANY}",
+        f"/companies/{quote(rich)}",
+        "/people",
+        f"/people/{quote(person)}",
+        "/frameworks",
+        f"/frameworks/{quote(framework)}",
+        "/connect",
+        "/companies/no-such-company",
+        "/accounts/login/",
+        "/accounts/signup/",
+        "/accounts/signup/passkey/",
+        "/accounts/login/code/",
+        "/accounts/password/reset/",
+    ]
+
+
+OWNER_PATHS = [
+    "/manage",
+    "/manage/companies/new",
+    f"/manage/companies/{COMPANY}",
+    *(f"/manage/companies/{COMPANY}/edit/{step}" for step in ("basics", "about", "links", "team", "token")),
+    f"/manage/companies/{COMPANY}/history",
+    f"/manage/companies/{COMPANY}/logo",
+    "/manage/profile",
+    "/accounts/email/",
+    "/accounts/password/change/",
+    "/accounts/2fa/",
+    "/accounts/2fa/webauthn/",
+    "/accounts/sessions/",
+    "/accounts/logout/",
+]
+REVIEWER_PATHS = ["/review", f"/review/companies/{COMPANY}", "/review/frameworks", "/review/frameworks/new"]
