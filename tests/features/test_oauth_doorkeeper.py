@@ -1,0 +1,140 @@
+"""What is remembered of tokens: cheap when warm, empty as soon as a credential lost power anywhere."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from make.accounts import account
+from muniment.accounts import credentials, tokens
+from muniment.accounts.models import PersonalToken
+from muniment.kernel.actor import SCOPES
+from muniment.kernel.ids import now
+from muniment.oauth import bearers
+from muniment.oauth.bearers import LOOK_AGAIN_S, MAX_REMEMBERED, Doorkeeper
+from services.manage import straight
+
+pytestmark = pytest.mark.django_db
+RESOURCE = "http://testserver/api/manage/mcp"
+
+
+class Watched:
+    """A doorkeeper whose clock the test moves, and whose questions to the database it counts."""
+
+    def __init__(self):
+        self.at = 0.0
+        self.asked = []
+        self.loop = asyncio.new_event_loop()
+        self.keeper = Doorkeeper(self.bridge, resource=RESOURCE, clock=lambda: self.at)
+
+    async def bridge(self, call, *arguments):
+        self.asked.append(call.__name__)
+        return await straight(call, *arguments)
+
+    def __call__(self, text, client="suite"):
+        self.asked.clear()
+        return self.loop.run_until_complete(self.keeper(text, client))
+
+    def close(self):
+        self.keeper.close()
+        self.loop.close()
+
+
+@pytest.fixture
+def door():
+    made = Watched()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def minted():
+    return tokens.create_token(account("owner@harbour.example").actor("web"), "laptop", permitted=SCOPES)
+
+
+@pytest.mark.requirement("auth.missing")
+def test_a_warm_answer_asks_nobody(door, minted):
+    assert door(minted.text).credential == "laptop"
+    assert door.asked == ["edition", "_resolve"]
+    assert door(minted.text).credential == "laptop"
+    assert door.asked == []
+
+
+@pytest.mark.requirement("auth.missing")
+def test_another_process_ended_it_and_this_one_knows_within_a_second(door, minted):
+    assert LOOK_AGAIN_S < 1
+    assert door(minted.text)
+    PersonalToken.objects.update(revoked_at=now())
+    credentials.shrink()  # as another process does; nobody here is told, since the test commits nothing
+    assert door(minted.text)
+    door.at += LOOK_AGAIN_S + 0.01
+    assert door(minted.text) is None
+    assert door.asked == ["edition", "_resolve"]
+
+
+def test_while_nothing_was_ended_only_the_edition_is_asked_for(door, minted):
+    assert door(minted.text)
+    door.at += LOOK_AGAIN_S + 0.01
+    assert door(minted.text)
+    assert door.asked == ["edition"]
+
+
+@pytest.mark.requirement("auth.missing")
+def test_what_this_process_ends_is_ended_at_once(door, minted, django_capture_on_commit_callbacks):
+    assert door(minted.text)
+    with django_capture_on_commit_callbacks(execute=True):
+        tokens.revoke_token(minted.row.account.actor("web"), minted.row.pk)
+    assert door(minted.text) is None
+
+
+def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, minted, monkeypatch):
+    """The row is read live, the edition moves, and only then the answer comes back: it must not be remembered."""
+    real = bearers.resolve
+
+    def slow(text, **how):
+        found = real(text, **how)
+        PersonalToken.objects.update(revoked_at=now())
+        credentials.shrink()
+        door.keeper.look_again()
+        return found
+
+    monkeypatch.setattr(bearers, "resolve", slow)
+    assert door(minted.text)  # it was good when it was asked about
+    monkeypatch.setattr(bearers, "resolve", real)
+    assert door(minted.text) is None
+
+
+def test_a_token_that_opens_nothing_is_asked_about_each_time_and_not_kept(door):
+    for _ in range(3):
+        assert door("mun_pat_" + "A" * 36) is None
+    assert door.keeper._known == {}
+
+
+def test_a_remembered_token_ends_at_its_time(door, minted):
+    PersonalToken.objects.update(expires_at=now() + timedelta(milliseconds=300))
+    assert door(minted.text)
+    key, known = next(iter(door.keeper._known.items()))
+    door.keeper._known[key] = known._replace(ends_at=now().timestamp() - 1)
+    PersonalToken.objects.update(expires_at=now())
+    assert door(minted.text) is None
+
+
+def test_a_new_day_is_noted_once_and_each_client_of_its_own(door, minted):
+    assert door(minted.text, "one/1")
+    assert door(minted.text, "two/2")
+    assert door.asked == ["_resolve"]
+    assert PersonalToken.objects.get().last_used_by == "two/2"
+    key, known = next(iter(door.keeper._known.items()))
+    door.keeper._known[key] = known._replace(day=known.day - timedelta(days=1))
+    assert door(minted.text, key[1])
+    assert door.asked == ["_resolve"]
+
+
+def test_what_is_remembered_has_an_end(door, minted, monkeypatch):
+    monkeypatch.setattr(bearers, "MAX_REMEMBERED", 3)
+    for number in range(8):
+        assert door(minted.text, f"client/{number}")
+    assert len(door.keeper._known) <= 3
+    assert MAX_REMEMBERED >= 1_000
+    assert door("x" * 100_000) is None
+    assert door.asked == []
