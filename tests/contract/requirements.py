@@ -208,7 +208,6 @@ OPEN: dict[str, tuple[str, ...]] = {
     "documents": (
         "web.large-files",
         "documents.served",
-        "tools.manage.documents",
     ),
     "credits and assessments": ("credits.ledger", "runs.lifecycle", "reports.rules", "tools.manage.reports"),
     "many nodes": ("cli.operate",),

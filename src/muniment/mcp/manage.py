@@ -43,7 +43,9 @@ and repeat.
 - Most changes are public at once. name, symbol and type of a published listing wait for a reviewer: awaitingReview \
 says so; do not send them again.
 - list_company_form_options gives values and lengths.
-- New listings, logos, billing and large files are done on the pages, at /manage.
+- Documents: upload_document up to 8,192 bytes. Larger: create_document_upload, then the user runs its `command` \
+in the file's folder on their computer, then complete_document_upload. Never paste a larger file into a call.
+- New listings, logos and billing are done on the pages, at /manage; /manage/documents takes files by drag and drop.
 - A failure has error.code, message and hint; the hint says what to do instead.
 """
 
@@ -385,7 +387,7 @@ def manage_offer(call: Bridge, *, base_url: str, registry_name: str, more: Itera
         name="muniment-manage",
         title=f"{registry_name} (manage)",
         version=__version__,
-        description=f"{registry_name}: your own listings and profile."[:100],
+        description=f"{registry_name}: your own listings, profile and documents."[:100],
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",

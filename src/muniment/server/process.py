@@ -174,6 +174,7 @@ class Process:
         """Give the owner-scoped tool server its address; called when Django and the database are there."""
         from muniment.mcp.gate import Gate
         from muniment.mcp.manage import manage_server
+        from muniment.mcp.manage_documents import document_tools
 
         config = self.config
         manage = manage_server(
@@ -182,6 +183,7 @@ class Process:
             limiter=self.front.limiter,
             base_url=config.base_url,
             registry_name=config.registry_name,
+            more=document_tools(self.bridge.call, config.base_url),
         )
         await self._lives.enter_async_context(manage.run())
         self.front.mounts[MANAGE_PATH] = manage

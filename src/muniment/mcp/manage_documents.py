@@ -1,0 +1,271 @@
+"""
+The five document tools of the owner-scoped server.
+
+Source: tools, Owner-scoped server; decisions, section 5, documents.
+"""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from muniment.documents import inspection, operations, records
+from muniment.documents.models import Document
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import BadRequest, Unauthorized
+from muniment.kernel.wire import timestamp
+from muniment.mcp import schemas
+from muniment.mcp.offer import Arguments, Caller, Tool
+
+Call = Callable[..., Awaitable[Any]]
+
+_MAX_BASE64: Final = 16_384
+"""Longer than what a small file needs, so that the operation can name the other tool."""
+_SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
+_NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's own name, such as report.pdf"}
+_TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the name's ending if left out"}
+_ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
+_TIME: Final = {"type": "string", "format": "date-time"}
+_DOCUMENT: Final = {
+    "type": "object",
+    "required": ["documentId", "companySlug", "filename", "contentType", "sizeBytes", "sha256", "state", "createdAt"],
+    "properties": {
+        **dict.fromkeys(("documentId", "companySlug", "filename", "contentType", "sha256"), schemas.STRING),
+        "sizeBytes": schemas.INTEGER,
+        "state": {"enum": ["pending", "uploaded", "ready", "rejected", "expired"]},
+        "createdAt": _TIME,
+        "textState": {"enum": ["none", "waiting", "extracted", "not extractable"]},
+        "note": {"type": "string", "description": "why it was rejected, or has no text"},
+    },
+}
+_UPLOAD: Final = {
+    "type": "object",
+    "required": ["uploadId", "url", "method", "headers", "command", "maxBytes", "expiresAt"],
+    "properties": {
+        **dict.fromkeys(("uploadId", "url", "method"), schemas.STRING),
+        "headers": {"type": "object"},
+        "command": {"type": "string", "description": "for a shell in the file's folder, on the user's computer"},
+        "maxBytes": schemas.INTEGER,
+        "expiresAt": _TIME,
+    },
+}
+_DELETED: Final = {
+    "type": "object",
+    "required": ["documentId", "deletedAt", "restorableUntil"],
+    "properties": {"documentId": schemas.STRING, "deletedAt": _TIME, "restorableUntil": _TIME},
+}
+_QUOTA: Final = {"type": "object", "properties": {"usedBytes": schemas.INTEGER, "limitBytes": schemas.INTEGER}}
+
+
+class DocumentTools:
+    """
+    The handlers.
+
+    Args:
+        call: runs an operation over the bridge.
+        base_url: the public address, where links lead.
+    """
+
+    def __init__(self, call: Call, base_url: str) -> None:
+        self._call = call
+        self._base_url = base_url
+
+    async def list_my_documents(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Answer list_my_documents."""
+
+        def listed() -> dict[str, Any]:
+            found = operations.list_documents(
+                _actor(caller),
+                arguments.get("companySlug"),
+                page=arguments.get("page", 1),
+                page_size=arguments.get("pageSize", 25),
+            )
+            return {
+                "data": [records.to_wire(document) for document in found.items],
+                "pagination": {
+                    "page": found.page,
+                    "pageSize": found.page_size,
+                    "pageCount": found.page_count,
+                    "total": found.total,
+                },
+                "nextPage": found.page + 1 if found.page < found.page_count else None,
+                "quota": found.quota.to_wire(),
+            }
+
+        return await self._give(listed)
+
+    async def upload_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Answer upload_document."""
+
+        def kept() -> dict[str, Any]:
+            return _shown(
+                operations.upload_document(
+                    _actor(caller),
+                    arguments["companySlug"],
+                    arguments["filename"],
+                    _content(arguments),
+                    content_type=arguments.get("contentType"),
+                )
+            )
+
+        return await self._give(kept)
+
+    async def create_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Answer create_document_upload."""
+
+        def begun() -> dict[str, Any]:
+            upload = operations.begin_upload(
+                _actor(caller),
+                arguments["companySlug"],
+                arguments["filename"],
+                arguments["sizeBytes"],
+                content_type=arguments.get("contentType"),
+                sha256=arguments.get("sha256"),
+                base_url=self._base_url,
+            )
+            return {"data": upload.to_wire()}
+
+        return await self._give(begun)
+
+    async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Answer complete_document_upload."""
+        return await self._give(lambda: _shown(operations.complete_upload(_actor(caller), arguments["uploadId"])))
+
+    async def delete_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+        """Answer delete_document."""
+
+        def deleted() -> dict[str, Any]:
+            document = operations.delete_document(_actor(caller), arguments["documentId"])
+            restorable = records.restorable_until(document)
+            gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
+            return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
+
+        return await self._give(deleted)
+
+    async def _give(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._call(work)
+        return answer
+
+
+def _actor(caller: Caller) -> Actor:
+    if caller.actor is None:
+        raise Unauthorized("This tool needs an owner's credential.", "Connect to the owner-scoped server.")
+    return caller.actor
+
+
+def _shown(document: Document) -> dict[str, Any]:
+    return {"data": records.to_wire(document)}
+
+
+def _content(arguments: Arguments) -> bytes:
+    """
+    Give the bytes of a small file.
+
+    Raises:
+        BadRequest: both forms, neither, or no base64.
+    """
+    text, encoded = arguments.get("text"), arguments.get("contentBase64")
+    if (text is None) == (encoded is None):
+        raise BadRequest("Send the content once.", "Send text for a text file, or contentBase64 for any other.")
+    if text is not None:
+        return str(text).encode()
+    try:
+        return b64decode("".join(str(encoded).split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRequest(
+            "contentBase64 is not base64.",
+            "Encode it again, or use create_document_upload, which sends the file itself.",
+        ) from None
+
+
+def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
+    """
+    Give the document tools.
+
+    Args:
+        call: runs an operation over the bridge.
+        base_url: the public address, without a slash at its end.
+    """
+    tools = DocumentTools(call, base_url)
+    return (
+        Tool(
+            name="list_my_documents",
+            title="List my documents",
+            description="Documents of your companies, newest first, with how much of your quota is used.",
+            arguments={
+                "companySlug": {**_SLUG, "description": "of one company alone"},
+                "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
+                "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+            },
+            answer={**schemas.paged(_DOCUMENT), "quota": _QUOTA},
+            handler=tools.list_my_documents,
+            scope="documents:read",
+            read_only=True,
+            idempotent=True,
+        ),
+        Tool(
+            name="upload_document",
+            title="Upload a small document",
+            description=(
+                f"Keep a file of at most {records.SMALL_BYTES:,} bytes. For anything larger use "
+                f"create_document_upload. Taken: {inspection.TAKEN}."
+            ),
+            arguments={
+                "companySlug": _SLUG,
+                "filename": _NAME,
+                "contentType": _TYPE,
+                "text": {"type": "string", "maxLength": _MAX_BASE64, "description": "the content of a text file"},
+                "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
+            },
+            required=("companySlug", "filename"),
+            answer=schemas.single(_DOCUMENT),
+            handler=tools.upload_document,
+            scope="documents:write",
+        ),
+        Tool(
+            name="create_document_upload",
+            title="Get an upload link",
+            description=(
+                "Step 1 of 3 for a file above a few kilobytes: a link that takes this one file once, within "
+                f"{records.LINK_MINUTES} minutes. Step 2: run `command` on the computer that has the file, in its "
+                "folder. Step 3: complete_document_upload."
+            ),
+            arguments={
+                "companySlug": _SLUG,
+                "filename": _NAME,
+                "sizeBytes": {"type": "integer", "minimum": 0, "maximum": 10**15, "description": "its exact size"},
+                "contentType": _TYPE,
+                "sha256": {"type": "string", "maxLength": 100, "description": "checked at the end if given"},
+            },
+            required=("companySlug", "filename", "sizeBytes"),
+            answer=schemas.single(_UPLOAD),
+            handler=tools.create_document_upload,
+            scope="documents:write",
+        ),
+        Tool(
+            name="complete_document_upload",
+            title="Complete an upload",
+            description="Step 3 of 3: check what was sent to the link and keep it. Repeating it is harmless.",
+            arguments={"uploadId": _ID},
+            required=("uploadId",),
+            answer=schemas.single(_DOCUMENT),
+            handler=tools.complete_document_upload,
+            scope="documents:write",
+            idempotent=True,
+        ),
+        Tool(
+            name="delete_document",
+            title="Delete a document",
+            description=(
+                f"Delete a document; its owner can restore it at /manage/documents for {records.RESTORE_DAYS} days. "
+                "Refused while a queued or running report uses it."
+            ),
+            arguments={"documentId": _ID},
+            required=("documentId",),
+            answer=schemas.single(_DELETED),
+            handler=tools.delete_document,
+            scope="documents:write",
+            destructive=True,
+            idempotent=True,
+        ),
+    )

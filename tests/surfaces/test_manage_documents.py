@@ -1,0 +1,203 @@
+"""The five document tools: what they answer, what they refuse, and that strangers reach nothing."""
+
+from base64 import b64encode
+
+import jsonschema
+import pytest
+
+from make import files
+from make import registry as make
+from make.accounts import account
+from make.documents import send, token_of
+from muniment.accounts import tokens
+from muniment.documents import operations, records
+from muniment.documents.models import Document, State
+from muniment.documents.records import Upload
+from muniment.kernel.actor import SCOPES
+from services.manage import BASE, manage
+from services.mcp import modern
+
+pytestmark = [pytest.mark.django_db, pytest.mark.requirement("tools.manage.documents")]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+class Client:
+    """One account's own server."""
+
+    def __init__(self, server, email, permitted=SCOPES):
+        self.account = account(email)
+        self.actor = self.account.actor("web")
+        self.server = server
+        self.token = tokens.create_token(self.actor, "laptop", permitted=permitted).text
+
+    def data(self, name, **arguments):
+        return self.server.data(self.token, name, **arguments)
+
+    def error(self, name, **arguments):
+        return self.server.error(self.token, name, **arguments)
+
+    def call(self, name, **arguments):
+        return self.server.call(self.token, name, **arguments)
+
+
+@pytest.fixture
+def server():
+    with manage() as made:
+        yield made
+
+
+@pytest.fixture
+def owner(server):
+    return Client(server, "owner@harbour.example")
+
+
+@pytest.fixture
+def slug(owner):
+    return make.draft(owner.actor).slug
+
+
+def sent(found, content):
+    """Send *content* to the link that a tool gave."""
+    send(Upload(found["uploadId"], found["url"], "", "", len(content), None), content)
+
+
+def test_a_file_goes_the_three_steps_and_is_listed_and_deleted(owner, slug):
+    content = files.pdf()
+    found = owner.data(
+        "create_document_upload", companySlug=slug, filename="a.pdf", sizeBytes=len(content), contentType=files.PDF
+    )
+    assert set(found) == {"uploadId", "url", "method", "headers", "command", "maxBytes", "expiresAt"}
+    assert found["url"].startswith(f"{BASE}/uploads/")
+    assert found["url"] in found["command"]
+    assert (found["method"], found["maxBytes"]) == ("PUT", len(content))
+    early = owner.error("complete_document_upload", uploadId=found["uploadId"])
+    assert "Run the command" in early["hint"]
+    sent(found, content)
+    document = owner.data("complete_document_upload", uploadId=found["uploadId"])
+    assert owner.data("complete_document_upload", uploadId=found["uploadId"]) == document
+    assert (document["state"], document["companySlug"], document["sizeBytes"]) == ("ready", slug, len(content))
+    listed = owner.call("list_my_documents", companySlug=slug)
+    assert listed["data"] == [document]
+    assert listed["quota"] == {"usedBytes": len(content), "limitBytes": 500 << 20}
+    assert listed["nextPage"] is None
+    deleted = owner.data("delete_document", documentId=document["documentId"])
+    assert set(deleted) == {"documentId", "deletedAt", "restorableUntil"}
+    assert owner.data("delete_document", documentId=document["documentId"]) == deleted
+    assert owner.data("list_my_documents") == []
+
+
+@pytest.mark.requirement("documents.small")
+def test_a_small_file_passes_at_8192_bytes_and_at_8193_the_other_tool_is_named(owner, slug):
+    for form in ("text", "contentBase64"):
+
+        def given(size, form=form):
+            return "x" * size if form == "text" else b64encode(b"x" * size).decode()
+
+        kept = owner.data("upload_document", companySlug=slug, filename="a.txt", **{form: given(8192)})
+        assert (kept["sizeBytes"], kept["contentType"]) == (8192, "text/plain")
+        refused = owner.error("upload_document", companySlug=slug, filename="a.txt", **{form: given(8193)})
+        assert "create_document_upload" in refused["hint"]
+
+
+def test_text_is_counted_in_bytes(owner, slug):
+    refused = owner.error("upload_document", companySlug=slug, filename="a.txt", text="語" * 3000)
+    assert "9,000 bytes" in refused["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "Send the content once"),
+        ({"text": "a", "contentBase64": "YQ=="}, "Send the content once"),
+        ({"contentBase64": "no base64!"}, "not base64"),
+        ({"text": ""}, "empty"),
+        ({"text": "a", "filename": "../../x"}, "slash"),
+        ({"text": "a", "filename": "a\r\nb.txt"}, "invisible"),
+        ({"text": "<html>", "filename": "a.pdf"}, "a web page"),
+        ({"text": "a", "contentType": "text/html"}, "not taken"),
+    ],
+)
+def test_what_is_not_taken_is_said_and_leaves_nothing(owner, slug, given, said):
+    error = owner.error("upload_document", **{"companySlug": slug, "filename": "a.txt", **given})
+    assert said in error["message"]
+    assert error["hint"]
+    assert not Document.objects.exclude(state=State.REJECTED).exists()
+
+
+def test_a_stranger_is_told_the_same_as_of_something_that_is_not_there(server, owner, slug):
+    stranger = Client(server, "stranger@harbour.example")
+    make.draft(stranger.actor)
+    kept = owner.data("upload_document", companySlug=slug, filename="a.txt", text="a")
+    begun = owner.data("create_document_upload", companySlug=slug, filename="a.txt", sizeBytes=9)
+    calls = [
+        ("list_my_documents", {"companySlug": slug}),
+        ("upload_document", {"companySlug": slug, "filename": "a.txt", "text": "a"}),
+        ("create_document_upload", {"companySlug": slug, "filename": "a.txt", "sizeBytes": 9}),
+        ("complete_document_upload", {"uploadId": begun["uploadId"]}),
+        ("complete_document_upload", {"uploadId": kept["documentId"]}),
+        ("delete_document", {"documentId": kept["documentId"]}),
+    ]
+    for name, arguments in calls:
+        error = stranger.error(name, **arguments)
+        assert error["code"] == "not_found", name
+        [value] = [arguments[key] for key in ("companySlug", "uploadId", "documentId") if key in arguments]
+        key = next(key for key in ("companySlug", "uploadId", "documentId") if key in arguments)
+        other = stranger.error(name, **{**arguments, key: "x" * len(value)})
+        assert error["message"].replace(value, "x" * len(value)) == other["message"]
+        assert error["hint"] == other["hint"]
+    assert stranger.data("list_my_documents") == []
+
+
+def test_a_document_that_a_report_needs_is_not_deleted(owner, slug):
+    from muniment.registry.models import Company
+
+    kept = owner.data("upload_document", companySlug=slug, filename="a.txt", text="a")
+    operations.pin("run", Company.objects.get(slug=slug), [kept["documentId"]])
+    assert "report" in owner.error("delete_document", documentId=kept["documentId"])["message"]
+
+
+def test_reading_alone_hides_the_tools_that_write(server):
+    reader = Client(server, "reader@harbour.example", ["documents:read"])
+    names = [tool["name"] for tool in server.ask(reader.token, modern("tools/list")).result["tools"]]
+    assert names == ["list_my_documents"]
+    call = modern("tools/call", {"name": "delete_document", "arguments": {"documentId": "x"}})
+    assert server.ask(reader.token, call).status == 403
+
+
+def test_hints_and_answers_are_as_listed(server, owner, slug):
+    found = {tool["name"]: tool for tool in server.ask(owner.token, modern("tools/list")).result["tools"]}
+    hints = {
+        name: "".join(
+            letter
+            for letter, hint in (("R", "readOnlyHint"), ("D", "destructiveHint"), ("I", "idempotentHint"))
+            if found[name]["annotations"][hint]
+        )
+        for name in found
+        if "document" in name
+    }
+    assert hints == {
+        "list_my_documents": "RI",
+        "upload_document": "",
+        "create_document_upload": "",
+        "complete_document_upload": "I",
+        "delete_document": "DI",
+    }
+    begun = owner.call("create_document_upload", companySlug=slug, filename="a.txt", sizeBytes=1)
+    sent(begun["data"], b"a")
+    completed = owner.call("complete_document_upload", uploadId=begun["data"]["uploadId"])
+    answers = {
+        "create_document_upload": begun,
+        "complete_document_upload": completed,
+        "upload_document": owner.call("upload_document", companySlug=slug, filename="a.txt", text="a"),
+        "list_my_documents": owner.call("list_my_documents"),
+        "delete_document": owner.call("delete_document", documentId=completed["data"]["documentId"]),
+    }
+    for name, answer in answers.items():
+        jsonschema.validate(answer, found[name]["outputSchema"])
+    assert token_of(Upload("", begun["data"]["url"], "", "", 1, None))
