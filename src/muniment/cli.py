@@ -83,18 +83,21 @@ def _load_demo() -> None:
 
 
 @main.command()
-def doctor() -> None:
+@click.option("--ledger", is_flag=True, help="Hold every balance of credits against its transfers too.")
+def doctor(*, ledger: bool) -> None:
     """
     Look the instance over: every setting, the data folder, the database, what is published.
 
     Ends with status 1 when something needs mending, and says what. Changes nothing.
     """
-    from muniment.server.doctor import examine, settings_lines
+    from muniment.server.doctor import examine, examine_ledger, settings_lines
 
     current = config.current()
     click.echo("\n".join(settings_lines(current)))
     click.echo()
     findings = examine(current)
+    if ledger and all(finding.is_good for finding in findings):
+        findings.append(examine_ledger())
     for finding in findings:
         click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
     if not all(finding.is_good for finding in findings):
@@ -314,6 +317,26 @@ def user_role(email: str, role: str) -> None:
     with _told():
         account = set_role(COMMAND, email, role)
     click.echo(f"{account.email} is {account.role} now.")
+
+
+@main.group("credits")
+def credits_() -> None:
+    """Give credits to accounts."""
+
+
+@credits_.command("grant")
+@click.argument("email")
+@click.argument("amount", type=int)
+@click.option("--note", default="", help="What the account reads beside the entry.")
+@click.option("--key", default="", help="Names the grant: repeating the command with it grants nothing twice.")
+def credits_grant(email: str, amount: int, *, note: str, key: str) -> None:
+    """Grant AMOUNT credits to the account at EMAIL."""
+    _ready()
+    from muniment.credits.operations import grant
+
+    with _told():
+        balance = grant(COMMAND, email, amount, note=note, key=key)
+    click.echo(f"{email} has {balance.balance:,} credits, of which {balance.held:,} are held.")
 
 
 @main.command()

@@ -148,6 +148,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("document_max_mb", "50", _natural, "Megabytes of the largest document."),
     Setting("document_quota_mb", "500", _natural, "Megabytes of documents that an account may keep."),
     Setting("clamd", "", _text, "host:port or socket path of a clamd that scans documents; empty scans nothing."),
+    Setting("starting_credits", "100", _natural, "Credits that an account has when it first looks at them."),
+    Setting(
+        "run_cost", "10", _natural, "Credits that a report run costs, unless its framework has a price of its own."
+    ),
     Setting("log_format", "json", _text, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
@@ -185,6 +189,8 @@ class Config:
     document_max_mb: int
     document_quota_mb: int
     clamd: str
+    starting_credits: int
+    run_cost: int
     log_format: str
     log_requests: bool
 

@@ -63,11 +63,14 @@ ALLOWED_HOSTS = ["*"]  # the server checks Host before a request comes here
 BASE_URL = config.base_url
 CURRENCY = config.currency
 CHANGES_KEPT = config.changes_kept
+STARTING_CREDITS = config.starting_credits
+RUN_COST = config.run_cost
 
 INSTALLED_APPS = [
     "muniment.accounts",
     "muniment.jobs",
     "muniment.registry",
+    "muniment.credits",
     "muniment.oauth",
     "muniment.documents",
     "muniment.web",

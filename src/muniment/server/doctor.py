@@ -112,3 +112,17 @@ def _published(config: Config) -> Finding:
         return _bad("published documents", f"have schema {schema}, this version reads {SCHEMA_VERSION}")
     counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
     return _good("published documents", f"edition {edition:,}: {counted}")
+
+
+def examine_ledger() -> Finding:
+    """Prove the ledger of credits. Only where the database was found in this version's form."""
+    from django.db import connection
+
+    from muniment.credits.operations import prove
+
+    if not connection.introspection.table_names():
+        return _good("ledger", "none yet")
+    faults = prove()
+    if faults:
+        return _bad("ledger", "; ".join(faults[:10]))
+    return _good("ledger", "every balance equals its transfers, and all together are zero")

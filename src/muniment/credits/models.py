@@ -1,0 +1,99 @@
+"""
+The ledger's tables: accounts, transfers between them, and holds.
+
+Balances are kept beside the transfers that make them; `operations.prove` shows that the two agree.
+"""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from muniment.kernel.ids import now
+from muniment.registry.fields import Text
+
+
+class LedgerAccount(models.Model):
+    """
+    One side of transfers: a person's account, or one of the registry's own (``issued``, ``revenue``).
+
+    ``posted`` is the sum of its transfers, ``held`` that of its open holds. Both move by one conditional
+    update alone; the constraint is the last door before an overdraft.
+    """
+
+    name = models.CharField(max_length=40)
+    account = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="ledger_account"
+    )
+    posted = models.BigIntegerField(default=0)
+    held = models.BigIntegerField(default=0)
+    may_go_negative = models.BooleanField(default=False)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["name"], name="ledger_account_name"),
+            models.CheckConstraint(condition=Q(held__gte=0), name="ledger_held_not_negative"),
+            models.CheckConstraint(
+                condition=Q(may_go_negative=True) | Q(posted__gte=F("held")), name="ledger_never_overdrawn"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Transfer(models.Model):
+    """Credits that moved from one account to another. Never changed, never deleted; the id is what made it once."""
+
+    id = models.CharField(primary_key=True, max_length=128)
+    debit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="debits")
+    credit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="credits")
+    amount = models.BigIntegerField()
+    kind = models.CharField(max_length=16)
+    reference = models.CharField(max_length=128, blank=True, default="")
+    note = Text(blank=True, default="")
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_moves_something"),
+            models.CheckConstraint(condition=~Q(debit=F("credit")), name="transfer_has_two_sides"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["debit", "at"], name="transfer_debit"),
+            models.Index(fields=["credit", "at"], name="transfer_credit"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} by {self.id}"
+
+
+class HoldState(models.TextChoices):
+    """Where a hold stands; the last two are final."""
+
+    HELD = "held"
+    CAPTURED = "captured"
+    RELEASED = "released"
+
+
+class Hold(models.Model):
+    """Credits set aside for something that is to be paid when it succeeds; the id is that of the something."""
+
+    id = models.CharField(primary_key=True, max_length=64)
+    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="holds")
+    amount = models.BigIntegerField()
+    state = models.CharField(max_length=16, choices=HoldState.choices, default=HoldState.HELD)
+    note = Text(blank=True, default="")
+    at = models.DateTimeField(default=now)
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(amount__gte=0), name="hold_not_negative"),
+            models.CheckConstraint(condition=Q(state__in=HoldState.values), name="hold_state_known"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["account", "state"], name="hold_account")]
+
+    def __str__(self) -> str:
+        return f"{self.amount} for {self.id}"
