@@ -314,6 +314,31 @@ def test_who_has_no_token_is_told_so_before_anything_else(scoped, method):
     assert scoped.ask([("host", "localhost")], method="OPTIONS").status == 204
 
 
+@pytest.mark.requirement("mcp.limits")
+def test_beyond_the_rate_no_token_is_looked_up():
+    looked_up = []
+    server = scoped_server()
+    authenticate = server.access.authenticate
+
+    async def count(scope):
+        looked_up.append(1)
+        return await authenticate(scope)
+
+    server.access = Access(count, server.access.missing)
+    server.limiter = Limiter(60, 1, clock=Clock())
+    asker = Asker(server)
+    try:
+        headers, body = modern("tools/call", {"name": "writes", "arguments": {}})
+        assert asker.ask(headers, body).status == 401
+        for ask in (asker.ask, asker.by_sdk):
+            found = ask([*headers, ("authorization", "Bearer b")], body)
+            assert found.result["structuredContent"]["error"]["code"] == "bad_request"
+        assert [asker.ask(headers, body, method=method).status for method in ("GET", "DELETE")] == [429, 429]
+        assert len(looked_up) == 1
+    finally:
+        asker.close()
+
+
 def test_what_a_scoped_server_lists_is_private(scoped):
     headers, body = modern("tools/list")
     assert scoped.ask([*headers, ("authorization", "Bearer a")], body).result["cacheScope"] == "private"

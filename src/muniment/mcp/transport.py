@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem, TooMany
+from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.gate import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
 from muniment.mcp.http import (
-    ACCEPTED,
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,
@@ -40,6 +39,7 @@ from muniment.mcp.http import (
     tidy,
 )
 from muniment.mcp.offer import Caller, Offer, Tool
+from muniment.mcp.replies import BATCH, accepted, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:
     from muniment.mcp.reference import Reference
@@ -49,10 +49,6 @@ CALLER = "muniment.mcp.caller"
 
 log = logging.getLogger("muniment.mcp")
 _encode = msgspec.json.encode
-_BATCH = (
-    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A body is one JSON-RPC request or notification; '
-    b'batches are not taken. Send the requests one by one."}}'
-)
 _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
@@ -97,13 +93,6 @@ class Bound:
 
     tool: Tool
     check: Check
-
-
-def result_members(structured: bytes, *, failed: bool) -> bytes:
-    """Give a tool result up to the closing brace: the same JSON as text and as structuredContent."""
-    text = _encode(structured.decode())
-    end = b',"isError":true' if failed else b',"isError":false'
-    return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + end
 
 
 class ToolServer:
@@ -222,8 +211,9 @@ class ToolServer:
         method = scope["method"]
         if method == "OPTIONS":
             return Reply(204, PREFLIGHT, b"")
-        actor = None if self.access is None else await self.access.authenticate(scope)
+        caller, waits_s = await self._meet(scope)
         if method != "POST" and not (self.keeps_sessions and method in {"GET", "DELETE"}):
+            hold_to_rate(waits_s)
             refused = MethodNotAllowed(method, ALLOW)
             refused.hint = "This address speaks MCP by POST; /.well-known/mcp.json describes it."
             raise refused
@@ -232,17 +222,23 @@ class ToolServer:
         body = await read_body(headers, receive)
         if body is None:
             return None
-        caller = Caller(actor, _state(scope, "client"), _state(scope, "request_id"))
-        waits_s = 0
-        if self.limiter is not None:
-            verdict = self.limiter.take(caller.client)
-            waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
-            return Reply(400, JSON_HEADERS, _BATCH)
+            return Reply(400, JSON_HEADERS, BATCH)
         reply = None if odd or method != "POST" else await self._thin(headers, body, caller, waits_s)
         if reply is None:
             await self._unusual(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
         return reply
+
+    async def _meet(self, scope: Scope) -> tuple[Caller, int]:
+        """Count the request and learn who calls; gives the seconds to wait when the rate is used up."""
+        client = _state(scope, "client")
+        waits_s = 0
+        if self.limiter is not None:
+            verdict = self.limiter.take(client)
+            waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
+        # Beyond the rate nobody is looked up: the answer is to wait, whoever asks, and floods cost no look-ups.
+        actor = None if self.access is None or waits_s else await self.access.authenticate(scope)
+        return Caller(actor, client, _state(scope, "request_id")), waits_s
 
     @staticmethod
     def _check_types(headers: dict[bytes, bytes]) -> None:
@@ -273,7 +269,7 @@ class ToolServer:
         self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller, waits_s: int
     ) -> Reply | None:
         if isinstance(message, messages.Initialized | messages.Cancelled):
-            return _accepted(waits_s)
+            return accepted(waits_s)
         request_id = messages.plain_id(message.id)
         method = headers.get(b"mcp-method")
         if request_id is None or message.params.meta.version != messages.MODERN or method != message.method:
@@ -284,35 +280,36 @@ class ToolServer:
             if headers.get(b"mcp-name") != name.encode():
                 return None
             members = await self._call(name, message.params.arguments, caller, waits_s)
-            return None if members is None else _result(request_id, members + self._modern_end)
-        _hold_to_rate(waits_s)
+            return None if members is None else result(request_id, members + self._modern_end)
+        hold_to_rate(waits_s)
         if isinstance(message, messages.ModernList):
-            return _result(request_id, self._listing(caller)[0])
-        return _result(request_id, self._discover)
+            return result(request_id, self._listing(caller)[0])
+        return result(request_id, self._discover)
 
     async def _thin_legacy(self, message: messages.Legacy, caller: Caller, waits_s: int) -> Reply | None:
         if isinstance(message, messages.Initialized | messages.Cancelled):
-            return _accepted(waits_s)
+            return accepted(waits_s)
         request_id = messages.plain_id(message.id)
         if request_id is None or (self.keeps_sessions and isinstance(message, messages.Initialize)):
             return None
         if isinstance(message, messages.LegacyCall):
             members = await self._call(message.params.name, message.params.arguments, caller, waits_s)
-            return None if members is None else _result(request_id, members + b"}}")
-        _hold_to_rate(waits_s)
+            return None if members is None else result(request_id, members + b"}}")
+        hold_to_rate(waits_s)
         if isinstance(message, messages.LegacyList):
-            return _result(request_id, self._listing(caller)[1])
+            return result(request_id, self._listing(caller)[1])
         if isinstance(message, messages.Initialize):
             asked = message.params.protocol_version
-            return _result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
-        return _result(request_id, b"{}}")
+            return result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
+        return result(request_id, b"{}}")
 
     async def _call(self, name: str, arguments: dict[str, Any] | None, caller: Caller, waits_s: int) -> bytes | None:
         """Call a tool; None for a name that this server does not know."""
         bound = self.tools.get(name)
         if bound is None:
             return None
-        self.permit(bound.tool, caller)
+        if not waits_s:
+            self.permit(bound.tool, caller)
         structured, failed = await self.call(bound, arguments, caller, waits_s)
         return result_members(structured, failed=failed)
 
@@ -334,7 +331,7 @@ class ToolServer:
         """Call a tool; give structuredContent and whether it is a failure."""
         try:
             if waits_s:
-                raise _too_many(waits_s)  # noqa: TRY301 - one door for every failure of a tool
+                raise too_many(waits_s)  # noqa: TRY301 - one door for every failure of a tool
             answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
             if inspect.isawaitable(answer):
                 answer = await answer
@@ -363,10 +360,10 @@ class ToolServer:
         """Hand a request, body and all, to the SDK."""
         look = messages.glance(body)
         called = self.tools.get(look.tool or "") if look else None
-        if called is not None:
+        if called is None:
+            hold_to_rate(waits_s)
+        elif not waits_s:
             self.permit(called.tool, caller)
-        else:
-            _hold_to_rate(waits_s)
         reference = await self.reference()
         replay = {
             **scope,
@@ -384,25 +381,3 @@ class ToolServer:
 def _state(scope: Scope, name: str) -> str:
     state = scope.get("state")
     return str(state.get(name, "")) if state else ""
-
-
-def _result(request_id: bytes, rest: bytes) -> Reply:
-    return Reply(200, JSON_HEADERS, b'{"jsonrpc":"2.0","id":' + request_id + b',"result":' + rest)
-
-
-def _accepted(waits_s: int) -> Reply:
-    _hold_to_rate(waits_s)
-    return Reply(202, ACCEPTED, b"")
-
-
-def _too_many(waits_s: int) -> TooMany:
-    return TooMany(
-        "Too many requests from this address.",
-        f"Wait {waits_s} s, then call again; fewer, larger pages need fewer calls.",
-        retry_after_s=waits_s,
-    )
-
-
-def _hold_to_rate(waits_s: int) -> None:
-    if waits_s:
-        raise _too_many(waits_s)

@@ -1,0 +1,223 @@
+"""
+What the public tools do: each asks the reader that REST asks, and fits the answer to a model's context.
+
+Source: tools, Public server; decisions, section 3.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from muniment.kernel.problems import NotFound
+from muniment.mcp import cuts
+from muniment.mcp.offer import Arguments, Caller
+from muniment.registry.form_options import form_options
+from muniment.store.lists import CompanyQuery, PeopleQuery
+from muniment.store.reader import Page, Reader
+
+
+class PublicTools:
+    """
+    The handlers.
+
+    Args:
+        reader: the reader that REST uses too.
+        base_url: where the whole of what is cut is found.
+    """
+
+    def __init__(self, reader: Reader, base_url: str) -> None:
+        self._reader = reader
+        self._base_url = base_url
+
+    # ------------------------------------------------------------------ addresses
+
+    def _company_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/companies/{quote(str(item.get('id', '')), safe='')}"
+
+    def _person_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/people/{quote(str(item.get('slug', '')), safe='')}"
+
+    def _framework_url(self, item: Mapping[str, Any]) -> str:
+        return f"{self._base_url}/api/v1/frameworks/{quote(str(item.get('frameworkId', '')), safe='')}"
+
+    # ------------------------------------------------------------------ lists
+
+    def list_companies(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_companies."""
+        query = CompanyQuery(
+            page=arguments.get("page", 1),
+            page_size=arguments.get("pageSize", 25),
+            q=arguments.get("q", ""),
+            sort=arguments.get("sort"),
+            status=arguments.get("status"),
+            type=arguments.get("type"),
+            industry=arguments.get("industry"),
+            theme=arguments.get("theme"),
+            has_token=arguments.get("hasToken"),
+            raising=arguments.get("raising"),
+        )
+        full = arguments.get("detail") == "full"
+
+        def make() -> bytes:
+            found = self._reader.companies(query)
+            return cuts.items(found.items, _beside(found), self._company_url, drop=() if full else ("body",))
+
+        return self._kept(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
+
+    def list_people(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_people."""
+        query = PeopleQuery(
+            page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25), q=arguments.get("q", "")
+        )
+
+        def make() -> bytes:
+            found = self._reader.people(query)
+            return cuts.items(found.items, _beside(found), self._person_url)
+
+        return self._kept(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
+
+    def list_frameworks(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+        """Answer list_frameworks."""
+        kind = arguments.get("kind")
+
+        def make() -> bytes:
+            return cuts.framework_items(self._reader.frameworks(kind).body, self._framework_url)
+
+        return self._kept(("mcp", "frameworks", kind), "framework", "*", make)
+
+    # ------------------------------------------------------------------ details
+
+    def get_company(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_company."""
+        parts = arguments.get("parts")
+        return self.company(arguments["slug"], None if parts is None else frozenset(parts))
+
+    def company(self, slug: str, parts: frozenset[str] | None = None) -> bytes:
+        """Give a company's bundle, or raise NotFound with what may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.bundle(body, self._company_url({"id": slug}), parts)
+
+        return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
+
+    def get_person(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_person."""
+        return self.person(arguments["slug"])
+
+    def person(self, slug: str) -> bytes:
+        """Give a person, or raise NotFound with who may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.record(body, self._person_url({"slug": slug}), "positions")
+
+        return self._detail("person", slug, fit, "list_people")
+
+    def get_framework(self, arguments: Arguments, _: Caller) -> bytes:
+        """Answer get_framework."""
+        return self.framework(arguments["frameworkId"])
+
+    def framework(self, framework_id: str) -> bytes:
+        """Give a framework, or raise NotFound with what may have been meant."""
+
+        def fit(body: bytes) -> bytes:
+            return cuts.record(body, self._framework_url({"frameworkId": framework_id}))
+
+        return self._detail("framework", framework_id, fit, "list_frameworks")
+
+    def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
+        """Make the handler of the tool that opens frameworks of one kind."""
+        other, tool = (
+            ("program", "get_program_framework") if kind == "score" else ("scoring framework", "get_scoring_framework")
+        )
+
+        def handler(arguments: Arguments, caller: Caller) -> bytes:
+            body = self.get_framework(arguments, caller)
+            if msgspec.json.decode(body, type=_Framework).data.kind != kind:
+                framework_id = arguments["frameworkId"]
+                raise NotFound(
+                    f"{framework_id} is a {other}.", f"Call {tool} with frameworkId {framework_id}, or get_framework."
+                )
+            return body
+
+        return handler
+
+    def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
+        """Make the handler of the tool that lists frameworks of one kind."""
+
+        def handler(_: Arguments, caller: Caller) -> bytes | Awaitable[bytes]:
+            return self.list_frameworks({"kind": kind}, caller)
+
+        return handler
+
+    def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
+        """Answer get_registry_stats."""
+        return self._reader.stats().body
+
+    @staticmethod
+    def list_company_form_options(_: Arguments, __: Caller) -> bytes:
+        """Answer list_company_form_options."""
+        return msgspec.json.encode({"data": form_options()})
+
+    def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
+        """Make the completion of the slugs of *kind*."""
+        return lambda prefix, limit: self._reader.keys(kind, prefix, limit)
+
+    # ------------------------------------------------------------------ shared
+
+    def _kept(
+        self, key: tuple[object, ...], kind: str, name: str, make: Callable[[], bytes], *, quick: bool = True
+    ) -> bytes | Awaitable[bytes]:
+        """Give what is kept under *key*, or make and keep it, off the event loop where that takes long."""
+        answers = self._reader.answers
+        kept: bytes | None = answers.get(key)
+        if kept is not None:
+            return kept
+
+        def make_and_keep() -> bytes:
+            edition = self._reader.edition
+            made = make()
+            answers.put(key, made, size_bytes=len(made), edition=edition, depends=((kind, name),))
+            return made
+
+        if quick:
+            return make_and_keep()
+        return asyncio.get_running_loop().run_in_executor(self._reader.pool, make_and_keep)
+
+    def _detail(
+        self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
+    ) -> bytes:
+        answers = self._reader.answers
+        kept: bytes | None = answers.get(("mcp", kind, key, form))
+        if kept is not None:
+            return kept
+        found = self._reader.document(kind, key)
+        if found is None:
+            near = self._reader.nearest(kind, key)
+            meant = f"Did you mean {' or '.join(near)}? " if near else ""
+            raise NotFound(f"There is no {kind} {key!r}.", f"{meant}Valid ones are listed by {where}.")
+        made = fit(found.body)
+        answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
+        return made
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+class _Framework(msgspec.Struct):
+    data: _Kind
+
+
+def _beside(found: Page) -> dict[str, Any]:
+    return {
+        "pagination": {
+            "page": found.page,
+            "pageSize": found.page_size,
+            "pageCount": found.page_count,
+            "total": found.total,
+        },
+        "nextPage": found.page + 1 if found.page < found.page_count else None,
+    }
