@@ -275,7 +275,7 @@ def test_a_near_miss_is_told_what_may_have_been_meant(server):
     assert "Many Holders" in error["message"]
     assert "many-holders" in error["hint"]
     assert "list_companies" in error["hint"]
-    assert "person-1" in failure(server, "get_person", slug="person-l")["hint"]
+    assert "Did you mean person-" in failure(server, "get_person", slug="person-l")["hint"]
 
 
 @pytest.mark.requirement("tools.public")
