@@ -8,7 +8,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock" pyproject.toml
 
-.PHONY: help install serve test check prove bench lock readme services
+.PHONY: screenshots help install serve test check prove bench lock readme services
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ bench: install ## measure the product beside the reference systems
 
 readme: install ## write the parts of the README that the code knows
 	$(BIN)/python checks/readme.py
+
+screenshots: install services ## pictures of every page in light, dark and phone width
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) -o requirements/runtime.lock

@@ -5,7 +5,8 @@ from typing import ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 
-from muniment.accounts.models import Account
+from muniment.accounts.backoffice import ReadOnly
+from muniment.accounts.models import Account, CredentialEdition, PersonalToken
 
 
 @admin.register(Account)
@@ -27,3 +28,22 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:  # noqa: ARG002 - Django's signature
         """Refuse: history names accounts; an account is made inactive instead."""
         return False
+
+
+@admin.register(PersonalToken)
+class PersonalTokenAdmin(ReadOnly):
+    """Tokens, without their digests."""
+
+    list_display = ("name", "account", "scopes", "created_at", "expires_at", "last_used_on", "revoked_at")
+    list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter))
+    search_fields = ("name", "account__email")
+    list_select_related = ("account",)
+    exclude = ("digest",)
+
+
+@admin.register(CredentialEdition)
+class CredentialEditionAdmin(ReadOnly):
+    """The number that moves when a credential loses power."""
+
+    list_display = ("pk", "number")
+    search_fields = ("number",)

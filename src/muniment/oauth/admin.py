@@ -1,0 +1,37 @@
+"""Apps, their connections and codes in the operators' back office: read there, revoked where people do it."""
+
+from django.contrib import admin
+
+from muniment.accounts.backoffice import ReadOnly
+from muniment.oauth.models import AuthorizationCode, Client, Grant
+
+
+@admin.register(Client)
+class ClientAdmin(ReadOnly):
+    """Apps that asked for access."""
+
+    list_display = ("name", "identifier", "kind", "created_at", "fetched_at")
+    list_filter = ("kind", "created_at")
+    search_fields = ("name", "identifier")
+
+
+@admin.register(Grant)
+class GrantAdmin(ReadOnly):
+    """Connections of apps to accounts, without the digests of their tokens."""
+
+    list_display = ("client", "account", "scopes", "created_at", "last_used_on", "revoked_at", "revoked_because")
+    list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter), "revoked_because")
+    search_fields = ("client__name", "client__identifier", "account__email")
+    list_select_related = ("client", "account")
+    exclude = ("access_digest", "refresh_digest", "replaced_access_digest", "replaced_refresh_digest")
+
+
+@admin.register(AuthorizationCode)
+class AuthorizationCodeAdmin(ReadOnly):
+    """Codes on their way."""
+
+    list_display = ("client", "account", "scopes", "expires_at", "grant")
+    list_filter = ("expires_at",)
+    search_fields = ("client__name", "account__email")
+    list_select_related = ("client", "account", "grant")
+    exclude = ("digest", "challenge")
