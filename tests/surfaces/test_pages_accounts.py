@@ -1,6 +1,7 @@
 """Signing up and in, with a password, a code, an authenticator; mail, roles, and the command."""
 
 import json
+from urllib.parse import urlsplit
 
 import html5lib
 import pytest
@@ -16,6 +17,7 @@ from muniment.accounts.models import Account
 from muniment.cli import main
 from muniment.registry.demonstration import demo_sign_ins
 from muniment.registry.importing import import_registry
+from services.issuer import Issuer
 from services.mail import Mailbox
 from services.product import DEMO
 
@@ -284,3 +286,49 @@ def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
     assert given.output == f"{signs['reviewer'].email} owns tarnwick-tidal now.\n"
     assert command("own", "nobody@harbour.example", "tarnwick-tidal").exit_code == 1
     assert command("own", signs["reviewer"].email, "no-such-listing").exit_code == 1
+
+
+@pytest.fixture
+def issuer(settings):
+    with Issuer({"sub": "7", "email": NEW, "email_verified": True, "name": "Ada Reef"}) as made:
+        settings.SOCIALACCOUNT_PROVIDERS = {
+            "openid_connect": {
+                "APPS": [
+                    {
+                        "provider_id": "sso",
+                        "name": "Harbour login",
+                        "client_id": "muniment",
+                        "secret": "between us",
+                        "settings": {"server_url": made.url, "oauth_pkce_enabled": True},
+                    }
+                ]
+            }
+        }
+        yield made
+
+
+def come_back(client, issuer):
+    assert "Continue with Harbour login" in client.get("/accounts/login/").content.decode()
+    left = client.post("/accounts/oidc/sso/login/?process=login")
+    back = urlsplit(issuer.agree(left["Location"]))
+    assert back.path == "/accounts/oidc/sso/login/callback/"
+    return client.get(f"{back.path}?{back.query}")
+
+
+@pytest.mark.requirement("people.sign-in")
+def test_an_identity_provider_of_the_operators_signs_people_up_and_in(issuer):
+    client = Client()
+    assert come_back(client, issuer)["Location"] == "/manage"
+    assert issuer.asked["authorize"]["code_challenge_method"] == "S256"
+    assert issuer.asked["token"]["code_verifier"]
+    assert client.get("/manage").status_code == 200
+    assert come_back(Client(), issuer)["Location"] == "/manage"
+    assert Account.objects.get().email == NEW
+
+
+def test_an_identity_provider_cannot_take_over_an_account_by_naming_its_address(issuer):
+    standing = account(NEW, password=PASSWORD)
+    client = Client()
+    come_back(client, issuer)
+    assert client.get("/manage").status_code == 302
+    assert not standing.socialaccount_set.exists()

@@ -133,6 +133,14 @@ def test_a_company_page_shows_its_facts_team_votes_shares_and_body(visitor):
     assert "linkedin" not in html.lower()
 
 
+def test_a_company_page_shows_when_it_changed(visitor, publisher):
+    assert text(visitor, "/companies/harbour").count("<time") == 1
+    publisher.publish(harbour(), at="2026-05-07T10:00:00.000000Z")
+    html = text(visitor, "/companies/harbour")
+    assert "7 May 2026" in html
+    assert html.index("Changed") < html.index("Published <time")
+
+
 def test_a_remote_logo_shows_as_a_monogram(visitor):
     html = text(visitor, "/companies/harbour")
     assert "<img" not in html

@@ -292,6 +292,15 @@ class Reader:
             ]
         return Changes(rows, rows[-1].sequence if rows else after, state.edition, state.at)
 
+    def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
+        """Give the latest changes of one document, as far back as the feed is kept."""
+        rows = self._connection().execute(
+            "SELECT sequence, kind, key, change, at FROM published_change WHERE kind = ? AND key = ?"
+            " ORDER BY sequence DESC LIMIT ?",
+            (kind, key, limit),
+        )
+        return [ChangeRow(*row) for row in rows]
+
     def keys(self, kind: str, prefix: str, limit: int) -> list[str]:
         """Give keys that begin with *prefix*, in order."""
         rows = self._connection().execute(

@@ -12,7 +12,15 @@ from muniment.kernel.problems import NotFound
 from muniment.store.lists import CompanyQuery, PeopleQuery, Sort
 from muniment.web import lists, markdown
 from muniment.web.context import address
-from muniment.web.listing import company_facts, further_fields, links_of, profile_of_company, profile_of_person, shares
+from muniment.web.listing import (
+    company_facts,
+    day,
+    further_fields,
+    links_of,
+    profile_of_company,
+    profile_of_person,
+    shares,
+)
 from muniment.web.published import published, reader
 
 STATUSES = ("active", "upcoming", "inactive")
@@ -21,6 +29,8 @@ COMPANY_PARAMETERS = ("q", "status", "type", "industry", "theme", "hasToken", "r
 PEOPLE_PARAMETERS = ("q", "sort", "page")
 NEWEST_SHOWN = 6
 CAP_TABLE_SHOWN = 25
+CHANGES_SHOWN = 8
+_CHANGES = {"published": "Published", "updated": "Changed", "unlisted": "Taken out"}
 
 _decode = msgspec.json.decode
 
@@ -161,6 +171,10 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             "json_ld": json_for_script(profile_of_company(facts, bundle.get("positions") or [], address(request))),
             "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
             "canonical": f"{address(request)}/companies/{quote(slug)}",
+            "changes": [
+                {"what": _CHANGES.get(row.change, row.change), "day": day(row.at), "at": row.at}
+                for row in reader().changes_of("company", slug, CHANGES_SHOWN)
+            ],
         },
     )
 

@@ -1,0 +1,85 @@
+"""An OpenID Connect issuer on loopback: one person, who always agrees."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from services.ports import free_port
+
+
+class Issuer:
+    """
+    The issuer; ``asked`` holds the authorization request and the token request that came last.
+
+    Args:
+        person: the claims that it gives of its one person.
+    """
+
+    def __init__(self, person: dict[str, Any]) -> None:
+        self.person = person
+        self.asked: dict[str, dict[str, str]] = {}
+        self.url = f"http://127.0.0.1:{free_port()}"
+        issuer = self
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                """Discovery and the person."""
+                path = urlsplit(self.path).path
+                if path == "/.well-known/openid-configuration":
+                    self.say(issuer.discovery())
+                elif path == "/userinfo":
+                    self.say(issuer.person)
+                else:
+                    self.send_error(404)
+
+            def do_POST(self) -> None:
+                """The token."""
+                length = int(self.headers["Content-Length"])
+                sent = parse_qs(self.rfile.read(length).decode())
+                issuer.asked["token"] = {key: values[0] for key, values in sent.items()}
+                self.say({"access_token": "for-the-person", "token_type": "Bearer", "expires_in": 300})
+
+            def say(self, value: Any) -> None:
+                body = json.dumps(value).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Stay quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", int(self.url.rpartition(":")[2])), Answers)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def discovery(self) -> dict[str, Any]:
+        """Give what the issuer says of itself."""
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "userinfo_endpoint": f"{self.url}/userinfo",
+            "jwks_uri": f"{self.url}/jwks",
+        }
+
+    def agree(self, address: str) -> str:
+        """Give the address to which the person's browser comes back from *address*."""
+        parts = urlsplit(address)
+        self.asked["authorize"] = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        return (
+            self.asked["authorize"]["redirect_uri"]
+            + "?"
+            + urlencode({"code": "agreed", "state": self.asked["authorize"]["state"]})
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
