@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,12 +130,8 @@ class Process:
             return
         file = self.config.published_file
         try:
-            if self.config.on_postgresql:
-                with contextlib.closing(sqlite3.connect(file)) as own:
-                    published.create(own)
-                    own.commit()
-            elif not file.exists():
-                return
+            if self.config.on_postgresql or not file.exists():
+                _make_published_tables(file)
             reader = Reader(file, currency=self.config.currency, cache_bytes=self.config.cache_mb << 20)
         except sqlite3.OperationalError:
             return  # the tables come with the first migration
@@ -337,6 +334,14 @@ class Process:
         if lacking:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(b'{"status":"ready"}', b"application/json")
+
+
+def _make_published_tables(file: Path) -> None:
+    """Let the first answers be empty lists, not refusals: what the database lacks beside these takes seconds."""
+    with contextlib.closing(sqlite3.connect(file, timeout=REFRESH_S)) as own:
+        own.execute("PRAGMA journal_mode=WAL")
+        with contextlib.suppress(published.SchemaMismatch), own:  # the follower makes them anew
+            published.create(own)
 
 
 def _ask_database() -> None:
