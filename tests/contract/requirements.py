@@ -205,10 +205,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "cli.demo-owner",
     ),
     "owners access": ("manage.server", "tools.manage-names"),
-    "documents": (
-        "web.large-files",
-        "documents.served",
-    ),
     "credits and assessments": ("runs.lifecycle", "reports.rules", "tools.manage.reports"),
     "many nodes": ("cli.operate",),
 }

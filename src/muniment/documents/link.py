@@ -1,4 +1,4 @@
-"""The address that takes files: ``PUT /uploads/{token}``, streamed from the socket to the store."""
+"""The addresses that take and give files, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
 
 import hashlib
 import logging
@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import obstore
 
-from muniment.documents import receiving
+from muniment.documents import downloading, receiving
 from muniment.documents.records import RECEIVING_S, storage
 from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
 
@@ -19,6 +19,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Call = Callable[..., Awaitable[Any]]
 
 PREFIX: Final = "/uploads/"
+DOWNLOADS: Final = "/downloads/"
 MAX_AT_ONCE: Final = 16
 """Transfers of one process: each holds about ten megabytes while it runs."""
 PIECE_BYTES: Final = 1 << 20
@@ -87,6 +88,50 @@ class UploadLink:
                 "next": "Call complete_document_upload with this uploadId.",
             }
         }
+
+
+class DownloadLink:
+    """
+    An ASGI application. Problems are raised, for the server to answer.
+
+    Args:
+        call: runs an operation in a thread and gives what it returns.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
+        """Give one file, no faster than it is taken."""
+        if scope["method"] not in {"GET", "HEAD"}:
+            raise MethodNotAllowed(scope["method"], "GET, HEAD")
+        token = scope["path"].removeprefix(DOWNLOADS)
+        outgoing: downloading.Outgoing = await self._call(downloading.take, token)
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        try:
+            pieces = await storage().read_stream(outgoing.key)
+        except FileNotFoundError:
+            log.exception("a document has lost its blob")
+            raise Unavailable("The file is not in the store just now.", "Tell the operator.") from None
+        await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class FileLinks:
+    """Both, by path."""
+
+    def __init__(self, call: Call) -> None:
+        self._up = UploadLink(call)
+        self._down = DownloadLink(call)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await (self._down if scope["path"].startswith(DOWNLOADS) else self._up)(scope, receive, send)
 
 
 class _Stream:

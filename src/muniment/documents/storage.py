@@ -96,6 +96,21 @@ class Storage:
         found = obstore.get(self._store, key)
         return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
 
+    async def read_stream(self, key: str) -> AsyncIterator[bytes]:
+        """
+        Give a blob's bytes, piece by piece, to a loop.
+
+        Raises:
+            FileNotFoundError: there is none; raised before the first piece.
+        """
+        found = await obstore.get_async(self._store, key)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async for piece in found.stream(min_chunk_size=READ_BYTES):
+                yield bytes(piece)
+
+        return pieces()
+
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
         """

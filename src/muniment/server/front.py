@@ -55,7 +55,7 @@ class Front:
         self.mounts: dict[str, Application] = {}
         """Applications by the path that they answer alone."""
         self.uploads: Application | None = None
-        """Takes files through one-time links."""
+        """Takes and gives files through links that live shortly."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
         """Waits until the pages are there, and gives them."""
         self.health: Callable[[], Awaitable[Response]] | None = None
@@ -191,10 +191,10 @@ class Front:
 
     async def _behind(self, path: str, out: "_Outgoing") -> Application:
         """Give what stands behind the pages' warm-up: the pages, and what takes files."""
-        if path.startswith("/uploads/"):
-            out.surface = "uploads"
+        if path.startswith(("/uploads/", "/downloads/")):
+            out.surface = "files"
             if self.uploads is None:
-                raise Unavailable("Files cannot be taken yet.", "Send it again in a moment.")
+                raise Unavailable("Files cannot be sent or fetched yet.", "Try again in a moment.")
             return self.uploads
         if self.pages is None:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")

@@ -19,7 +19,7 @@ _SECRETS: Final = (
     re.compile(r"(?i)((?:cookie|set-cookie)['\"]?\s*[:=]\s*['\"]?)[^\r\n]+"),
     re.compile(r"(://[^/\s:@]+:)[^@\s/]+(?=@)"),
     # One-time links carry their secret in the path.
-    re.compile(r"(/(?:uploads|confirm-email|reset/key|invitations)/)[^/\s?'\"]+"),
+    re.compile(r"(/(?:uploads|downloads|confirm-email|reset/key|invitations)/)[^/\s?'\"]+"),
 )
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 

@@ -286,11 +286,11 @@ class Process:
             self.reader.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
-        from muniment.documents.link import UploadLink
+        from muniment.documents.link import FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.pages import Pages
 
-        self.front.uploads = UploadLink(self.bridge.call)
+        self.front.uploads = FileLinks(self.bridge.call)
         self._worker = Worker().start()
 
         if self._pages is not None and not self._pages.done():

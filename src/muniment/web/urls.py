@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
-from muniment.web.views import connect, feeds, frameworks, keeping, manage, oauth, registry, review, tokens
+from muniment.web.views import connect, documents, feeds, frameworks, keeping, manage, oauth, registry, review, tokens
 
 admin.autodiscover()
 admin.site.unregister(Group)  # roles say what an account may do
@@ -67,6 +67,12 @@ urlpatterns = [
     re_path(r"^oauth/authorize/?$", oauth.authorize),
     re_path(r"^oauth/token/?$", oauth.token),
     re_path(r"^oauth/revoke/?$", oauth.revoke),
+    path("manage/documents", documents.home, name="documents"),
+    path("manage/documents/begin", documents.begin),
+    path("manage/documents/<str:document_id>/complete", documents.complete),
+    path("manage/documents/<str:document_id>/delete", documents.delete),
+    path("manage/documents/<str:document_id>/restore", documents.restore),
+    path("manage/documents/<str:document_id>/file", documents.file),
     path("manage/tokens", tokens.tokens, name="tokens"),
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),

@@ -1,0 +1,87 @@
+"""
+A file goes out: the page asks for it, and a link that lives a minute carries it past the pages' threads.
+
+Source: decisions, section 5, documents.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from django.core import signing
+
+from muniment.accounts.models import Account
+from muniment.documents.models import Document, State
+from muniment.documents.operations import get_document
+from muniment.documents.records import no_document
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import NotFound
+
+LINK_S: Final = 60
+_SALT: Final = "muniment.documents.downloading"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A file that may be given out now."""
+
+    key: str
+    content_type: str
+    size_bytes: int
+    filename: str
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Give the headers under which a file is harmless: never shown in place, never guessed at, never kept."""
+        return [
+            (b"content-type", self.content_type.encode()),
+            (b"content-length", b"%d" % self.size_bytes),
+            (b"content-disposition", disposition(self.filename).encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"content-security-policy", b"sandbox; default-src 'none'"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cache-control", b"private, no-store"),
+        ]
+
+
+def disposition(filename: str) -> str:
+    """
+    Name an attachment, for old clients and for new ones.
+
+    Source: RFC 6266, section 5.
+    """
+    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in filename)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
+
+
+def link_to(actor: Actor, document_id: str) -> str:
+    """
+    Give the path from which a document can be fetched for a minute.
+
+    Raises:
+        NotFound: unknown, deleted, not ready, or not the actor's.
+    """
+    document = get_document(actor, document_id)
+    if document.state != State.READY:
+        raise no_document(document_id)
+    return "/downloads/" + signing.dumps([document.pk, actor.account_id], salt=_SALT)
+
+
+def take(token: str) -> Outgoing:
+    """
+    Look whether a link still leads to its file.
+
+    Raises:
+        NotFound: forged, older than a minute, or what it leads to is no longer its account's.
+    """
+    gone = NotFound("This download link is unknown or has expired.", "Open it anew at /manage/documents.")
+    try:
+        document_id, account_id = signing.loads(token, salt=_SALT, max_age=LINK_S)
+    except signing.BadSignature:
+        raise gone from None
+    account = Account.objects.filter(pk=account_id, is_active=True).first()
+    if account is None:
+        raise gone
+    document: Document = get_document(account.actor("web"), document_id)
+    return Outgoing(document.blob_key, document.content_type, document.size_bytes, document.filename)

@@ -1,0 +1,186 @@
+// Sends files to one-time links with a progress bar each, and goes on after a reload. The form works without it.
+(() => {
+  "use strict";
+  const form = document.getElementById("upload");
+  if (!form) return;
+  const picker = form.querySelector("input[type=file]");
+  const list = document.getElementById("sending");
+  const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
+  const KEY = "uploads";
+  const AT_ONCE = 3;
+  const waiting = [];
+  let running = 0;
+  let kept = 0;
+
+  // What is under way is remembered with its link, so that a reload loses nothing: the same file goes on.
+  const remembered = () => {
+    try {
+      return JSON.parse(localStorage.getItem(KEY) || "[]").filter((each) => Date.parse(each.expiresAt) > Date.now());
+    } catch {
+      return [];
+    }
+  };
+  const remember = (uploads) => {
+    try {
+      localStorage.setItem(KEY, JSON.stringify(uploads));
+    } catch {
+      // A browser that keeps nothing starts anew.
+    }
+  };
+  const forget = (id) => remember(remembered().filter((each) => each.uploadId !== id));
+
+  const ask = async (address, fields) => {
+    const answer = await fetch(address, {
+      method: "POST",
+      headers: { Accept: "application/json", "X-CSRFToken": token },
+      body: new URLSearchParams(fields),
+      redirect: "error",
+    });
+    const found = await answer.json();
+    if (found.error) throw new Error(`${found.error.message} ${found.error.hint}`);
+    return found.data;
+  };
+
+  const row = (name) => {
+    const item = document.createElement("li");
+    const label = document.createElement("div");
+    const bar = document.createElement("progress");
+    const words = document.createElement("span");
+    const title = document.createElement("bdi");
+    title.textContent = name;
+    words.className = "quiet small";
+    words.textContent = "Waits";
+    bar.max = 1;
+    bar.value = 0;
+    bar.setAttribute("aria-label", name);
+    label.append(title, " ", words);
+    item.append(label, bar);
+    list.append(item);
+    return {
+      say: (text) => (words.textContent = text),
+      fill: (part) => (bar.value = part),
+      fail: (text, again) => {
+        bar.remove();
+        item.className = "notice bad";
+        words.textContent = text;
+        if (!again) return;
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "button slim";
+        button.textContent = "Try again";
+        button.addEventListener("click", () => {
+          item.remove();
+          again();
+        });
+        item.append(" ", button);
+      },
+    };
+  };
+
+  const put = (file, upload, shown) =>
+    new Promise((resolve, reject) => {
+      const request = new XMLHttpRequest();
+      request.open("PUT", new URL(upload.url).pathname);
+      request.setRequestHeader("Content-Type", upload.headers["Content-Type"]);
+      request.upload.addEventListener("progress", (event) => {
+        shown.fill(event.loaded / file.size);
+        shown.say(`${Math.floor((100 * event.loaded) / file.size)} %`);
+      });
+      request.addEventListener("load", () => {
+        if (request.status === 201) return resolve();
+        let said = "The server did not take it.";
+        try {
+          const { error } = JSON.parse(request.responseText);
+          said = `${error.message} ${error.hint}`;
+        } catch {
+          // The sentence above has to do.
+        }
+        const fault = new Error(said);
+        fault.gone = request.status === 404;
+        reject(fault);
+      });
+      request.addEventListener("error", () => reject(new Error("The connection broke off.")));
+      request.send(file);
+    });
+
+  const send = async (file, company) => {
+    const shown = row(file.name);
+    let upload = remembered().find(
+      (each) => each.name === file.name && each.size === file.size && each.company === company,
+    );
+    try {
+      if (file.size > Number(form.dataset.max)) throw new Error("It is larger than what is taken.");
+      if (!upload) {
+        const given = await ask("/manage/documents/begin", { company, filename: file.name, size: file.size, type: "" });
+        upload = { ...given, name: file.name, size: file.size, company };
+        remember([...remembered(), upload]);
+      }
+      shown.say("0 %");
+      await put(file, upload, shown);
+      shown.say("Is being checked");
+      await ask(`/manage/documents/${upload.uploadId}/complete`, {});
+      forget(upload.uploadId);
+      shown.fill(1);
+      shown.say("Kept");
+      kept += 1;
+    } catch (fault) {
+      if (fault.gone && upload) forget(upload.uploadId);
+      shown.fail(fault.message, () => enqueue([file]));
+    }
+  };
+
+  const turn = () => {
+    while (running < AT_ONCE && waiting.length) {
+      running += 1;
+      const [file, company] = waiting.shift();
+      send(file, company).finally(() => {
+        running -= 1;
+        turn();
+        if (!running && !waiting.length && kept && !list.querySelector(".bad")) location.reload();
+      });
+    }
+  };
+  const enqueue = (files) => {
+    for (const file of files) waiting.push([file, form.elements.company.value]);
+    turn();
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    enqueue(picker.files);
+    picker.value = "";
+  });
+  for (const kind of ["dragenter", "dragover"]) {
+    form.addEventListener(kind, (event) => {
+      event.preventDefault();
+      form.classList.add("over");
+    });
+  }
+  for (const kind of ["dragleave", "drop"]) form.addEventListener(kind, () => form.classList.remove("over"));
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    enqueue(event.dataTransfer.files);
+  });
+
+  // After a reload: what has arrived is completed; for what has not, the same file is asked for.
+  (async () => {
+    let completed = false;
+    for (const upload of remembered()) {
+      const state = document.querySelector(`[data-document="${CSS.escape(upload.uploadId)}"]`)?.dataset.state;
+      if (state === "pending") {
+        row(upload.name).say("Choose or drop the same file again to go on.");
+      } else {
+        forget(upload.uploadId);
+        if (state === "uploaded") {
+          try {
+            await ask(`/manage/documents/${upload.uploadId}/complete`, {});
+            completed = true;
+          } catch (fault) {
+            row(upload.name).fail(fault.message);
+          }
+        }
+      }
+    }
+    if (completed) location.reload();
+  })();
+})();

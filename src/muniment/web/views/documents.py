@@ -1,0 +1,152 @@
+"""The documents of an owner's companies: a list, files in and out, deleting and taking it back."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+
+from muniment.documents import downloading, inspection, operations, records
+from muniment.documents.models import Document
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import BadRequest, Problem
+from muniment.registry.models import Ownership
+from muniment.web.context import address
+from muniment.web.doors import account_of, actor_of, signed_in
+
+PAGE_SIZE = 25
+FORM_BYTES = 10 << 20
+"""What a form without JavaScript takes at once; the server receives forms of this size whole."""
+HOME = "/manage/documents"
+
+
+@signed_in()
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the documents and the quota; take files from a plain form."""
+    actor = actor_of(request)
+    if request.method == "POST":
+        return _take_form(request, actor)
+    given = request.GET.get("page", "")
+    found = operations.list_documents(
+        actor, page=int(given) if given.isdecimal() and 0 < int(given[:9]) < 10**6 else 1, page_size=PAGE_SIZE
+    )
+    deleted = operations.list_documents(actor, page_size=100, deleted=True)
+    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
+    quota = found.quota
+    return render(
+        request,
+        "manage/documents.html",
+        {
+            "room": "manage",
+            "documents": found.items,
+            "deleted": [{"document": each, "until": records.restorable_until(each)} for each in deleted.items],
+            "companies": list(companies.values_list("company__slug", "company__name")),
+            "chosen": request.GET.get("company", ""),
+            "quota": quota,
+            "quota_full": quota.used_bytes >= quota.limit_bytes,
+            "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
+            "taken": inspection.TAKEN,
+            "max_bytes": records.max_bytes(),
+            "form_bytes": min(FORM_BYTES, records.max_bytes()),
+            "pager": {
+                "page": found.page,
+                "page_count": found.page_count,
+                "previous": f"?page={found.page - 1}" if found.page > 1 else "",
+                "next": f"?page={found.page + 1}" if found.page < found.page_count else "",
+                "links": [],
+            },
+        },
+    )
+
+
+def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """Keep the files of a form that a browser without scripts sent."""
+    company = request.POST.get("company", "")
+    files = [each for each in request.FILES.getlist("files") if isinstance(each, UploadedFile)]
+    if not files:
+        messages.error(request, "Choose at least one file.")
+    for each in files:
+        try:
+            kept = operations.keep(
+                actor, company, each.name or "", each.chunks(), each.size or 0, content_type=each.content_type
+            )
+        except Problem as problem:
+            if problem.status == HTTPStatus.NOT_FOUND:
+                raise
+            messages.error(request, f"{each.name}: {problem.message} {problem.hint}")
+        else:
+            messages.success(request, f"{kept.filename} is kept.")
+    return HttpResponseRedirect(HOME)
+
+
+def _as_json(problem: Problem) -> JsonResponse:
+    return JsonResponse(problem.to_wire(), status=problem.status)
+
+
+def _shown(document: Document) -> dict[str, Any]:
+    return {"data": records.to_wire(document)}
+
+
+@signed_in("POST")
+def begin(request: HttpRequest) -> HttpResponse:
+    """Give the script a link for one file."""
+    size = request.POST.get("size", "")
+    try:
+        if not size.isdecimal() or len(size) > 15:
+            raise BadRequest("The size is no number.", "Reload the page.")
+        upload = operations.begin_upload(
+            actor_of(request),
+            request.POST.get("company", ""),
+            request.POST.get("filename", ""),
+            int(size),
+            content_type=request.POST.get("type") or None,
+            base_url=address(request),
+        )
+    except Problem as problem:
+        return _as_json(problem)
+    return JsonResponse({"data": upload.to_wire()})
+
+
+@signed_in("POST")
+def complete(request: HttpRequest, document_id: str) -> HttpResponse:
+    """Check what was sent and keep it: for the script as JSON, for a plain form as a page."""
+    wants_json = request.headers.get("Accept", "").startswith("application/json")
+    try:
+        document = operations.complete_upload(actor_of(request), document_id)
+    except Problem as problem:
+        if wants_json:
+            return _as_json(problem)
+        if problem.status == HTTPStatus.NOT_FOUND:
+            raise
+        messages.error(request, f"{problem.message} {problem.hint}")
+    else:
+        if wants_json:
+            return JsonResponse(_shown(document))
+        messages.success(request, f"{document.filename} is kept.")
+    return HttpResponseRedirect(HOME)
+
+
+@signed_in("POST")
+def delete(request: HttpRequest, document_id: str) -> HttpResponse:
+    """Delete a document; it can be taken back below."""
+    document = operations.delete_document(actor_of(request), document_id)
+    messages.success(request, f"{document.filename} is deleted. You can restore it below for 30 days.")
+    return HttpResponseRedirect(HOME)
+
+
+@signed_in("POST")
+def restore(request: HttpRequest, document_id: str) -> HttpResponse:
+    """Take a deletion back."""
+    document = operations.restore_document(actor_of(request), document_id)
+    messages.success(request, f"{document.filename} is back.")
+    return HttpResponseRedirect(HOME)
+
+
+@signed_in("GET", "HEAD")
+def file(request: HttpRequest, document_id: str) -> HttpResponse:
+    """Lead to the file itself, by a link that lives a minute."""
+    response = HttpResponseRedirect(downloading.link_to(actor_of(request), document_id))
+    response["Referrer-Policy"] = "no-referrer"
+    return response

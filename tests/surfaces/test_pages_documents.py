@@ -1,0 +1,211 @@
+"""The page of documents: files in by a plain form or the script's calls, out as attachments, gone and back."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from make import files
+from make import registry as make
+from make.accounts import account, signed_in
+from make.documents import SMALL, Link, begin, blob_keys, send, uploaded
+from muniment.documents import downloading, records
+from muniment.documents.link import FileLinks
+from muniment.documents.models import Document, State
+from muniment.kernel.ids import now
+from muniment.kernel.problems import MethodNotAllowed, NotFound
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOME = "/manage/documents"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    yield
+    for key in blob_keys():
+        records.storage().delete(key)
+
+
+@pytest.fixture
+def who():
+    return account("owner@harbour.example")
+
+
+@pytest.fixture
+def owner(who):
+    return who.actor("web")
+
+
+@pytest.fixture
+def slug(owner):
+    return make.draft(owner).slug
+
+
+@pytest.fixture
+def page(who):
+    return signed_in(who)
+
+
+@pytest.fixture
+def stranger():
+    return signed_in(account("stranger@harbour.example"))
+
+
+def fetch(path, method="GET"):
+    """Ask the application that gives files as the server asks it."""
+    sent = []
+
+    async def keep(message):
+        sent.append(message)
+
+    scope = {"method": method, "path": path, "headers": []}
+    asyncio.run(FileLinks(Link._call)(scope, None, keep))
+    return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
+
+
+@pytest.mark.requirement("web.large-files")
+def test_a_plain_form_takes_several_files_and_tells_of_each(page, slug):
+    content = files.pdf(size_bytes=3 << 20)
+    answer = page.post(
+        HOME,
+        {
+            "company": slug,
+            "files": [
+                SimpleUploadedFile("a.pdf", content, "application/pdf"),
+                SimpleUploadedFile("b.txt", SMALL, "text/plain"),
+                SimpleUploadedFile("c.pdf", b"<html>", "application/pdf"),
+            ],
+        },
+        follow=True,
+    )
+    text = answer.content.decode()
+    assert "a.pdf is kept." in text
+    assert "b.txt is kept." in text
+    assert "a web page" in text
+    assert {row.filename for row in Document.objects.all()} == {"a.pdf", "b.txt"}
+    assert len(blob_keys()) == 2
+
+
+@pytest.mark.requirement("web.large-files")
+def test_the_script_gets_a_link_sends_the_file_and_completes(page, slug):
+    content = files.pdf(size_bytes=2 << 20)
+    given = page.post(f"{HOME}/begin", {"company": slug, "filename": "a.pdf", "size": len(content), "type": ""}).json()
+    upload = given["data"]
+    assert upload["headers"] == {"Content-Type": "application/pdf"}
+    Link().put(upload["url"].rpartition("/")[2], content, content_type="application/pdf")
+    address = f"{HOME}/{upload['uploadId']}/complete"
+    assert page.post(address, headers={"accept": "application/json"}).json()["data"]["state"] == "ready"
+    assert "a.pdf is kept." in page.post(address, follow=True).content.decode()
+
+
+def test_the_scripts_calls_refuse_in_json(page, slug):
+    for fields, status in (
+        ({"company": slug, "filename": "a.exe", "size": 1}, 400),
+        ({"company": slug, "filename": "a.pdf", "size": "x"}, 400),
+        ({"company": slug, "filename": "a.pdf", "size": 51 << 20}, 413),
+        ({"company": "elsewhere", "filename": "a.pdf", "size": 1}, 404),
+    ):
+        answer = page.post(f"{HOME}/begin", fields)
+        assert (answer.status_code, set(answer.json())) == (status, {"error"})
+
+
+def test_the_page_shows_states_quota_and_what_can_be_done(page, owner, slug):
+    uploaded(owner, slug, name="ready.txt")
+    pending = begin(owner, slug, name="pending.txt")
+    arrived = begin(owner, slug, name="arrived.txt")
+    send(arrived)
+    text = page.get(HOME).content.decode()
+    for words in ("ready.txt", "Waits for the file", "Finish arrived.txt", "of 500.0", "Text is being read"):
+        assert words in text, words
+    assert f'data-document="{pending.upload_id}" data-state="pending"' in text
+    assert "<script>" not in text
+    assert "onclick" not in text
+
+
+def test_names_that_people_wrote_are_escaped(page, owner, slug):
+    uploaded(owner, slug, name="<b>&'\".txt")
+    assert "&lt;b&gt;&amp;&#x27;&quot;.txt" in page.get(HOME).content.decode()
+
+
+def test_deleting_and_taking_it_back(page, owner, slug):
+    document = uploaded(owner, slug)
+    text = page.post(f"{HOME}/{document.pk}/delete", follow=True).content.decode()
+    assert f"{HOME}/{document.pk}/restore" in text
+    assert page.get(f"{HOME}/{document.pk}/file").status_code == 404
+    page.post(f"{HOME}/{document.pk}/restore")
+    assert page.get(f"{HOME}/{document.pk}/file").status_code == 302
+
+
+@pytest.mark.requirement("documents.served")
+@pytest.mark.parametrize("name", ["דוח 報告 'x' \"y\".pdf", "plain.pdf"])
+def test_a_file_comes_down_as_an_attachment_that_no_browser_shows_and_no_proxy_keeps(page, owner, slug, name):
+    content = files.pdf(size_bytes=3 << 20)
+    document = uploaded(owner, slug, content, name)
+    lead = page.get(f"{HOME}/{document.pk}/file")
+    assert (lead.status_code, lead["Cache-Control"]) == (302, "private, no-store")
+    headers, body = fetch(lead["Location"])
+    assert body == content
+    assert headers[b"content-type"] == b"application/pdf"
+    assert headers[b"content-length"] == b"%d" % len(content)
+    assert headers[b"x-content-type-options"] == b"nosniff"
+    assert headers[b"content-security-policy"] == b"sandbox; default-src 'none'"
+    assert headers[b"cache-control"] == b"private, no-store"
+    shown = headers[b"content-disposition"].decode()
+    assert shown.startswith("attachment; filename=")
+    assert "\r" not in shown
+    assert shown.isascii()
+    assert fetch(lead["Location"], "HEAD") == (headers, b"")
+
+
+@pytest.mark.requirement("documents.served")
+def test_a_stranger_and_a_visitor_reach_nothing(stranger, owner, slug):
+    document, pending = uploaded(owner, slug), begin(owner, slug)
+    addresses = [f"{HOME}/{document.pk}/{act}" for act in ("complete", "delete", "restore")]
+    for address in [*addresses, f"{HOME}/{pending.upload_id}/complete"]:
+        assert stranger.post(address).status_code == 404
+    assert stranger.get(f"{HOME}/{document.pk}/file").status_code == 404
+    assert stranger.post(HOME, {"company": slug, "files": SimpleUploadedFile("a.txt", SMALL)}).status_code == 404
+    assert stranger.post(f"{HOME}/begin", {"company": slug, "filename": "a.txt", "size": 1}).status_code == 404
+    assert "minutes.txt" not in stranger.get(HOME).content.decode()
+    for address in (HOME, f"{HOME}/{document.pk}/file"):
+        assert "/accounts/login" in Client().get(address)["Location"]
+    document.refresh_from_db()
+    assert (document.deleted_at, document.state) == (None, State.READY)
+
+
+def test_a_download_link_lives_a_minute_and_dies_with_the_ownership(page, owner, who, slug, monkeypatch):
+    document = uploaded(owner, slug)
+    path = downloading.link_to(owner, document.pk)
+    token = path.removeprefix("/downloads/")
+    assert downloading.take(token).size_bytes == len(SMALL)
+    with monkeypatch.context() as patched:
+        patched.setattr(downloading, "LINK_S", timedelta(seconds=-1))
+        with pytest.raises(NotFound):
+            downloading.take(token)
+    for forged in ("", "x", token[:-1] + ("a" if token[-1] != "a" else "b")):
+        with pytest.raises(NotFound):
+            downloading.take(forged)
+    who.ownerships.all().delete()
+    with pytest.raises(NotFound):
+        fetch(path)
+    with pytest.raises(MethodNotAllowed):
+        fetch(path, "POST")
+
+
+def test_only_what_is_ready_can_be_fetched(owner, slug):
+    arrived = begin(owner, slug)
+    send(arrived)
+    with pytest.raises(NotFound):
+        downloading.link_to(owner, arrived.upload_id)
+
+
+def test_what_expired_is_not_shown(page, owner, slug):
+    upload = begin(owner, slug, name="gone.txt")
+    Document.objects.filter(pk=upload.upload_id).update(state=State.EXPIRED, expires_at=now())
+    assert "gone.txt" not in page.get(HOME).content.decode()
+
+
+def test_without_a_listing_the_page_says_what_to_do_first(stranger):
+    assert "Create one first" in stranger.get(HOME).content.decode()
