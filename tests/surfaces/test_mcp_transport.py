@@ -131,6 +131,14 @@ def test_batches_are_refused_in_every_era(server, make, body):
     assert (answer.status, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, None)
 
 
+@pytest.mark.requirement("mcp.eras")
+@pytest.mark.parametrize("make", [modern, legacy])
+@pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","id":1,"method":"\x89"}', b'{"id":"\xff', b"\xff\xfe{"])
+def test_a_body_that_is_no_text_is_a_parse_error(server, make, body):
+    answer = server.ask(make("ping")[0], body)
+    assert (answer.status, answer.json()["error"]["code"]) == (400, -32700)
+
+
 @pytest.mark.requirement("mcp.limits")
 def test_a_body_over_a_mebibyte_is_refused_declared_or_sent(server):
     headers, body = legacy("ping")

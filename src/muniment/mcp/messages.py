@@ -180,6 +180,8 @@ Legacy = LegacyCall | LegacyList | Initialize | Ping | Initialized | Cancelled
 
 decode_modern = msgspec.json.Decoder(Modern).decode
 decode_legacy = msgspec.json.Decoder(Legacy).decode
+NOT_OF_THIS_SHAPE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises for a body that is not of its shape, no JSON, or no text."""
 
 
 class _GlanceParams(Struct):
@@ -207,7 +209,7 @@ def glance(body: bytes) -> Glance | None:
     """Look at an odd body; None when it is no JSON object with a method."""
     try:
         return _decode_glance(body)
-    except (msgspec.DecodeError, RecursionError):
+    except NOT_OF_THIS_SHAPE:
         return None
 
 

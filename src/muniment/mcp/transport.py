@@ -256,14 +256,18 @@ class ToolServer:
     async def _thin(self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int) -> Reply | None:
         """Answer an ordinary request; None hands it to the SDK."""
         version = headers.get(b"mcp-protocol-version")
+        modern: messages.Modern | None = None
+        legacy: messages.Legacy | None = None
         try:
             if version == _MODERN_VERSION:
-                return await self._thin_modern(headers, messages.decode_modern(body), caller, waits_s)
-            if version is None or version in _LEGACY_VERSIONS:
-                return await self._thin_legacy(messages.decode_legacy(body), caller, waits_s)
-        except (msgspec.DecodeError, RecursionError):
+                modern = messages.decode_modern(body)
+            elif version is None or version in _LEGACY_VERSIONS:
+                legacy = messages.decode_legacy(body)
+        except messages.NOT_OF_THIS_SHAPE:
             return None
-        return None
+        if modern is not None:
+            return await self._thin_modern(headers, modern, caller, waits_s)
+        return None if legacy is None else await self._thin_legacy(legacy, caller, waits_s)
 
     async def _thin_modern(
         self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller, waits_s: int
