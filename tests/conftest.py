@@ -33,8 +33,7 @@ class Stand:
         self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
         self.cluster: Postgres | None = None
         self.name = f"muniment_{worker}"
-        # With an issuer, its part of Django is installed for the tests that name one of their own.
-        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
+        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0}
         if database == "postgresql":
             self.cluster = Postgres()
             overrides["database_url"] = self.cluster.create(self.name)
@@ -77,9 +76,6 @@ def pytest_configure(config: pytest.Config) -> None:
     import django
 
     django.setup()
-    from django.conf import settings
-
-    settings.SOCIALACCOUNT_PROVIDERS = {}
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from browser.connecting import stations
 from browser.tour import OWNER, OWNER_PATHS, REVIEWER, REVIEWER_PATHS, WIDTHS, origin, public_paths, sign_in, stand
 from services.chromium import chromium
 
@@ -23,6 +24,9 @@ def main(folder: Path) -> None:
                     page.wait_for_load_state()
                     name = re.sub(r"[^\w]+", "-", path.strip("/")) or "home"
                     page.screenshot(path=folder / f"{name}-{mode}.png", full_page=True)
+                if who == OWNER:
+                    for name in stations(page, product):
+                        page.screenshot(path=folder / f"oauth-{name}-{mode}.png", full_page=True)
                 context.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")  # noqa: T201 - a command speaks on its output
 

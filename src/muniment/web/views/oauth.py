@@ -355,7 +355,6 @@ def _shown(request: HttpRequest, refusal: Refusal) -> HttpResponse:
 def _private(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     response["Content-Security-Policy"] = _CONSENT_POLICY
-    response["Referrer-Policy"] = "no-referrer"
     return response
 
 

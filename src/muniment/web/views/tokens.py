@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
-from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.actor import ALL_SCOPES, SCOPES, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
@@ -95,6 +95,14 @@ def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
     return redirect("tokens")
 
 
+def _may(held: str) -> str:
+    """Say in a word or two what scopes permit."""
+    found = scopes.read(held)
+    if found == ALL_SCOPES:
+        return "Everything that you may"
+    return "Only see" if found == scopes.READ_SCOPES else ", ".join(scopes.in_order(found))
+
+
 def _id(number: int) -> int:
     if number >= 1 << 63:
         raise NotFound("You have nothing of this number.", "The page /manage/tokens lists what you have.")
@@ -122,7 +130,7 @@ def _page(
                 {
                     "id": row.pk,
                     "name": row.name,
-                    "scopes": row.scopes,
+                    "may": _may(row.scopes),
                     "created_at": row.created_at,
                     "expires_at": row.expires_at,
                     "live": row.is_live(at),
@@ -136,7 +144,7 @@ def _page(
                     "id": grant.pk,
                     "name": grant.client.name or "An app without a name",
                     "publisher": clients.home_of(grant.client) or "unverified",
-                    "scopes": grant.scopes,
+                    "may": _may(grant.scopes),
                     "created_at": grant.created_at,
                     "last_used_on": grant.last_used_on,
                     "last_used_by": grant.last_used_by,

@@ -1,1 +1,0 @@
-"""Report runs: a framework's private specification held against what a company shows."""

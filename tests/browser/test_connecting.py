@@ -1,0 +1,34 @@
+"""Consent, tokens and connected apps are for everyone: axe, both themes, a narrow phone, the keyboard."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from browser.connecting import stations
+from browser.test_people_and_pages import CONTRAST, RULES, violations
+from browser.tour import OWNER, origin, sign_in, stand
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with stand(tmp_path_factory.mktemp("connecting")) as product:
+        yield product
+
+
+@pytest.mark.requirement("web.tokens")
+def test_the_pages_on_an_apps_way_are_for_everyone(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    page, axe, faults, seen = sign_in(context, site, OWNER), Axe(), [], []
+    for name in stations(page, site):
+        seen.append(name)
+        faults += [(name, "light", each) for each in violations(axe.run(page, options=RULES))]
+        page.emulate_media(color_scheme="dark")
+        faults += [(name, "dark", each) for each in violations(axe.run(page, options=CONTRAST))]
+        page.set_viewport_size({"width": 320, "height": 640})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        if wide > 320:
+            faults.append((name, "320 px", wide))
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.emulate_media(color_scheme="light")
+    context.close()
+    assert faults == []
+    assert seen == ["refused", "tokens-none", "consent", "token-made", "tokens"]

@@ -1,0 +1,230 @@
+"""A real client, a real browser and the running product: sign-in, consent, tools, renewal, and what is left behind."""
+
+import asyncio
+import gzip
+import json
+import re
+import sqlite3
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+from muniment.kernel.ids import now
+from services.node import NODE, PINNED, environment, node, packages
+from services.owner import EMAIL, PASSWORD, Agent, agree, answers, owned_instance, result_of
+from services.ports import wait_until
+from services.product import run
+
+pytestmark = pytest.mark.xdist_group("oauth flow")
+TOOLS = {
+    "list_my_companies",
+    "get_my_company",
+    "update_my_company",
+    "get_my_profile",
+    "update_my_profile",
+    "list_company_form_options",
+}
+MOST_CALLS, MOST_BYTES = 5, 12_000
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory):
+    with owned_instance(tmp_path_factory.mktemp("owned"), log_requests="on") as (product, slug):
+        yield product, slug
+
+
+@pytest.fixture(scope="module")
+def secrets():
+    """Every secret that a test of this module used."""
+    return {PASSWORD}
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+async def tools_of(client):
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+@pytest.mark.requirement("auth.oauth")
+@pytest.mark.requirement("manage.server")
+def test_the_official_python_client_goes_the_whole_way_and_renews_by_itself(instance, page, secrets):
+    product, slug = instance
+    with answers() as (redirect, codes):
+        agent = Agent(f"{product.url}/api/manage/mcp", redirect, codes)
+
+        async def job(client):
+            first = await tools_of(client)
+            listed = await client.call_tool("list_my_companies", {})
+            before = agent.kept.tokens.access_token
+            agent.expire()
+            again = await client.call_tool("get_my_profile", {})
+            return first, listed.structured_content, before, again.structured_content
+
+        done = agent.work(job)
+        agree(page, agent.to_open.get(timeout=40), sign_in=True)
+        tools, listed, before, profile = result_of(done)
+    assert set(tools) >= TOOLS
+    assert [each["id"] for each in listed["data"]] == [slug]
+    assert profile["data"]["email"] == EMAIL
+    assert agent.kept.tokens.access_token != before
+    assert agent.answered[0]["iss"] == product.url
+    assert "Back in the app" in page.content()
+    secrets |= {*agent.kept.every, agent.answered[0]["code"]}
+
+
+@pytest.mark.requirement("auth.token")
+def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, secrets, tmp_path):
+    product, slug = instance
+    url = f"{product.url}/api/manage/mcp"
+    text = run("user", "token", EMAIL, "--name", "clients", data=product.data).stdout.strip()
+    secrets.add(text)
+
+    async def job():
+        async with (
+            create_mcp_http_client(headers={"Authorization": f"Bearer {text}"}) as http_client,
+            Client(streamable_http_client(url, http_client=http_client)) as client,
+        ):
+            found = await client.call_tool("list_my_companies", {})
+            return await tools_of(client), found.structured_content
+
+    with ThreadPoolExecutor(1) as apart:  # the browser keeps a running loop in this thread
+        tools, listed = apart.submit(asyncio.run, job()).result(60)
+    assert set(tools) >= TOOLS
+    assert listed["data"][0]["id"] == slug
+    for kind in ("client", "sdk", "remote"):
+        done = node("manage.mjs", kind, url, timeout_s=60, SUITE_TOKEN=text, MCP_REMOTE_CONFIG_DIR=str(tmp_path))
+        seen = json.loads(done.stdout.splitlines()[-1])
+        assert set(seen["tools"]) >= TOOLS, kind
+        assert seen["first"] == slug, kind
+    launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    header = ("--header", f"Authorization: Bearer {text}")
+    done = node(launcher, "--cli", url, "--transport", "http", *header, "--method", "tools/list", timeout_s=60)
+    assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} >= TOOLS
+
+
+@pytest.mark.requirement("auth.missing")
+def test_what_is_revoked_is_refused_within_a_second(instance, secrets):
+    product, _ = instance
+    text = run("user", "token", EMAIL, "--name", "short", data=product.data).stdout.strip()
+    secrets.add(text)
+
+    def status():
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {text}"}
+        return product.request("POST", "/api/manage/mcp", headers, body).status
+
+    assert status() == 200
+    assert status() == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert product.request("POST", "/oauth/revoke", form, f"token={text}".encode()).status == 200
+    assert status() == 401
+
+
+@pytest.mark.requirement("owners.edits")
+def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance, page, secrets):
+    """Find my company, see what is allowed, try, lose a race, recover by the hint; then revert on the page."""
+    product, slug = instance
+    calls, sizes = [], []
+    with answers() as (redirect, codes):
+        agent = Agent(f"{product.url}/api/manage/mcp", redirect, codes)
+
+        async def call(client, name, **arguments):
+            found = await client.call_tool(name, arguments)
+            calls.append(name)
+            sizes.append(len(json.dumps(arguments)) + len(found.content[0].text.encode()))
+            return found.structured_content
+
+        async def job(client):
+            mine = (await call(client, "list_my_companies"))["data"][0]
+            await call(client, "list_company_form_options")
+            change = {"slug": mine["id"], "changes": {"description": "Tried by an agent."}}
+            tried = await call(client, "update_my_company", **change, dryRun=True)
+            assert set(tried["data"]["diff"]) == {"description"}
+            beside = await client.call_tool(
+                "update_my_company", {"slug": mine["id"], "changes": {"website": "https://beside.example"}}
+            )
+            assert not beside.is_error
+            lost = await call(client, "update_my_company", **change, expectedVersion=mine["version"])
+            version = int(re.search(r"expectedVersion (\d+)", lost["error"]["hint"])[1])
+            return await call(client, "update_my_company", **change, expectedVersion=version)
+
+        done = agent.work(job)
+        agree(page, agent.to_open.get(timeout=40), sign_in=True)
+        applied = result_of(done)
+    secrets |= {*agent.kept.every, agent.answered[0]["code"]}
+    assert applied["data"]["applied"] == ["description"]
+    assert len(calls) <= MOST_CALLS, calls
+    assert sum(sizes) <= MOST_BYTES, dict(zip(calls, sizes, strict=True))
+    shown = f"/api/v1/companies/{slug}"
+    assert product.data_of(shown)["company"]["description"] == "Tried by an agent."
+    page.goto(f"{product.url}/manage/companies/{slug}/history")
+    assert "Suite Agent" in page.content()
+    page.locator("form[action$='/revert'] button").first.click()
+    wait_until(
+        lambda: product.data_of(shown)["company"].get("description") != "Tried by an agent.",
+        within_s=10,
+        what="the page's revert being public",
+    )
+
+
+def test_mcp_remote_signs_in_through_the_browser(instance, page, secrets, tmp_path):
+    product, slug = instance
+    url = f"{product.url}/api/manage/mcp"
+    packages()
+    process = subprocess.Popen(
+        [NODE, "manage.mjs", "remote", url],
+        cwd=PINNED,
+        env=environment(MCP_REMOTE_CONFIG_DIR=str(tmp_path), BROWSER="true"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        for line in process.stderr:
+            if found := re.search(r"https?://\S+/oauth/authorize\?\S+", line):
+                page.goto(found[0])
+                break
+        page.fill("input[name=login]", EMAIL)
+        page.fill("input[name=password]", PASSWORD)
+        page.click("form[action$='/login/'] button[type=submit]")
+        page.wait_for_url("**/oauth/authorize**")
+        page.click("button[value=allow]")
+        page.wait_for_url("**/callback?**")
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+    seen = json.loads(out.splitlines()[-1])
+    assert set(seen["tools"]) >= TOOLS
+    assert seen["first"] == slug
+    for file in tmp_path.rglob("*tokens.json"):
+        kept = json.loads(file.read_text())
+        secrets |= {kept["access_token"], kept["refresh_token"]}
+
+
+def test_nothing_that_opens_anything_is_left_in_the_database_or_the_logs(instance, secrets):
+    """The last of this module: it looks for each secret that the others used."""
+    product, _ = instance
+    assert len(secrets) >= 6
+    database = sqlite3.connect(product.data / "muniment.sqlite3")
+    dump = "\n".join(database.iterdump())
+    database.close()
+    places = {"the database": dump, "the log": product.output()}
+    for file in product.data.rglob("*"):
+        if file.is_file() and "sqlite3" not in file.name:
+            content = file.read_bytes()
+            places[file.name] = (gzip.decompress(content) if file.suffix == ".gz" else content).decode(errors="replace")
+    assert f"{now():%Y-%m-%d}" in dump
+    for place, text in places.items():
+        for secret in secrets:
+            assert secret not in text, f"{secret[:8]}… stands in {place}"

@@ -1,0 +1,160 @@
+"""A running instance with an owner who has a listing, a browser to sign in with, and a place for apps' answers."""
+
+import asyncio
+import http.server
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from mcp import Client
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.shared.auth import OAuthClientMetadata
+
+from services.ports import free_port
+from services.product import DEMO, Product, run
+
+EMAIL = "owner@harbour.example"
+PASSWORD = "four harbours, one tide"
+
+
+@contextmanager
+def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str]]:
+    """Serve the demo registry, the first listing of which has an owner; gives the product and the slug."""
+    data = folder / "data"
+    run("import", str(DEMO), data=data)
+    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n")
+    with Product(data, **settings) as product:
+        slug = product.data_of("/api/v1/companies?pageSize=1")[0]["id"]
+        run("own", EMAIL, slug, data=data)
+        product.wait_ready()
+        yield product, slug
+
+
+@contextmanager
+def answers() -> Iterator[tuple[str, "queue.Queue[dict[str, str]]"]]:
+    """Give a redirect address on loopback, and the parameters that come there."""
+    found: queue.Queue[dict[str, str]] = queue.Queue()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            query = parse_qs(urlsplit(self.path).query)
+            if self.path.startswith("/callback"):
+                found.put({name: values[0] for name, values in query.items()})
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>Done</title><p>Back in the app.</p>")
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/callback", found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)
+
+
+def agree(page: Any, address: str, *, sign_in: bool) -> None:
+    """Open *address* as an app would have it opened; sign in where asked, and agree."""
+    page.goto(address)
+    if sign_in:
+        page.fill("input[name=login]", EMAIL)
+        page.fill("input[name=password]", PASSWORD)
+        page.click("form[action$='/login/'] button[type=submit]")
+        page.wait_for_url("**/oauth/authorize**")
+    page.click("button[value=allow]")
+    page.wait_for_url("**/callback?**")
+
+
+class Kept:
+    """What a client keeps between its runs."""
+
+    def __init__(self) -> None:
+        self.tokens: Any = None
+        self.info: Any = None
+        self.every: list[str] = []
+
+    async def get_tokens(self) -> Any:
+        return self.tokens
+
+    async def set_tokens(self, tokens: Any) -> None:
+        self.tokens = tokens
+        self.every += [tokens.access_token, tokens.refresh_token]
+
+    async def get_client_info(self) -> Any:
+        return self.info
+
+    async def set_client_info(self, client_info: Any) -> None:
+        self.info = client_info
+
+
+class Agent:
+    """
+    The official Python client with its own OAuth, on a thread of its own, so that a browser can answer meanwhile.
+
+    Args:
+        url: the tool server.
+        redirect: where its answers go.
+        codes: what came there.
+    """
+
+    def __init__(self, url: str, redirect: str, codes: "queue.Queue[dict[str, str]]", kept: Kept | None = None) -> None:
+        self.url = url
+        self.kept = kept or Kept()
+        self.to_open: queue.Queue[str] = queue.Queue()
+        self.sent_bytes = 0
+        self._codes = codes
+        self.answered: list[dict[str, str]] = []
+        metadata = OAuthClientMetadata(redirect_uris=[redirect], client_name="Suite Agent")
+        self.provider = OAuthClientProvider(url, metadata, self.kept, self._open, self._came)
+
+    async def _open(self, url: str) -> None:
+        self.to_open.put(url)
+
+    async def _came(self) -> AuthorizationCodeResult:
+        found = await asyncio.to_thread(self._codes.get, True, 60)
+        self.answered.append(found)
+        return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
+
+    def work(self, job: Any) -> "queue.Queue[Any]":
+        """Run ``job(client)``; the result or the failure comes out of the queue."""
+        done: queue.Queue[Any] = queue.Queue()
+
+        async def whole() -> Any:
+            async with (
+                create_mcp_http_client(auth=self.provider) as http_client,
+                Client(streamable_http_client(self.url, http_client=http_client)) as client,
+            ):
+                return await job(client)
+
+        def thread() -> None:
+            try:
+                done.put(asyncio.run(whole()))
+            except BaseException as error:  # noqa: BLE001 - the test raises it
+                done.put(error)
+
+        threading.Thread(target=thread, daemon=True).start()
+        return done
+
+    def expire(self) -> None:
+        """Let the access token be as old as an hour, as the client sees it."""
+        self.provider.context.token_expiry_time = time.time() - 1
+
+
+def result_of(done: "queue.Queue[Any]", within_s: float = 60) -> Any:
+    """Give what a job gave, or raise what it raised."""
+    found = done.get(timeout=within_s)
+    if isinstance(found, BaseException):
+        raise found
+    return found
