@@ -155,7 +155,6 @@ def look_at(page, site, paths):
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light")
         answer = page.goto(path)
-        page.wait_for_load_state("networkidle")
         faults += [(path, "light", each) for each in violations(axe.run(page, options=RULES))]
         page.emulate_media(color_scheme="dark")
         faults += [(path, "dark", each) for each in violations(axe.run(page, options=CONTRAST))]
