@@ -80,7 +80,7 @@ def test_no_type_passes_as_another(given, declared):
         (b"a\0b", "text/plain", "control characters"),
         (b"{", "application/json", "no JSON"),
         (b"[" * 100_000, "application/json", "no JSON"),
-        (b'["\x89"]', "application/json", "no JSON"),
+        (b'["\x89"]', "application/json", "not UTF-8"),
         (b"MZ\x90\0\3", files.PDF, "declared as PDF"),
     ],
     ids=name_of,

@@ -370,5 +370,5 @@ def _json(file: IO[bytes], size_bytes: int, start: bytes) -> None:
     file.seek(0)
     try:
         msgspec.json.decode(file.read().removeprefix(codecs.BOM_UTF8))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Rejected(f"The file is no JSON: {error}.") from None
