@@ -33,7 +33,8 @@ class Stand:
         self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
         self.cluster: Postgres | None = None
         self.name = f"muniment_{worker}"
-        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0}
+        # With an issuer, its part of Django is installed for the tests that name one of their own.
+        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
         if database == "postgresql":
             self.cluster = Postgres()
             overrides["database_url"] = self.cluster.create(self.name)
@@ -76,6 +77,9 @@ def pytest_configure(config: pytest.Config) -> None:
     import django
 
     django.setup()
+    from django.conf import settings
+
+    settings.SOCIALACCOUNT_PROVIDERS = {}
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

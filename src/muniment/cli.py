@@ -84,13 +84,15 @@ def _load_demo() -> None:
 
 @main.command()
 @click.option("--ledger", is_flag=True, help="Hold every balance of credits against its transfers too.")
-def doctor(*, ledger: bool) -> None:
+@click.option("--storage", is_flag=True, help="Hold every document against its blob too.")
+def doctor(*, ledger: bool, storage: bool) -> None:
     """
-    Look the instance over: every setting, the data folder, the database, what is published.
+    Look the instance over: every setting, the data folder, the database, what is published, the store.
 
-    Ends with status 1 when something needs mending, and says what. Changes nothing.
+    Ends with status 1 when something needs mending, and says what. Changes nothing; the store is proved by
+    a small probe that is written, read and deleted.
     """
-    from muniment.server.doctor import examine, examine_ledger, settings_lines
+    from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
 
     current = config.current()
     click.echo("\n".join(settings_lines(current)))
@@ -98,6 +100,8 @@ def doctor(*, ledger: bool) -> None:
     findings = examine(current)
     if ledger and all(finding.is_good for finding in findings):
         findings.append(examine_ledger())
+    if storage and all(finding.is_good for finding in findings):
+        findings.extend(examine_storage())
     for finding in findings:
         click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
     if not all(finding.is_good for finding in findings):

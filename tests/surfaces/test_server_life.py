@@ -44,11 +44,7 @@ def test_the_same_registry_is_read_on_every_surface(demo):
     assert demo.get("/companies/quillmere").headers["content-type"].startswith("text/html")
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    wait_until(
-        lambda: demo.request("POST", "/api/mcp", headers, json.dumps(asked).encode()).status == 200,
-        within_s=20,
-        what="the tool server answering",
-    )
+    assert demo.request("POST", "/api/mcp", headers, json.dumps(asked).encode()).status == 200
 
 
 def test_health_and_metrics_are_for_those_who_watch(demo):
@@ -73,6 +69,29 @@ def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
         check_error(answer, 503, "internal_error")
         (tmp_path / "moved").rename(data)
         product.wait_ready()
+
+
+def test_a_start_that_failed_is_finished_once_its_cause_is_mended(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "keys").touch()
+    with Product(data) as product:
+        wait_until(lambda: "the start did not finish" in product.output(), within_s=20, what="the fault in the log")
+        check_error(product.get("/readyz"), 503, "internal_error")
+        assert product.get("/api/v1/companies").status == 200, "reads need no more than the published file"
+        (data / "keys").unlink()
+        product.wait_ready()
+        assert product.get("/").status == 200
+
+
+def test_what_comes_before_it_is_mounted_waits_for_it(demo):
+    with Product(demo.data) as product:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        assert product.request("POST", "/api/mcp", headers, json.dumps(asked).encode()).status == 200
+        assert product.request("POST", "/api/manage/mcp", headers, json.dumps(asked).encode()).status == 401
+        assert product.request("PUT", "/uploads/no-such-link", {}, b"x").status == 404
+        assert product.get("/.well-known/mcp.json").status == 200
 
 
 def test_a_taken_port_is_told_with_the_way_out(demo):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muniment.config import SETTINGS, Config
+from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server.logs import masked
 from muniment.server.warmup import writable
 from muniment.store.published import SCHEMA_VERSION
@@ -54,8 +55,14 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    """Look at the data folder, the keys, the database and the published documents; change nothing."""
-    return [_folder(config.data), *_keys(config.data / "keys"), _database(config), _published(config)]
+    """Look at the data folder, the keys, the database, the published documents and the store; change nothing."""
+    return [
+        _folder(config.data),
+        *_keys(config.data / "keys"),
+        _database(config),
+        _published(config),
+        _store(config),
+    ]
 
 
 def _folder(folder: Path) -> Finding:
@@ -112,6 +119,50 @@ def _published(config: Config) -> Finding:
         return _bad("published documents", f"have schema {schema}, this version reads {SCHEMA_VERSION}")
     counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
     return _good("published documents", f"edition {edition:,}: {counted}")
+
+
+def _store(config: Config) -> Finding:
+    """Prove the store of documents by writing, reading and deleting a probe."""
+    if not config.storage_url and not config.data.exists():
+        return _good("document store", "a folder, not there yet; the first start makes it")
+    place = masked(config.storage_url) or str(config.data / "blobs")
+    try:
+        Storage(config.data / "blobs", config.storage_url).probe()
+    except (StorageUnavailable, OSError) as error:
+        return _bad("document store", masked(f"{place} {error}"))
+    return _good("document store", f"{place}: a probe was written, read and deleted")
+
+
+def examine_storage() -> list[Finding]:
+    """Hold documents against their blobs. Only where the database was found in this version's form."""
+    from django.db import connection
+
+    from muniment.documents.care import examine as hold_together
+
+    if not connection.introspection.table_names():
+        return [_good("documents", "none yet")]
+    found = hold_together()
+    kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
+    return [
+        Finding(
+            "documents",
+            not found.missing,
+            f"{len(found.missing):,} have lost their blob: {_first(found.missing)}; restore the store from a backup"
+            if found.missing
+            else f"each has its blob; {kept}",
+        ),
+        Finding(
+            "blobs",
+            not found.orphans,
+            f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next sweep removes them"
+            if found.orphans
+            else "each belongs to a document",
+        ),
+    ]
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def examine_ledger() -> Finding:

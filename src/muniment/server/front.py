@@ -54,8 +54,8 @@ class Front:
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by the path that they answer alone."""
-        self.uploads: Application | None = None
-        """Takes and gives files through links that live shortly."""
+        self.beside_pages: dict[str, Application] = {}
+        """Applications that come with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
         """Waits until the pages are there, and gives them."""
         self.health: Callable[[], Awaitable[Response]] | None = None
@@ -190,15 +190,15 @@ class Front:
         await application(scope, receive, out)
 
     async def _behind(self, path: str, out: "_Outgoing") -> Application:
-        """Give what stands behind the pages' warm-up: the pages, and what takes files."""
-        if path.startswith(("/uploads/", "/downloads/")):
-            out.surface = "files"
-            if self.uploads is None:
-                raise Unavailable("Files cannot be sent or fetched yet.", "Try again in a moment.")
-            return self.uploads
+        """Give what stands behind the pages' warm-up: the pages, and what takes and gives files."""
         if self.pages is None:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")
-        return await self.pages()
+        pages = await self.pages()
+        beside = self.beside_pages.get(path[: path.find("/", 1) + 1])
+        if beside is None:
+            return pages
+        out.surface = "files"
+        return beside
 
     def _unchanged(self, scope: Scope) -> AtOnce | None:
         """Answer 304 without charging the client's rate, also when that is used up."""

@@ -286,15 +286,15 @@ class Process:
             self.reader.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
-        from muniment.documents.link import FileLinks
+        from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.pages import Pages
 
-        self.front.uploads = FileLinks(self.bridge.call)
+        if self._pages is None or self._pages.done():
+            return
+        self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), FileLinks(self.bridge.call)))
         self._worker = Worker().start()
-
-        if self._pages is not None and not self._pages.done():
-            self._pages.set_result(Pages(application, self.bridge))
+        self._pages.set_result(Pages(application, self.bridge))
 
     # ------------------------------------------------------------------ what the front asks
 

@@ -17,6 +17,7 @@ from wsgiref.util import setup_testing_defaults
 from muniment.config import Config
 
 RETRY_S: Final = 2.0
+MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once, so that the first visitor does not wait for templates and views to be read."""
 log = logging.getLogger("muniment.server")
@@ -71,15 +72,36 @@ class Warmup:
         # Imports hold the interpreter; a shorter turn keeps the answers of the loop quick meanwhile.
         sys.setswitchinterval(0.001)
         try:
-            self._prepare()
-        except Exception as error:
-            self.fault = f"{type(error).__name__} while starting"
-            log.exception("the start did not finish; what needs no more than the published file is served")
-        else:
-            _give_back_memory()
-            log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
+            if self._persist():
+                _give_back_memory()
+                log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
         finally:
             sys.setswitchinterval(interval_s)
+
+    def _persist(self) -> bool:
+        """Prepare, and after a fault again, less and less often: most of what can be wrong is mended from outside."""
+        from django.apps import apps
+        from django.db import OperationalError
+
+        wait_s = RETRY_S
+        while not self._stopping.is_set():
+            try:
+                self._prepare()
+            except OperationalError as error:
+                self.fault = "the database does not answer"
+                log.warning("the database does not answer; again in %d s: %s", wait_s, error)
+            except Exception as error:
+                self.fault = f"{type(error).__name__} while starting: see the log"
+                if not apps.ready and apps.app_configs:
+                    log.exception("the start failed while Django was being loaded; mend it and start again")
+                    return False
+                log.exception("the start did not finish; again in %d s, until then only reads are served", wait_s)
+            else:
+                self.fault = ""
+                return True
+            self._stopping.wait(wait_s)
+            wait_s = min(wait_s * 2, MAX_RETRY_S)
+        return False
 
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
@@ -109,25 +131,15 @@ class Warmup:
         connections.close_all()
 
     def _bring_up_database(self) -> None:
-        from django.db import OperationalError
-
         from muniment.registry import publishing
         from muniment.store.migrations import migrate
 
-        while not self._stopping.is_set():
-            try:
-                applied = migrate()
-            except OperationalError as error:
-                self.fault = "the database does not answer"
-                log.warning("the database does not answer: %s", error)
-                self._stopping.wait(RETRY_S)
-            else:
-                self.fault = ""
-                if applied:
-                    log.info("the database was brought to this version's form", extra={"migrations": applied})
-                publishing.on_published.append(self._on_published)
-                self._tell(self._on_database)
-                return
+        applied = migrate()
+        if applied:
+            log.info("the database was brought to this version's form", extra={"migrations": applied})
+        if self._on_published not in publishing.on_published:
+            publishing.on_published.append(self._on_published)
+            self._tell(self._on_database)
 
     def _tell(self, callback: Callable[..., None], *args: Any) -> None:
         if not self._stopping.is_set():

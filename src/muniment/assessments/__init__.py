@@ -1,0 +1,1 @@
+"""Report runs: a framework's private specification held against what a company shows."""

@@ -1,0 +1,67 @@
+"""A report as markdown: for reading in an agent, and for keeping."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+STATUSES: Final = {
+    "met": "Met",
+    "partial": "Partly met",
+    "not_met": "Not met",
+    "insufficient": "Too little evidence",
+    "not_applicable": "Does not apply",
+}
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&])")
+
+
+def plain(text: str) -> str:
+    """Give *text* on one line, so that markdown shows it as it stands: nobody's quote becomes a link or a picture."""
+    return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
+
+
+def percent(share: float) -> str:
+    """Give a share from 0 to 1 as a percentage."""
+    return f"{100 * share:.0f} %"
+
+
+def to_markdown(report: Mapping[str, Any]) -> str:
+    """Give the whole report."""
+    overall = report["overall"]
+    band = f", band {plain(overall['band'])}" if overall["band"] else ""
+    score = "nothing in it applies" if overall["score"] is None else f"**{overall['score']:g} of 100**{band}"
+    lines = [
+        f"# {plain(report['companyName'])}: {plain(report['frameworkName'])}",
+        "",
+        (
+            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of what was asked, "
+            f"confidence {percent(overall['confidence'])}."
+        ),
+        "",
+        (
+            f"Report {report['reportId']} of {report['createdAt'][:10]}, by {_judge(report['evaluator'])}, "
+            f"specification version {report['specificationVersion']}."
+        ),
+    ]
+    for section in report["sections"]:
+        reached = "" if section["score"] is None else f" ({section['score']:g} of 100)"
+        lines += ["", f"## {plain(section['title'])}{reached}"]
+        for criterion in section["criteria"]:
+            lines += ["", *_criterion(criterion)]
+    return "\n".join(lines) + "\n"
+
+
+def _judge(evaluator: Mapping[str, Any]) -> str:
+    return f"the model {plain(evaluator['model'])}" if evaluator["model"] else "rules"
+
+
+def _criterion(criterion: Mapping[str, Any]) -> list[str]:
+    level = "" if criterion["level"] is None else f", level {criterion['level']:g} of {criterion['maxLevel']:g}"
+    lines = [f"### {plain(criterion['title'])}", "", f"**{STATUSES[criterion['status']]}**{level}."]
+    if criterion["rationale"]:
+        lines[-1] += f" {plain(criterion['rationale'])}"
+    for citation in criterion["citations"]:
+        place = citation["source"] if citation["page"] is None else f"document, page {citation['page']}"
+        lines += ["", f"> {plain(citation['quote'])} ({place})"]
+    if criterion["remediation"]:
+        lines += ["", f"Next: {plain(criterion['remediation'])}"]
+    return lines

@@ -1,0 +1,243 @@
+"""
+The evaluator by rules: offline, deterministic.
+
+A criterion with checks has the highest level whose check holds. One without is looked for by the words of
+its title and requirement; what is found so speaks of the matter and does not prove it, so it carries the
+middle of the scale and no more.
+
+Source: assessment-spec/1, evaluators.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from muniment.assessments.evaluation.inputs import Inputs, Leaf
+from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judgement, Support
+from muniment.assessments.evaluation.words import (
+    fold,
+    holds_phrase,
+    quote,
+    quote_with,
+    sentences,
+    stem,
+    terms,
+    words_of,
+)
+from muniment.kernel.wire import parse_money
+from muniment.registry.specification import PHRASES, SOURCES
+
+WITHOUT_CHECKS: Final = 0.5
+"""Confidence in what was found by its words alone."""
+_MOST_TERMS: Final = 12
+_MOST_READ: Final = 40
+"""How many terms of a long requirement are looked for: its beginning says what it is about."""
+_ENOUGH: Final = 0.4
+"""The share of a requirement's weightiest terms that a passage must hold to speak of it."""
+_NUMERIC: Final = frozenset({"<", "<=", ">", ">="})
+
+
+class Rules:
+    """Judges by checks, phrases and words."""
+
+    kind = "rules"
+    model: str | None = None
+    prompt_hash: str | None = None
+
+    def __init__(self) -> None:
+        self._index: tuple[Inputs, FullText] | None = None
+
+    def judge(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+        """Judge one criterion."""
+        condition = criterion.get("appliesIf")
+        if condition is not None and not holds(condition, inputs)[0]:
+            return Judgement(applies=False, rationale="Does not apply to this organization.")
+        if criterion.get("checks"):
+            return _by_checks(criterion, scale, inputs)
+        return self._by_words(criterion, scale, inputs)
+
+    def _by_words(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+        sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
+        if self._index is None or self._index[0] is not inputs:
+            self._index = inputs, FullText(inputs)
+        cited = self._index[1].find(f"{criterion['title']} {criterion['requirement']}", sources)
+        if not cited:
+            return Judgement(rationale=_nothing(inputs))
+        level = _middle(criterion, scale)
+        one = len(cited) == 1
+        return Judgement(
+            supports=tuple(Support(level, (each,)) for each in cited),
+            confidence=WITHOUT_CHECKS,
+            rationale=f"{'One passage speaks' if one else f'{len(cited)} passages speak'} of this. "
+            f"{'It was' if one else 'They were'} found by words; whether the matter is fulfilled is for a reader.",
+        )
+
+
+def _nothing(inputs: Inputs) -> str:
+    return "No evidence was found." if inputs.has_documents else "No evidence was found, and no document was given."
+
+
+def _middle(criterion: Mapping[str, Any], scale: tuple[float, float]) -> float:
+    """Give the highest described level that is not above the middle of the scale, else the middle."""
+    low, high = scale
+    middle = low + (high - low) / 2
+    described = [level["level"] for level in criterion.get("levels") or () if low < level["level"] <= middle]
+    return float(max(described, default=middle))
+
+
+def _by_checks(criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+    low, _ = scale
+    supports: list[Support] = []
+    for check in criterion["checks"]:
+        held, cited = holds(check, inputs)
+        if held and cited:
+            if check["op"] == "anyPhrase":
+                supports += [Support(check["level"], (each,)) for each in cited]
+            else:
+                supports.append(Support(check["level"], tuple(cited)))
+        elif cited and check["op"] not in PHRASES:
+            supports.append(Support(low, tuple(cited)))  # what is on record speaks against it
+    if not supports:
+        return Judgement(rationale=_nothing(inputs))
+    above = any(support.level > low for support in supports)
+    return Judgement(
+        supports=tuple(supports),
+        confidence=1.0,
+        rationale="What is quoted carries this level." if above else "What is on record carries no level above this.",
+    )
+
+
+# ------------------------------------------------------------------ conditions
+
+
+def holds(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cited]]:
+    """
+    Tell whether a condition holds, and what shows that it does, or that it does not.
+
+    Of several values, one that fits is enough for ``=``, ``in`` and ``exists``; ``!=`` and comparisons of
+    amounts hold for all of them. Nothing holds of what is absent, save ``exists`` with the value false.
+    """
+    operation = condition["op"]
+    if operation in PHRASES:
+        return _phrases(condition, inputs)
+    if operation == "exists":
+        found = inputs.below(condition["path"])
+        wanted = condition.get("value", True) is not False
+        return bool(found) == wanted, [Cited(leaf.chunk, leaf.quote) for leaf in found[:1]]
+    found = inputs.values(condition["path"])
+    if not found:
+        return False, []
+    fits = partial(_fits, operation, condition["value"], inputs.currency)
+    if operation in _NUMERIC or operation == "!=":
+        failing = [leaf for leaf in found if not fits(leaf.value)]
+        shown = failing or _decisive(operation, found, inputs.currency)
+        return not failing, [Cited(leaf.chunk, leaf.quote) for leaf in shown[:1]]
+    fitting = [leaf for leaf in found if fits(leaf.value)]
+    return bool(fitting), [Cited(leaf.chunk, leaf.quote) for leaf in (fitting or found)[:1]]
+
+
+def _phrases(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cited]]:
+    chunks = inputs.of((condition.get("in", "documents"),))
+    cited: list[Cited] = []
+    every = True
+    for term in dict.fromkeys(fold(term) for term in condition["terms"]):
+        places = [number for number in chunks if holds_phrase(inputs.chunks[number].folded, term)]
+        every = every and bool(places)
+        most = 1 if condition["op"] == "allPhrases" else MAX_CITATIONS
+        cited += [Cited(number, quote_with(inputs.chunks[number].text, term)) for number in places[:most]]
+    cited = list(dict.fromkeys(cited))
+    if condition["op"] == "allPhrases":
+        return every, cited if every else []
+    return bool(cited), cited[:MAX_CITATIONS]
+
+
+def _fits(operation: str, wanted: Any, currency: str, value: Any) -> bool:
+    if operation == "in":
+        return any(_same(each, value, currency) for each in wanted)
+    if operation == "=":
+        return _same(wanted, value, currency)
+    if operation == "!=":
+        return not _same(wanted, value, currency)
+    amount = _amount(value, currency)
+    if amount is None:
+        return False
+    limit = float(wanted)
+    return {"<": amount < limit, "<=": amount <= limit, ">": amount > limit, ">=": amount >= limit}[operation]
+
+
+def _same(wanted: Any, value: Any, currency: str) -> bool:
+    if isinstance(wanted, bool) or isinstance(value, bool):
+        return wanted is value
+    if isinstance(wanted, int | float):
+        return _amount(value, currency) == float(wanted)
+    if isinstance(wanted, str) and isinstance(value, str):
+        return fold(wanted) == fold(value)
+    return bool(wanted == value)
+
+
+def _amount(value: Any, currency: str) -> float | None:
+    """Give a number, a share such as ``12.5%`` or an amount of money such as ``$1.2M`` as a number."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    if not isinstance(value, str):
+        return None
+    try:
+        return float(value.strip().removesuffix("%").replace(",", ""))
+    except ValueError:
+        pass
+    try:
+        return parse_money(value, currency) / 100
+    except ValueError:
+        return None
+
+
+def _decisive(operation: str, found: Sequence[Leaf], currency: str) -> list[Leaf]:
+    """Give the value that a comparison of all of them turns on: the largest below a limit, the smallest above one."""
+    if operation == "!=":
+        return list(found[:1])
+    amounts = [(_amount(leaf.value, currency) or 0.0, leaf) for leaf in found]
+    pick = max if operation in {"<", "<="} else min
+    return [pick(amounts, key=lambda each: each[0])[1]]
+
+
+# ------------------------------------------------------------------ full text
+
+
+class FullText:
+    """Where the words of a requirement stand close together."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._words = [frozenset(map(stem, words_of(chunk.folded))) for chunk in inputs.chunks]
+        self._spread = Counter(word for words in self._words for word in words)
+
+    def find(self, text: str, sources: Sequence[str]) -> list[Cited]:
+        """Give the passages that share enough of the terms of *text*, the best first."""
+        wanted = terms(text)[:_MOST_READ]
+        if not wanted:
+            return []
+        weights = {term: math.log(1 + (len(self._words) + 1) / (1 + self._spread[term])) for term in wanted}
+        heaviest = sorted(weights.values(), reverse=True)[:_MOST_TERMS]
+        needed_terms = min(len(wanted), 2 if len(wanted) < 6 else 3)
+        ranked = []
+        for number in self._inputs.of(sources):
+            shared = [term for term in wanted if term in self._words[number]]
+            if len(shared) < needed_terms:
+                continue
+            share = sum(weights[term] for term in shared) / sum(heaviest)
+            if share >= _ENOUGH:
+                ranked.append((-round(share, 6), number))
+        return [Cited(number, self._quote(number, weights)) for _, number in sorted(ranked)[:MAX_CITATIONS]]
+
+    def _quote(self, number: int, weights: Mapping[str, float]) -> str:
+        """Give the sentence of a chunk that shares most with what was looked for."""
+        return max(self._candidates(number, weights), key=lambda each: each[0])[1]
+
+    def _candidates(self, number: int, weights: Mapping[str, float]) -> Iterator[tuple[float, str]]:
+        for sentence in sentences(self._inputs.chunks[number].text):
+            found = {stem(word) for word in words_of(fold(sentence))}
+            yield sum(weight for term, weight in weights.items() if term in found), quote(sentence)
