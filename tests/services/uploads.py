@@ -17,7 +17,7 @@ from muniment.accounts.operations import create_account
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
 from muniment.registry.operations import create_company
-actor = create_account(COMMAND, sys.argv[1]).actor("web")
+actor = create_account(COMMAND, sys.argv[1], sys.argv[2] or None).actor("web")
 company = create_company(actor, CompanyChange(name="Harbour Cooperative"))
 print(company.slug, tokens.create_token(actor, "tests", permitted=SCOPES).text)
 """
@@ -26,10 +26,13 @@ print(company.slug, tokens.create_token(actor, "tests", permitted=SCOPES).text)
 class Owner:
     """An account with a token and one company on a product's data folder. Made before or while it runs."""
 
-    def __init__(self, product: Product, email: str = "owner@harbour.example", **settings: str) -> None:
+    def __init__(
+        self, product: Product, email: str = "owner@harbour.example", *, password: str = "", **settings: str
+    ) -> None:
         self.product = product
+        self.email = email
         made = subprocess.run(
-            [sys.executable, "-c", _MAKE, email],
+            [sys.executable, "-c", _MAKE, email, password],
             env={**environment(product.data, **settings), "DJANGO_SETTINGS_MODULE": "muniment.settings"},
             capture_output=True,
             text=True,

@@ -1,13 +1,19 @@
 """The three steps through the running server: the printed line in a real shell, on a folder and on S3."""
 
+import asyncio
 import hashlib
 import json
+import re
 import threading
 import time
 from pathlib import Path
 
+import httpx
+import httpx2
 import psutil
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from make import files
 from muniment.documents.storage import Storage
@@ -15,6 +21,7 @@ from services.product import Product
 from services.s3 import S3
 from services.uploads import Owner, paste
 
+PASSWORD = "four harbours, one tide"
 NAME = "it's [1] {a,b} $HOME `id` & 報告.pdf"
 
 
@@ -92,6 +99,69 @@ def go_all_the_way(tmp_path: Path, settings: dict[str, str], size_mb: int) -> tu
 def test_20_mb_go_by_the_printed_line_with_little_memory(tmp_path, settings):
     extra_mb, _ = go_all_the_way(tmp_path, settings, 20)
     assert extra_mb < 30
+
+
+@pytest.mark.requirement("tools.manage.documents")
+def test_the_official_client_goes_all_the_way_and_the_page_takes_the_deletion_back(tmp_path):
+    content = files.pdf("The board meets.")
+    (tmp_path / "report.pdf").write_bytes(content)
+    with Product(tmp_path / "data") as product:
+        product.wait_ready()
+        owner = Owner(product, password=PASSWORD)
+
+        async def by_tools() -> str:
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {owner.token}"}) as web,
+                Client(streamable_http_client(f"{product.url}/api/manage/mcp", http_client=web)) as client,
+            ):
+
+                async def call(name, **arguments):
+                    return (await client.call_tool(name, arguments)).structured_content
+
+                size = len(content)
+                link = (
+                    await call("create_document_upload", companySlug=owner.slug, filename="report.pdf", sizeBytes=size)
+                )["data"]
+                sent = await asyncio.to_thread(paste, link["command"], tmp_path, "-sS")
+                assert json.loads(sent.stdout)["data"]["state"] == "uploaded"
+                kept = (await call("complete_document_upload", uploadId=link["uploadId"]))["data"]
+                assert kept["state"] == "ready"
+                listed = await call("list_my_documents")
+                assert [each["documentId"] for each in listed["data"]] == [kept["documentId"]]
+                await call("delete_document", documentId=kept["documentId"])
+                assert (await call("list_my_documents"))["data"] == []
+                small = {"companySlug": owner.slug, "filename": "a.txt"}
+                assert "data" in await call("upload_document", **small, text="x" * 8192)
+                refused = await call("upload_document", **small, text="x" * 8193)
+                assert "create_document_upload" in refused["error"]["hint"]
+                return str(kept["documentId"])
+
+        document_id = asyncio.run(by_tools())
+        with httpx.Client(base_url=product.url, follow_redirects=True) as browser:
+            entry = browser.get("/accounts/login/")
+            browser.post(
+                "/accounts/login/",
+                data={"login": owner.email, "password": PASSWORD, "csrfmiddlewaretoken": _csrf(entry.text)},
+                headers={"Referer": f"{product.url}/accounts/login/"},
+            )
+            page = browser.get("/manage/documents")
+            address = f"/manage/documents/{document_id}"
+            assert f"{address}/restore" in page.text
+            back = browser.post(
+                f"{address}/restore",
+                data={"csrfmiddlewaretoken": _csrf(page.text)},
+                headers={"Referer": f"{product.url}/manage/documents"},
+            )
+            assert "report.pdf is back." in back.text
+            fetched = browser.get(f"{address}/file")
+            assert fetched.content == content
+            assert fetched.headers["content-disposition"].startswith("attachment")
+            assert "/downloads/" in str(fetched.url)
+        assert str(fetched.url).rpartition("/")[2] not in product.output()
+
+
+def _csrf(page: str) -> str:
+    return re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)[1]
 
 
 @pytest.mark.proof
