@@ -120,6 +120,8 @@ class Scene:
     def clear(self) -> None:
         for key in blob_keys():
             records.storage().delete(key)
+        for log in self.folder.parent.glob(f"{self.folder.name}-*.log"):
+            log.unlink()
 
 
 @pytest.fixture
