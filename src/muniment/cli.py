@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import click
 
@@ -341,6 +342,34 @@ def credits_grant(email: str, amount: int, *, note: str, key: str) -> None:
     with _told():
         balance = grant(COMMAND, email, amount, note=note, key=key)
     click.echo(f"{email} has {balance.balance:,} credits, of which {balance.held:,} are held.")
+
+
+@main.group()
+def framework() -> None:
+    """Write the private specifications of frameworks."""
+
+
+@framework.command("author")
+@click.argument("framework_id")
+@click.argument("file", type=click.File("rb"))
+def framework_author(framework_id: str, file: IO[bytes]) -> None:
+    """
+    Give the framework FRAMEWORK_ID the specification in FILE (assessment-spec/1, JSON; - reads standard input).
+
+    Every fault is told with its path. The same document again makes no new version.
+    """
+    import msgspec
+
+    try:
+        document = msgspec.json.decode(file.read())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{file.name} is no JSON: {error}. Write it as assessment-spec/1.") from None
+    _ready()
+    from muniment.registry.frameworks import author_framework
+
+    with _told():
+        found = author_framework(COMMAND, framework_id, document)
+    click.echo(f"{framework_id} runs by version {found.version} of its specification.")
 
 
 @main.command()

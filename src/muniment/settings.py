@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "muniment.credits",
     "muniment.oauth",
     "muniment.documents",
+    "muniment.assessments",
     "muniment.web",
     "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load
     "django.contrib.auth",

@@ -205,7 +205,6 @@ OPEN: dict[str, tuple[str, ...]] = {
         "cli.demo-owner",
     ),
     "owners access": ("manage.server", "tools.manage-names"),
-    "credits and assessments": ("runs.lifecycle", "reports.rules", "tools.manage.reports"),
     "many nodes": ("cli.operate",),
 }
 """Requirements that have no test yet, under the part of the product that will close them."""

@@ -8,6 +8,7 @@ from typing import Any
 from muniment.mcp.gate import Gate
 from muniment.mcp.manage import Bearers, manage_offer
 from muniment.mcp.manage_documents import document_tools
+from muniment.mcp.manage_reports import report_tools
 from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.bearers import Doorkeeper
 from muniment.oauth.resources import manage_server
@@ -66,7 +67,8 @@ def manage() -> Iterator[Manage]:
     """Give the server, as the product puts it together, but for the bridge."""
     doorkeeper = Doorkeeper(straight, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
-    offer = manage_offer(straight, base_url=BASE, registry_name="Suite Registry", more=document_tools(straight, BASE))
+    more = (*document_tools(straight, BASE), *report_tools(straight, BASE))
+    offer = manage_offer(straight, base_url=BASE, registry_name="Suite Registry", more=more)
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=Gate(BASE), access=access))
     try:

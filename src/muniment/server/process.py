@@ -172,6 +172,7 @@ class Process:
         from muniment.mcp.gate import Gate
         from muniment.mcp.manage import manage_server
         from muniment.mcp.manage_documents import document_tools
+        from muniment.mcp.manage_reports import report_tools
 
         config = self.config
         manage = manage_server(
@@ -180,7 +181,10 @@ class Process:
             limiter=self.front.limiter,
             base_url=config.base_url,
             registry_name=config.registry_name,
-            more=document_tools(self.bridge.call, config.base_url),
+            more=(
+                *document_tools(self.bridge.call, config.base_url),
+                *report_tools(self.bridge.call, config.base_url),
+            ),
         )
         await self._lives.enter_async_context(manage.run())
         self.front.mounts[MANAGE_PATH] = manage

@@ -1,0 +1,28 @@
+"""Report runs in the operators' back office: how they went, nothing of what they found."""
+
+from typing import ClassVar
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from muniment.assessments.models import ReportRun
+
+
+@admin.register(ReportRun)
+class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Find runs."""
+
+    list_display = ("id", "company", "framework", "account", "state", "cost", "created_at", "finished_at")
+    list_filter = ("state",)
+    search_fields = ("id", "company__slug", "framework__slug", "account__email")
+    ordering: ClassVar = ("-created_at",)
+    fields = ("company", "framework", "account", "state", "cost", "error", "created_at", "started_at", "finished_at")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
+        """Refuse: owners start runs."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: ReportRun | None = None) -> bool:  # noqa: ARG002 - Django's signature
+        """Refuse: what was paid for stays."""
+        return False

@@ -1,0 +1,88 @@
+"""The tables of assessments: runs, and the reports that they end in."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from muniment.kernel.ids import new_id, now
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models import Company, Framework, FrameworkSpecification
+
+
+class State(models.TextChoices):
+    """
+    Where a run stands.
+
+    Source: decisions, section 5, report runs.
+    """
+
+    CREATED = "created"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+
+
+ACTIVE = (State.QUEUED, State.RUNNING)
+
+
+class ReportRun(models.Model):
+    """
+    A framework held against a company; its id is that of its job and of what is held for it too.
+
+    ``specification`` is the version that stood when it was started: a later one changes nothing here.
+    """
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    company = models.ForeignKey(Company, models.PROTECT, related_name="report_runs")
+    framework = models.ForeignKey(Framework, models.PROTECT, related_name="report_runs")
+    specification = models.ForeignKey(FrameworkSpecification, models.PROTECT, related_name="+")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="report_runs")
+    via = models.CharField(max_length=16)
+    document_ids = JSONText(default=list)
+    cost = models.PositiveIntegerField()
+    state = models.CharField(max_length=16, choices=State.choices, default=State.CREATED)
+    idempotency_key = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - a run without a key has none
+    error = Text(blank=True, default="")
+    created_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["account", "idempotency_key"], name="report_run_once"),
+            models.UniqueConstraint(
+                fields=["company", "framework"],
+                condition=Q(state__in=["queued", "running"]),
+                name="report_run_one_active",
+            ),
+            models.CheckConstraint(condition=Q(state__in=State.values), name="report_run_state_known"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["company", "created_at"], name="report_run_company")]
+
+    def __str__(self) -> str:
+        return f"{self.framework} of {self.company}"
+
+
+class Report(models.Model):
+    """What a run found. The document is the source of every form that it is shown in, and is never changed."""
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    run = models.OneToOneField(ReportRun, models.PROTECT, related_name="report")
+    document = JSONText()
+    share_digest = models.CharField(max_length=64, blank=True, default="")
+    badge = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["share_digest"], condition=~Q(share_digest=""), name="report_share_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"report {self.id}"

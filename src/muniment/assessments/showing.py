@@ -1,0 +1,81 @@
+"""A report cut to what a reader's context holds: the summary, and the whole as far as it fits."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from muniment.assessments.evaluation.markdown import to_markdown
+
+BUDGET_BYTES: Final = 56_000
+"""Below the 60 KB of an answer, since text inside JSON is escaped."""
+MOST_NEXT: Final = 10
+_STEPS: Final = ((3, 300), (2, 200), (1, 200), (1, 100), (0, 0))
+_HEAD: Final = (
+    "reportId",
+    "runId",
+    "frameworkId",
+    "frameworkName",
+    "specificationVersion",
+    "companySlug",
+    "companyName",
+    "createdAt",
+    "inputHash",
+    "overall",
+)
+_URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
+
+
+def summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """Give the scores, how many criteria stand how, and what to do first."""
+    sections = []
+    waiting = []
+    for section in report["sections"]:
+        counts = Counter(criterion["status"] for criterion in section["criteria"])
+        sections.append({**{key: section[key] for key in ("id", "title", "score")}, "criteria": dict(counts)})
+        waiting += [criterion for criterion in section["criteria"] if criterion["status"] in _URGENT]
+    waiting.sort(key=lambda criterion: _URGENT[criterion["status"]])
+    following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MOST_NEXT]]
+    shown = {**{key: report[key] for key in _HEAD}, "sections": sections, "evaluator": report["evaluator"]}
+    return {**shown, "next": following, "nextTotal": len(waiting), "url": url}
+
+
+def full(report: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """Give the whole report, with fewer and shorter quotes where it would not fit; says so."""
+    whole = {**report, "url": url}
+    if _size(whole) <= BUDGET_BYTES:
+        return whole
+    for most, characters in _STEPS:
+        cut = {**_cut(report, most, characters), "truncated": True, "url": url}
+        if _size(cut) <= BUDGET_BYTES:
+            return cut
+    return {**summary(report, url), "truncated": True}
+
+
+def markdown(report: Mapping[str, Any], url: str) -> str:
+    """Give the report as markdown, cut as :func:`full` is."""
+    text = to_markdown(report)
+    for most, characters in _STEPS:
+        if _size(text) <= BUDGET_BYTES:
+            return text
+        text = f"{to_markdown(_cut(report, most, characters))}\nQuotes are cut; the whole is at {url}\n"
+    if _size(text) <= BUDGET_BYTES:
+        return text
+    return f"{text.encode()[: BUDGET_BYTES // 2].decode(errors='ignore')}\n\nCut here; the whole is at {url}\n"
+
+
+def _cut(report: Mapping[str, Any], most: int, characters: int) -> dict[str, Any]:
+    def shortened(criterion: Mapping[str, Any]) -> dict[str, Any]:
+        quotes = [{**each, "quote": each["quote"][:characters]} for each in criterion["citations"][:most]]
+        return {**criterion, "citations": quotes}
+
+    sections = [
+        {**section, "criteria": [shortened(criterion) for criterion in section["criteria"]]}
+        for section in report["sections"]
+    ]
+    return {**report, "sections": sections}
+
+
+def _size(value: object) -> int:
+    return len(msgspec.json.encode(value))

@@ -1,0 +1,368 @@
+"""Report runs: what they cost and when, how they end, and that nobody else sees them."""
+
+import threading
+from datetime import timedelta
+
+import msgspec
+import pytest
+from django.db import connection
+
+from make.documents import uploaded
+from make.registry import owner, reviewer
+from make.reports import SECRETS, company, do_jobs, finished, framework, specification
+from muniment.assessments import operations as runs
+from muniment.assessments import showing, work
+from muniment.assessments.evaluation.markdown import to_markdown
+from muniment.assessments.models import Report, ReportRun
+from muniment.credits import operations as ledger
+from muniment.documents import records
+from muniment.documents.operations import delete_document
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.kernel.actor import COMMAND, VISITOR
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.registry.changes import CompanyChange
+from muniment.registry.frameworks import author_framework, update_framework
+from muniment.registry.models import Company
+from muniment.registry.operations import update_company
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _stand(settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+def numbers(actor):
+    seen = ledger.get_balance(actor)
+    assert ledger.prove() == []
+    return seen.balance, seen.held
+
+
+def start(me, slug, of, **more):
+    return runs.start_run(me, slug, of, **more)
+
+
+@pytest.mark.requirement("runs.lifecycle")
+def test_a_run_costs_nothing_until_it_is_executed_and_is_paid_when_it_ends():
+    me, of = owner(), framework()
+    slug = company(me)
+    started = start(me, slug, of).to_wire()
+    assert (started["state"], started["cost"], started["available"]) == ("created", 10, 100)
+    assert (started["shouldPoll"], started["progress"]) == (False, {"done": 0, "total": 3, "step": "created"})
+    assert [each["source"] for each in started["missingEvidence"]] == ["documents"]
+    assert numbers(me) == (100, 0)
+    queued = runs.execute_run(me, started["runId"]).to_wire()
+    assert (queued["state"], queued["shouldPoll"], queued["pollAfterSeconds"]) == ("queued", True, 1)
+    assert numbers(me) == (100, 10)
+    with pytest.raises(Conflict, match="is queued: there is no report"):
+        runs.get_report(me, started["runId"])
+    do_jobs()
+    ended = runs.get_run(me, started["runId"]).to_wire()
+    assert (ended["state"], ended["progress"]["done"], ended["shouldPoll"]) == ("succeeded", 3, False)
+    assert numbers(me) == (90, 0)
+    assert runs.execute_run(me, started["runId"]).to_wire() == ended
+    assert numbers(me) == (90, 0)
+    assert ended["reportId"] == runs.get_report(me, started["runId"]).pk
+
+
+@pytest.mark.requirement("reports.rules")
+def test_the_report_quotes_the_document_and_its_page():
+    me, of = owner(), framework()
+    slug = company(me)
+    paper = uploaded(me, slug, b"The annual accounts stand open to every member.")
+    report = finished(me, slug, of, (paper.pk,)).document
+    team, accounts, moorings = report["sections"][0]["criteria"]
+    assert (team["status"], team["citations"][0]["quote"]) == ("met", "teamSize: 5")
+    assert (accounts["status"], accounts["level"], accounts["remediation"]) == ("partial", 2, "Publish the accounts.")
+    assert accounts["citations"] == [
+        {
+            "source": "documents",
+            "documentId": paper.pk,
+            "page": 1,
+            "quote": "The annual accounts stand open to every member.",
+        }
+    ]
+    assert moorings["status"] == "insufficient"
+    # (7.125 * 1 + 7.125 * 0.5 + 1 * 0) / 15.25
+    assert (report["overall"]["score"], report["overall"]["band"]) == (70.1, "High")
+    assert (report["specificationVersion"], report["evaluator"]["kind"]) == (1, "rules")
+
+
+def test_the_same_input_gives_the_same_report():
+    me, of = owner(), framework()
+    slug = company(me)
+    first, second = finished(me, slug, of).document, finished(me, slug, of).document
+    for report in (first, second):
+        for key in ("reportId", "runId", "createdAt"):
+            del report[key]
+    assert msgspec.json.encode(first) == msgspec.json.encode(second)
+    update_company(me, slug, CompanyChange(team_size=2))
+    assert finished(me, slug, of).document["inputHash"] != first["inputHash"]
+
+
+def test_a_run_keeps_the_version_that_it_was_started_with():
+    me, of = owner(), framework()
+    slug = company(me)
+    run_id = start(me, slug, of).run.row.pk
+    author_framework(reviewer(), of, specification(9))
+    runs.execute_run(me, run_id)
+    do_jobs()
+    assert runs.get_report(me, run_id).document["specificationVersion"] == 1
+    assert finished(me, slug, of).document["specificationVersion"] == 2
+
+
+def test_nothing_private_of_a_specification_leaves():
+    me, of = owner(), framework(30)
+    slug = company(me)
+    started = start(me, slug, of)
+    report = finished(me, slug, of).document
+    shown = [started.to_wire(), report, to_markdown(report), showing.summary(report, "u"), showing.full(report, "u")]
+    for secret in SECRETS:
+        assert secret not in msgspec.json.encode(shown).decode()
+    for hidden in ("guidance", "checks", "weight", "descriptor", "requirement"):
+        assert f'"{hidden}"' not in msgspec.json.encode(shown).decode()
+
+
+@pytest.mark.parametrize("stranger", ["visitor", "another owner", "reviewer"])
+def test_a_stranger_is_told_nothing_and_does_nothing(stranger):
+    me, of = owner(), framework()
+    slug = company(me)
+    run_id = finished(me, slug, of).run_id
+    who = {"visitor": lambda: VISITOR, "another owner": owner, "reviewer": reviewer}[stranger]()
+    for act in (runs.get_run, runs.execute_run, runs.cancel_run, runs.get_report, runs.share_report):
+        with pytest.raises(NotFound, match="You have no report run"):
+            act(who, run_id)
+    with pytest.raises(NotFound):
+        start(who, slug, of)
+    assert runs.list_runs(who) == []
+    mine = company(me)
+    paper = uploaded(me, slug)
+    if who.account_id is not None:
+        with pytest.raises(NotFound):
+            start(who, company(who), of, document_ids=[paper.pk])
+    with pytest.raises(BadRequest, match="belongs to another company"):
+        start(me, mine, of, document_ids=[paper.pk])
+
+
+def test_what_cannot_be_started_says_why():
+    me, of = owner(), framework()
+    slug = company(me)
+    with pytest.raises(NotFound, match="no framework"):
+        start(me, slug, "nowhere")
+    with pytest.raises(BadRequest, match="51 documents"):
+        start(me, slug, of, document_ids=[str(n) for n in range(51)])
+    for key in ("", "x" * 101, "a\0"):
+        with pytest.raises(BadRequest, match="idempotencyKey"):
+            start(me, slug, of, idempotency_key=key)
+    update_framework(reviewer(), of, closed=True)
+    with pytest.raises(Conflict, match="closed"):
+        start(me, slug, of)
+    assert not ReportRun.objects.exists()
+
+
+def test_a_key_gives_the_same_run_and_no_other():
+    me, of = owner(), framework()
+    slug = company(me)
+    first = start(me, slug, of, idempotency_key="k").run.row.pk
+    assert start(me, slug, of, idempotency_key="k").run.row.pk == first
+    with pytest.raises(Conflict, match="used for another run"):
+        start(me, company(me), of, idempotency_key="k")
+    runs.execute_run(me, first)
+    assert start(me, slug, of, idempotency_key="k").to_wire()["state"] == "queued"
+
+
+def test_one_run_at_a_time_of_a_framework_over_a_company():
+    me, of = owner(), framework()
+    slug = company(me)
+    first, second = (start(me, slug, of).run.row.pk for _ in range(2))
+    runs.execute_run(me, first)
+    with pytest.raises(Conflict, match=first):
+        runs.execute_run(me, second)
+    with pytest.raises(Conflict, match="under way"):
+        start(me, slug, of)
+    assert numbers(me) == (100, 10)
+    do_jobs()
+    assert runs.execute_run(me, second).state == "queued"
+
+
+def test_a_run_that_nobody_executes_expires_and_costs_nothing():
+    me = owner()
+    run_id = start(me, company(me), framework()).run.row.pk
+    ReportRun.objects.filter(pk=run_id).update(expires_at=now() - timedelta(seconds=1))
+    assert runs.get_run(me, run_id).to_wire()["state"] == "expired"
+    with pytest.raises(Conflict, match="expired"):
+        runs.execute_run(me, run_id)
+    assert numbers(me) == (100, 0)
+
+
+def test_too_few_credits_leave_the_run_as_it_was(settings):
+    settings.STARTING_CREDITS = 9
+    me, of = owner("short@example.org"), framework()
+    run_id = start(me, company(me), of).run.row.pk
+    with pytest.raises(Conflict, match="costs 10 credits, and 9 are available"):
+        runs.execute_run(me, run_id)
+    assert (runs.get_run(me, run_id).state, numbers(me), Job.objects.filter(pk=run_id).exists()) == (
+        "created",
+        (9, 0),
+        False,
+    )
+    ledger.grant(COMMAND, "short@example.org", 1)
+    assert runs.execute_run(me, run_id).state == "queued"
+
+
+def test_a_framework_may_have_a_price_of_its_own_or_none():
+    me, of = owner(), framework()
+    slug = company(me)
+    for price, left in ((25, 75), (0, 75)):
+        update_framework(reviewer(), of, run_cost=price)
+        finished(me, slug, of)
+        assert numbers(me) == (left, 0)
+
+
+def test_a_document_stays_while_a_run_needs_it():
+    me, of = owner(), framework()
+    slug = company(me)
+    paper = uploaded(me, slug)
+    run_id = start(me, slug, of, document_ids=[paper.pk]).run.row.pk
+    runs.execute_run(me, run_id)
+    with pytest.raises(Conflict, match="uses this document"):
+        delete_document(me, paper.pk)
+    do_jobs()
+    delete_document(me, paper.pk)
+
+
+@pytest.mark.parametrize("when", ["created", "queued", "running"])
+def test_a_canceled_run_gives_its_credits_back(when):
+    me = owner()
+    run_id = start(me, company(me), framework()).run.row.pk
+    if when != "created":
+        runs.execute_run(me, run_id)
+    attempt = queue.claim("w") if when == "running" else None
+    runs.cancel_run(me, run_id)
+    if attempt:
+        with pytest.raises(queue.Canceled):
+            work.execute(attempt)
+        attempt.canceled()
+    assert runs.get_run(me, run_id).state == "canceled"
+    assert numbers(me) == (100, 0)
+    assert runs.cancel_run(me, run_id).state == "canceled"
+    assert not Report.objects.exists()
+
+
+def test_a_run_that_fails_for_good_gives_its_credits_back_and_tells_no_inside(monkeypatch):
+    me, of = owner(), framework()
+    slug = company(me)
+    run_id = start(me, slug, of).run.row.pk
+    runs.execute_run(me, run_id)
+    attempt = queue.claim("w")
+    attempt.failed("ValueError: secret-term", for_good=True)
+    seen = runs.get_run(me, run_id).to_wire()
+    assert (seen["state"], "Nothing was charged" in seen["error"], "secret" in seen["error"]) == ("failed", True, False)
+    assert numbers(me) == (100, 0)
+    assert runs.execute_run(me, start(me, slug, of).run.row.pk).state == "queued"
+
+
+def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_paid(monkeypatch):
+    me, of = owner(), framework(30)
+    run_id = start(me, company(me), of).run.row.pk
+    runs.execute_run(me, run_id)
+    judged, real = [], work._judged
+
+    def dies_at_the_third(batch, *rest):
+        if len(judged) == 2:
+            raise KeyboardInterrupt
+        judged.append(batch[0]["id"])
+        return real(batch, *rest)
+
+    monkeypatch.setattr(work, "_judged", dies_at_the_third)
+    zombie = queue.claim("first")
+    with pytest.raises(KeyboardInterrupt):
+        work.execute(zombie)
+    assert runs.get_run(me, run_id).to_wire()["progress"] == {"done": 16, "total": 30, "step": "judge"}
+    Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
+    monkeypatch.setattr(work, "_judged", lambda batch, *rest: judged.append(batch[0]["id"]) or real(batch, *rest))
+    work.execute(queue.claim("second"))
+    assert judged == ["team", "w6", "w14", "w22"]
+    assert numbers(me) == (90, 0)
+    row = ReportRun.objects.select_related("company", "framework", "specification").get(pk=run_id)
+    with pytest.raises(queue.LeaseLost):
+        work._finish(zombie, row, "", {}, work.Rules())
+    assert (Report.objects.count(), numbers(me)) == (1, (90, 0))
+
+
+def test_a_report_is_shared_by_a_link_that_can_be_ended_and_a_badge_is_shown_on_request():
+    me = owner()
+    report = finished(me)
+    token = runs.share_report(me, report.run_id)
+    assert runs.shared_report(token).pk == report.pk
+    again = runs.share_report(me, report.run_id)
+    for dead in (token, "", "x" * 32):
+        with pytest.raises(NotFound):
+            runs.shared_report(dead)
+    runs.unshare_report(me, report.run_id)
+    with pytest.raises(NotFound):
+        runs.shared_report(again)
+    with pytest.raises(NotFound):
+        runs.badge_of(report.pk)
+    runs.set_badge(me, report.run_id, shown=True)
+    assert runs.badge_of(report.pk).pk == report.pk
+
+
+def test_a_large_report_is_cut_until_it_fits_and_says_so():
+    quote = "Wörter und “Zeichen” " * 14
+    criterion = {
+        "id": "c",
+        "title": "T" * 60,
+        "status": "partial",
+        "level": 2,
+        "maxLevel": 4,
+        "rationale": "R" * 100,
+        "remediation": "N" * 100,
+        "citations": [{"source": "documents", "documentId": "d" * 26, "page": 1, "quote": quote}] * 5,
+    }
+    report = finished(owner()).document
+    report["sections"] = [{"id": "s", "title": "S", "score": 50, "criteria": [criterion] * 70}]
+    for shown in (showing.full(report, "u"), showing.markdown(report, "u"), showing.summary(report, "u")):
+        assert len(msgspec.json.encode(shown)) <= 60_000
+    assert showing.full(report, "u")["truncated"]
+    assert len(showing.full(report, "u")["sections"][0]["criteria"]) == 70
+    report["sections"][0]["criteria"] *= 30
+    assert len(msgspec.json.encode(showing.full(report, "u"))) <= 60_000
+    assert len(msgspec.json.encode(showing.markdown(report, "u"))) <= 60_000
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_24_that_start_and_execute_8_keys_with_credit_for_5_exactly_5_run(settings):
+    settings.STARTING_CREDITS = 50
+    me, of = owner(), framework()
+    slugs = [company(me) for _ in range(8)]
+    outcomes, barrier = [], threading.Barrier(24)
+
+    def go(number):
+        try:
+            barrier.wait(60)
+            run_id = start(me, slugs[number % 8], of, idempotency_key=f"key{number % 8}").run.row.pk
+            outcomes.append(runs.execute_run(me, run_id).row.pk)
+        except Exception as error:  # noqa: BLE001 - what was raised is what is looked at
+            outcomes.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=go, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(90)
+    assert {type(each) for each in outcomes} <= {str, Conflict}, outcomes
+    assert len({each for each in outcomes if isinstance(each, str)}) == 5
+    assert (ReportRun.objects.count(), ReportRun.objects.filter(state="queued").count()) == (8, 5)
+    assert numbers(me) == (50, 50)
+    do_jobs()
+    assert (Report.objects.count(), numbers(me)) == (5, (0, 0))
+    assert Company.objects.count() == 8
