@@ -113,8 +113,8 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
 def _held_code(code: str) -> AuthorizationCode | None:
     if not code.startswith(CODE) or len(code) > MAX_TOKEN_CHARACTERS:
         return None
-    rows = AuthorizationCode.objects.select_related("client", "account", "grant").select_for_update(of=("self",))
-    return rows.filter(digest=token_digest(code)).first()
+    # Locked alone: PostgreSQL gives whoever waited the row as it stands now, but a joined row as it stood before.
+    return AuthorizationCode.objects.select_for_update().filter(digest=token_digest(code)).first()
 
 
 def _connect(row: AuthorizationCode) -> tuple[Grant, Pair]:
