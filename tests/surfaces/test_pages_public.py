@@ -197,18 +197,9 @@ def test_an_unknown_slug_is_a_page_with_the_nearest_names(visitor):
     assert b'href="/companies/harbour"' in answer.content
 
 
-@pytest.mark.parametrize(
-    ("page", "api"),
-    [
-        ("/companies.json?status=active", "/api/v1/companies?status=active"),
-        ("/people.json", "/api/v1/people"),
-        ("/companies/harbour.json", "/api/v1/companies/harbour"),
-        ("/people/layla.json", "/api/v1/people/layla"),
-        ("/frameworks/tide-score.json", "/api/v1/frameworks/tide-score"),
-    ],
-)
-def test_json_on_the_address_of_a_page_leads_to_its_api_answer(visitor, page, api):
-    assert visitor.get(page)["Location"] == api
+def test_what_is_searched_for_never_passes_for_a_filter(visitor):
+    searched = visitor.get("/companies", {"q": "harbour&status=inactive"})
+    assert visitor.get("/companies", {"q": "harbour", "status": "inactive"}).content != searched.content
 
 
 def test_a_page_is_kept_until_something_is_published_and_answers_304(visitor, publisher):

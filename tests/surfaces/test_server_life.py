@@ -47,6 +47,24 @@ def test_the_same_registry_is_read_on_every_surface(demo):
     assert demo.request("POST", "/api/mcp", headers, json.dumps(asked).encode()).status == 200
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/companies",
+        "/people?pageSize=3",
+        "/frameworks?kind=score",
+        "/stats",
+        "/companies/quillmere",
+        "/companies/nobody",
+    ],
+)
+def test_json_on_the_address_of_a_page_is_its_api_answer(demo, path):
+    page, question, query = path.partition("?")
+    twin, answer = demo.get(f"{page}.json{question}{query}"), demo.get(f"/api/v1{path}")
+    assert (twin.status, twin.body) == (answer.status, answer.body)
+    assert twin.headers.get("etag") == answer.headers.get("etag")
+
+
 def test_health_and_metrics_are_for_those_who_watch(demo):
     assert demo.get("/healthz").json() == {"status": "up"}
     demo.wait_ready()

@@ -83,6 +83,11 @@ class Api:
         """Tell whether this application answers *path*."""
         return path.startswith(("/api/", "/exports/")) or path.rstrip("/") in {"/api", *self._pages}
 
+    def names(self, collection: str, key: str) -> bool:
+        """Tell whether *key* names a member of ``companies``, ``people`` or ``frameworks``."""
+        kind = next((kind for kind, room in _COLLECTIONS.items() if room == collection), "")
+        return self._reader.document(kind, key) is not None
+
     def ready(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
         """
         Answer a GET at once, or not at all.

@@ -171,6 +171,10 @@ class Front:
             out.surface = "mcp"
             await mounted(scope, receive, out)
             return
+        if _JSON_TWIN.fullmatch(path) and not self._is_a_name(path):
+            path = f"/api/v1{path.removesuffix('.json')}"
+            raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
+            scope = {**scope, "path": path, "raw_path": raw_path}
         is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
         out.surface = "api" if is_api else "pages"
         if is_api and scope["method"] == "GET" and _last(scope["headers"], b"if-none-match") is not None:
@@ -199,6 +203,11 @@ class Front:
             return pages
         out.surface = "files"
         return beside
+
+    def _is_a_name(self, path: str) -> bool:
+        """Tell whether a slug itself ends as the address of an API answer does: then it is that page's."""
+        room, _, key = path[1:].partition("/")
+        return bool(key) and self.api is not None and self.api.names(room, key)
 
     def _unchanged(self, scope: Scope) -> AtOnce | None:
         """Answer 304 without charging the client's rate, also when that is used up."""
@@ -239,6 +248,8 @@ class Front:
             await out.finish(await self.health())
 
 
+_JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
+"""``.json`` on a page's address is its API answer."""
 _CHECKS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 

@@ -293,9 +293,12 @@ class Process:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.pages import Pages
+        from muniment.web import published as shown
 
         if self._pages is None or self._pages.done():
             return
+        if self.reader is not None:
+            shown.use(self.reader)
         self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), FileLinks(self.bridge.call)))
         self._worker = Worker().start()
         self._pages.set_result(Pages(application, self.bridge))

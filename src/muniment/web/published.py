@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import brotli
 from django.http import HttpRequest, HttpResponse
@@ -121,7 +122,7 @@ def published(*parameters: str) -> Callable[[View], View]:
             source = reader()
             source.refresh()
             edition = source.edition
-            asked = "&".join(f"{name}={request.GET[name]}" for name in parameters if request.GET.get(name))
+            asked = urlencode([(name, request.GET[name]) for name in parameters if request.GET.get(name)])
             key = f"{context.address(request)} {request.path}?{asked}"
             page = pages.get(key, edition)
             if page is None:

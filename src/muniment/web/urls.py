@@ -17,7 +17,6 @@ urlpatterns = [
     path("companies", registry.companies, name="companies"),
     path("people", registry.people, name="people"),
     path("frameworks", registry.frameworks, name="frameworks"),
-    re_path(r"^(?P<path>companies|people|frameworks|stats)\.json$", registry.as_json),
     path("companies/<str:slug>", registry.company, name="company"),
     path("people/<str:slug>", registry.person, name="person"),
     path("frameworks/<str:framework_id>", registry.framework, name="framework"),

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
@@ -237,12 +237,6 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     )
 
 
-def as_json(request: HttpRequest, path: str) -> HttpResponse:
-    """Lead ``.json`` on a page's address to the answer of the API, query included."""
-    query = request.META.get("QUERY_STRING", "")
-    return HttpResponseRedirect(f"/api/v1/{quote(path)}{'?' + query if query else ''}")
-
-
 def json_for_script(value: object) -> str:
     """Write JSON so that it can stand inside a script element: no sign in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -251,15 +245,12 @@ def json_for_script(value: object) -> str:
 
 def _missing(kind: str, key: str) -> HttpResponse:
     """
-    Refuse with the nearest names; an address that ends in ``.json`` is another form of the page before it.
+    Refuse with the nearest names.
 
     Raises:
-        NotFound: always, but for ``.json``.
+        NotFound: always.
     """
     rooms = {"company": "companies", "person": "people", "framework": "frameworks"}
-    stem = key.removesuffix(".json")
-    if stem != key and reader().document(kind, stem):
-        return HttpResponseRedirect(f"/api/v1/{rooms[kind]}/{quote(stem)}")
     problem = NotFound(
         f"There is no {kind} called {key[:200]} here.", f"Search among all {rooms[kind]}, or check the address."
     )
