@@ -11,6 +11,7 @@ environment of their own under build/bench. Ratios are taken within one run: rat
 import argparse
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "bench"
 VENV = WORK / "venv"
 MUNIMENT = ROOT / ".venv" / "bin" / "muniment"
+WARMED = (ROOT / ".venv" / "bin" / "python", ROOT / "bench" / "warmed.py")
+"""The product with its API held back until the start is over."""
 PACKAGES = (
     "uvicorn>=0.54,<0.55",
     "httptools",
@@ -67,14 +70,14 @@ def prepare(reference, count, name):
 class Serving:
     """The product on a data folder, on one core."""
 
-    def __init__(self, data, **settings):
+    def __init__(self, data, command=(MUNIMENT,), **settings):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         env = {**os.environ, "MUNIMENT_DATA": str(data), "MUNIMENT_RATE_LIMIT": "off", **settings}
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            ["taskset", "-c", "0", MUNIMENT, "serve", "--port", str(self.port)], env=env, stderr=subprocess.DEVNULL
+            ["taskset", "-c", "0", *command, "serve", "--port", str(self.port)], env=env, stderr=subprocess.DEVNULL
         )
         self.wait("/api/v1/companies", 60)
         self.start_s = time.perf_counter() - began
@@ -117,9 +120,7 @@ def random_reads(reference, data, seconds, warm):
         lines = slugs.read_text().split("\n", 2_000)[:2_000]
         slugs = WORK / "warm.slugs"
         slugs.write_text("\n".join(lines) + "\n")
-    with Serving(data, MUNIMENT_CACHE_MB="32") as serving:
-        serving.wait("/readyz", 60)
-        time.sleep(3)
+    with Serving(data, WARMED, MUNIMENT_CACHE_MB="32") as serving:
         base = f"http://127.0.0.1:{serving.port}"
         script = ["-s", reference / "wrk" / "slugs.lua", f"{base}/", "--", slugs, "/api/v1/companies/", ""]
         load = ["taskset", "-c", "1", "wrk", "-t2", "-c32"]
@@ -162,7 +163,12 @@ def main():
     run(
         *(VENV / "bin" / "python", reference / "compare.py", "--only", f"^({names})$", "--requests", "R1,R2"),
         *("--duration", asked.seconds, "--repeats", asked.repeats, "--base", "uvicorn-asgi-hello", "--out", results),
-        env={**os.environ, "BENCH_WORK": str(WORK), "BENCH_VENV": str(VENV)},
+        env={
+            **os.environ,
+            "BENCH_WORK": str(WORK),
+            "BENCH_VENV": str(VENV),
+            "MUNIMENT_BENCH_CMD": shlex.join(map(str, WARMED)) + " serve --port {port}",
+        },
         cwd=ROOT,
     )
     found = json.loads(results.read_text())

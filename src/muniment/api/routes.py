@@ -223,19 +223,21 @@ def _page_links(path: str, values: Values, page: Page) -> str:
         if value is not None and name not in {"page", "pageSize", "cursor"}
     }
 
-    def address(**place: object) -> str:
-        return f"{path}?{urlencode({**place, 'pageSize': page.page_size, **kept}, quote_via=quote)}"
+    rest = urlencode({"pageSize": page.page_size, **kept}, quote_via=quote)
 
-    relations = [("first", address(page=1))]
+    def address(place: int | str, name: str = "page") -> str:
+        return f"{path}?{name}={place}&{rest}"  # a cursor is base64 of the kind that needs no quoting
+
+    relations = [("first", address(1))]
     if values["cursor"] is not None:
         if page.next_cursor is not None:
-            relations.append(("next", address(cursor=page.next_cursor)))
+            relations.append(("next", address(page.next_cursor, "cursor")))
         return links(relations)
     if page.page > 1:
-        relations.append(("prev", address(page=min(page.page - 1, page.page_count))))
+        relations.append(("prev", address(min(page.page - 1, page.page_count))))
     if page.page < page.page_count:
-        relations.append(("next", address(page=page.page + 1)))
-    return links([*relations, ("last", address(page=page.page_count))])
+        relations.append(("next", address(page.page + 1)))
+    return links([*relations, ("last", address(page.page_count))])
 
 
 def _written(value: object) -> str:

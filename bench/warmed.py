@@ -1,0 +1,37 @@
+"""
+`muniment` whose API answers 503 until everything is imported: `python bench/warmed.py serve --port N`.
+
+For measurements that begin with the first 200: nothing of the start is counted as the cost of a request. Exports are
+not begun.
+"""
+
+from muniment import cli
+from muniment.server import front, process, warmup
+
+
+class Held(front.Front):
+    """A front that shows its API when the start is over."""
+
+    is_over = False
+    _api = None
+
+    @property
+    def api(self):
+        return self._api if Held.is_over else None
+
+    @api.setter
+    def api(self, api):
+        self._api = api
+
+
+def over():
+    give_back_memory()
+    Held.is_over = True
+
+
+give_back_memory = warmup._give_back_memory
+warmup._give_back_memory = over
+process.Front = Held
+
+if __name__ == "__main__":
+    cli.main()
