@@ -64,10 +64,10 @@ def donut(
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
-def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Number") -> SafeString:
-    """Draw amounts as horizontal bars, each against the largest."""
-    largest = max((slice_.value for slice_ in slices), default=0)
-    if largest <= 0:
+def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Number", of: float = 0) -> SafeString:
+    """Draw amounts as horizontal bars, each against the largest, or against *of*."""
+    largest = of or max((slice_.value for slice_ in slices), default=0)
+    if largest <= 0 or not slices:
         return SafeString("")
     parts = []
     for index, slice_ in enumerate(slices):

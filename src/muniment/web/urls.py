@@ -6,7 +6,20 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
-from muniment.web.views import connect, documents, feeds, frameworks, keeping, manage, oauth, registry, review, tokens
+from muniment.web.views import (
+    connect,
+    documents,
+    feeds,
+    frameworks,
+    keeping,
+    ledger,
+    manage,
+    oauth,
+    registry,
+    reports,
+    review,
+    tokens,
+)
 
 admin.autodiscover()
 admin.site.unregister(Group)  # roles say what an account may do
@@ -72,6 +85,17 @@ urlpatterns = [
     path("manage/documents/<str:document_id>/delete", documents.delete),
     path("manage/documents/<str:document_id>/restore", documents.restore),
     path("manage/documents/<str:document_id>/file", documents.file),
+    path("manage/credits", ledger.entries, name="credits"),
+    path("manage/credits.csv", ledger.as_csv),
+    path("manage/reports", reports.home, name="reports"),
+    path("manage/reports/<str:run_id>", reports.run),
+    path("manage/reports/<str:run_id>/report.md", reports.as_markdown),
+    re_path(
+        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|unshare|badge|no-badge)$",
+        reports.act,
+    ),
+    path("reports/shared/<str:token>", reports.shared),
+    path("reports/<str:report_id>/badge.svg", reports.badge),
     path("manage/tokens", tokens.tokens, name="tokens"),
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),

@@ -43,6 +43,7 @@ STATES: Final = {
 ROOMS: Final = (
     ("Documents", "/manage/documents"),
     ("Connected apps and tokens", "/manage/tokens"),
+    ("Reports", "/manage/reports"),
     ("Credits", "/manage/credits"),
 )
 """Rooms of other features; each is shown once it stands."""

@@ -1,0 +1,181 @@
+"""Report runs and reports: start, follow, read, share."""
+
+import secrets
+from collections import Counter
+from html import escape
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.assessments import operations
+from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
+from muniment.assessments.models import Report
+from muniment.credits.operations import available
+from muniment.documents.operations import list_documents
+from muniment.kernel.problems import NotFound, Problem
+from muniment.registry.models import Framework, Ownership
+from muniment.web.charts import Slice, bar, stacked_bar
+from muniment.web.context import address
+from muniment.web.doors import account_of, actor_of, signed_in
+
+HOME: Final = "/manage/reports"
+
+
+@signed_in()
+def home(request: HttpRequest) -> HttpResponse:
+    """List runs; prepare one."""
+    actor = actor_of(request)
+    if request.method == "POST":
+        given = request.POST
+        try:
+            started = operations.start_run(
+                actor,
+                given.get("company", ""),
+                given.get("framework", ""),
+                document_ids=given.getlist("documents"),
+                idempotency_key=given.get("key") or None,
+            )
+        except Problem as problem:
+            messages.error(request, f"{problem.message} {problem.hint}")
+            return HttpResponseRedirect(HOME)
+        return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
+    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
+    frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
+    documents = [each for each in list_documents(actor, page_size=100).items if each.state == "ready"]
+    return render(
+        request,
+        "manage/reports.html",
+        {
+            "room": "manage",
+            "runs": operations.list_runs(actor),
+            "companies": list(companies.values_list("company__slug", "company__name")),
+            "chosen": {key: request.GET.get(key, "") for key in ("company", "framework")},
+            "frameworks": [
+                (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
+                for each in frameworks.order_by("name", "slug")
+            ],
+            "documents": documents,
+            "available": available(actor),
+            "key": secrets.token_urlsafe(12),
+        },
+    )
+
+
+@signed_in("GET", "HEAD")
+def run(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Show a run on its way, or the report that it ended in."""
+    actor = actor_of(request)
+    seen = operations.get_run(actor, run_id)
+    context: dict[str, Any] = {"room": "manage", "run": seen, "mine": True}
+    if seen.report_id is None:
+        lacking: list[dict[str, Any]] = []
+        if seen.state == "created":
+            facts = operations.facts_of(seen.row.company.slug)
+            lacking = operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
+        return render(
+            request, "manage/run.html", {**context, "available": available(actor), "missing_evidence": lacking}
+        )
+    report = operations.get_report(actor, run_id)
+    badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
+    return render(request, "manage/report.html", {**context, **_shown(report), "badge": badge, "report_row": report})
+
+
+@signed_in("POST")
+def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
+    """Execute, cancel, share, or show the badge."""
+    actor = actor_of(request)
+    try:
+        if action == "execute":
+            operations.execute_run(actor, run_id)
+        elif action == "cancel":
+            operations.cancel_run(actor, run_id)
+        elif action == "share":
+            link = f"{address(request)}/reports/shared/{operations.share_report(actor, run_id)}"
+            messages.success(request, f"Whoever has this link can read the report. It is shown once: {link}")
+        elif action == "unshare":
+            operations.unshare_report(actor, run_id)
+            messages.success(request, "The link shows nothing any more.")
+        else:
+            operations.set_badge(actor, run_id, shown=action == "badge")
+    except NotFound:
+        raise
+    except Problem as problem:
+        messages.error(request, f"{problem.message} {problem.hint}")
+    return HttpResponseRedirect(f"{HOME}/{run_id}")
+
+
+@signed_in("GET", "HEAD")
+def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Give the report as a markdown file."""
+    document = operations.get_report(actor_of(request), run_id).document
+    answer = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
+    return answer
+
+
+def shared(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a report to whoever has its link."""
+    page = render(request, "manage/report.html", {**_shown(operations.shared_report(token)), "mine": False})
+    page["Cache-Control"] = "private, no-store"
+    page["Referrer-Policy"] = "no-referrer"
+    page["X-Robots-Tag"] = "noindex"
+    return page
+
+
+def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """Show a report's score as a picture, where its owners want it shown."""
+    document = operations.badge_of(report_id).document
+    overall = document["overall"]
+    score = "none" if overall["score"] is None else f"{overall['score']:g}"
+    right = f"{score} {overall['band'] or ''}".strip()[:24]
+    left = document["frameworkName"][:40]
+    answer = HttpResponse(_badge(left, right), content_type="image/svg+xml; charset=utf-8")
+    answer["Cache-Control"] = "public, max-age=300"
+    return answer
+
+
+def _badge(left: str, right: str) -> str:
+    widths = (len(left) * 7 + 14, len(right) * 7 + 14)
+    whole = sum(widths)
+    label = escape(f"{left}: {right}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}">'
+        f'<title>{label}</title><rect width="{whole}" height="20" rx="3" fill="#1f4e5f"/>'
+        f'<rect width="{widths[0]}" height="20" rx="3" fill="#444"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{widths[0] / 2:g}" y="14">{escape(left)}</text>'
+        f'<text x="{widths[0] + widths[1] / 2:g}" y="14">{escape(right)}</text></g></svg>'
+    )
+
+
+def _shown(report: Report) -> dict[str, Any]:
+    document = report.document
+    counts = Counter(each["status"] for section in document["sections"] for each in section["criteria"])
+    sections = [
+        {
+            **section,
+            "criteria": [{**each, "word": STATUSES[each["status"]]} for each in section["criteria"]],
+        }
+        for section in document["sections"]
+    ]
+    scored = [
+        Slice(section["title"], section["score"], f"{section['score']:g}")
+        for section in document["sections"]
+        if section["score"] is not None
+    ]
+    return {
+        "report": document,
+        "sections": sections,
+        "coverage": round(100 * document["overall"]["coverage"]),
+        "confidence": round(100 * document["overall"]["confidence"]),
+        "scores": bar("Score by section", "Each section's score of 100.", scored, unit="Score", of=100),
+        "statuses": stacked_bar(
+            "Criteria by status",
+            "How many criteria are met, partly met, not met, without evidence, or do not apply.",
+            [Slice(STATUSES[status], counts[status]) for status in STATUSES if counts[status]],
+            unit="Criteria",
+        ),
+    }

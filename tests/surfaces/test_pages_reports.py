@@ -1,0 +1,123 @@
+"""Credits, runs and reports on the pages; the link and the badge that owners give away."""
+
+import csv
+import re
+from xml.etree import ElementTree as ET
+
+import html5lib
+import pytest
+from django.test import Client
+
+from make.accounts import account, signed_in
+from make.reports import SECRETS, company, do_jobs, finished, framework
+from muniment.assessments import operations as runs
+from muniment.credits import operations as ledger
+from muniment.kernel.actor import COMMAND
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def me(settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    return account()
+
+
+def page(browser, path):
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer.content.decode()[:2000]
+    text = answer.content.decode()
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    parser.parse(text)
+    assert not [error for _, error, _ in parser.errors if "head" not in error], parser.errors
+    return text
+
+
+def test_an_owner_prepares_runs_and_reads_a_report(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor, name="Tide & Sons <b>"), framework()
+    assert "(10 credits)" in page(browser, "/manage/reports")
+    prepared = browser.post("/manage/reports", {"company": slug, "framework": of, "key": "once"})
+    where = prepared["Location"]
+    assert browser.post("/manage/reports", {"company": slug, "framework": of, "key": "once"})["Location"] == where
+    waiting = page(browser, where)
+    assert "Run for 10 credits" in waiting
+    assert "documents: 2 criteria" in waiting
+    assert browser.post(f"{where}/execute")["Location"] == where
+    assert 'hx-trigger="every 1s"' in page(browser, where)
+    assert "10 held for runs" in page(browser, "/manage/credits")
+    do_jobs()
+    report = page(browser, where)
+    assert "Tide &amp; Sons &lt;b&gt;" in report
+    assert "teamSize: 5" in report
+    assert report.count("<svg") >= 2
+    assert not [secret for secret in SECRETS if secret in report]
+    markdown = browser.get(f"{where}/report.md")
+    assert markdown["Content-Type"].startswith("text/markdown")
+    assert "attachment" in markdown["Content-Disposition"]
+    left = page(browser, "/manage/credits")
+    assert "<strong>90</strong> to spend" in left
+    assert "-10" in left
+
+
+def test_a_run_is_canceled_and_a_refusal_is_told_on_the_page(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor), framework()
+    where = browser.post("/manage/reports", {"company": slug, "framework": of})["Location"]
+    browser.post(f"{where}/execute")
+    refused = browser.post("/manage/reports", {"company": slug, "framework": of}, follow=True).content.decode()
+    assert "is under way" in refused
+    browser.post(f"{where}/cancel")
+    assert "Canceled" in page(browser, where)
+    assert ledger.get_balance(actor).held == 0
+
+
+def test_strangers_and_visitors_find_closed_doors(me):
+    report = finished(me.actor("web"))
+    where = f"/manage/reports/{report.run_id}"
+    stranger = signed_in(account("other@harbour.example"))
+    for path in (where, f"{where}/report.md"):
+        assert stranger.get(path).status_code == 404
+        assert Client().get(path).status_code == 302
+    for action in ("execute", "cancel", "share", "unshare", "badge", "no-badge"):
+        assert stranger.post(f"{where}/{action}").status_code == 404
+        assert Client().post(f"{where}/{action}").status_code == 302
+    assert report.run_id not in stranger.get("/manage/reports").content.decode()
+    assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
+    for path in ("/manage/credits", "/manage/credits.csv", "/manage/reports"):
+        assert Client().get(path).status_code == 302
+
+
+def test_a_link_shows_the_report_until_it_is_ended(me):
+    browser = signed_in(me)
+    report = finished(me.actor("web"))
+    where = f"/manage/reports/{report.run_id}"
+    told = browser.post(f"{where}/share", follow=True).content.decode()
+    link = re.search(r"/reports/shared/(\w{32})", told)[0]
+    seen = Client().get(link)
+    assert (seen.status_code, seen["Referrer-Policy"], seen["X-Robots-Tag"]) == (200, "no-referrer", "noindex")
+    assert "teamSize: 5" in seen.content.decode()
+    assert "/manage/reports/" not in seen.content.decode()
+    browser.post(f"{where}/unshare")
+    assert Client().get(link).status_code == 404
+
+
+def test_a_badge_is_a_picture_that_is_shown_on_request(me):
+    browser = signed_in(me)
+    report = finished(me.actor("web"), of=framework(description="x"))
+    browser.post(f"/manage/reports/{report.run_id}/badge")
+    seen = Client().get(f"/reports/{report.pk}/badge.svg")
+    assert seen["Content-Type"].startswith("image/svg+xml")
+    picture = ET.fromstring(seen.content)
+    assert f"{report.document['overall']['score']:g}" in picture[0].text
+    browser.post(f"/manage/reports/{report.run_id}/no-badge")
+    assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
+
+
+def test_the_entries_come_as_a_file_in_which_no_note_is_a_formula(me):
+    ledger.grant(COMMAND, me.email, 5, note="=HYPERLINK(1)")
+    rows = list(csv.reader(signed_in(me).get("/manage/credits.csv").content.decode().splitlines()))
+    assert rows[0] == ["at", "kind", "amount", "balance", "run", "note"]
+    assert {(row[1], row[2], row[3]) for row in rows[1:]} == {("grant", "5", "105"), ("start", "100", "100")}
+    assert "'=HYPERLINK(1)" in {row[5] for row in rows}
+    assert runs.list_runs(me.actor("web")) == []
