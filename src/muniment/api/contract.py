@@ -27,8 +27,8 @@ HEADERS: Final[dict[str, Part]] = {
         "Neighbouring pages (RFC 8288): first, prev, next, last.", '</api/v1/companies?page=2&pageSize=25>; rel="next"'
     ),
     "X-Request-Id": _header("Echoed, or made; quote it when something went wrong.", "01jexample0000000000000000"),
-    "RateLimit": _header("What is left of the client's rate.", '"default";r=599;t=1'),
-    "RateLimit-Policy": _header("The client's rate.", '"default";q=600;w=60'),
+    "RateLimit": _header("What is left of what the client may ask at once.", '"burst";r=99;t=1'),
+    "RateLimit-Policy": _header("The client's rate, and how much at once.", '"default";q=600;w=60, "burst";q=100;w=10'),
     "Retry-After": _header("Seconds to wait.", "2", {"type": "integer", "minimum": 0}),
     "Allow": _header("The methods that the address takes.", "GET, HEAD, OPTIONS"),
     "Deprecation": _header("When the route became deprecated (RFC 9745).", "@1767225600"),

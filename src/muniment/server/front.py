@@ -61,7 +61,11 @@ class Front:
         self.health: Callable[[], Awaitable[Response]] | None = None
         """Looks whether database and storage answer."""
         self.log_requests = config.log_requests
-        self.policy = b'"default";q=%d;w=%d' % (self.limiter.burst, self.limiter.window_s)
+        self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
+            config.rate_limit,
+            self.limiter.burst,
+            self.limiter.window_s,
+        )
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
         self.date = b""
@@ -83,7 +87,7 @@ class Front:
         """Give the headers that stand at the end of every answer."""
         lines = [(b"date", self.date), (b"x-request-id", request_id)]
         if verdict is not None and self.limiter.is_on:
-            lines.append((b"ratelimit", b'"default";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
+            lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
             lines.append((b"ratelimit-policy", self.policy))
         return lines
 
@@ -91,7 +95,7 @@ class Front:
         """Give :meth:`closing_lines` as they stand on the wire, and the blank line after them."""
         if not self.limiter.is_on:
             return b"date: %s\r\nx-request-id: %s\r\n\r\n" % (self.date, request_id)
-        return b'date: %s\r\nx-request-id: %s\r\nratelimit: "default";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
+        return b'date: %s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
             self.date,
             request_id,
             verdict.remaining,

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import resource
 import signal
@@ -36,6 +37,8 @@ REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
 GRACE_S: Final = 10
+M_ARENA_MAX: Final = -8
+"""The C library's number for how many heaps it may make."""
 MANAGE_PATH: Final = "/api/manage/mcp"
 TOOL_PATHS: Final = (
     MANAGE_PATH,
@@ -363,9 +366,16 @@ def _ended(_signal: int, _frame: FrameType | None) -> None:
     """Do nothing: uvicorn has ended in good order."""
 
 
+def _few_heaps() -> None:
+    """Have threads share two heaps of the C library: one for each keeps 5 MB that nobody uses."""
+    with contextlib.suppress(OSError, AttributeError):  # only GNU's C library has it
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+
+
 def serve(config: Config, listener: socket.socket, *, load: Callable[[], None] | None = None) -> None:
     """Serve until a signal ends it."""
     logs.set_up(config.log_format)
+    _few_heaps()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = config.max_connections + 512
     if soft < wanted:
