@@ -112,6 +112,18 @@ def test_what_comes_before_it_is_mounted_waits_for_it(demo):
         assert product.get("/.well-known/mcp.json").status == 200
 
 
+def test_a_browser_over_the_rate_is_told_on_a_page(demo):
+    with Product(demo.data, rate_limit="1", rate_burst="1") as product:
+        product.get("/companies")
+        page = product.get("/companies", Accept="text/html,*/*;q=0.8")
+        assert page.status == 429
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert int(page.headers["retry-after"]) >= 1
+        assert b"<h1>Too many requests" in page.body
+        check_error(product.get("/companies"), 429, "bad_request")
+        check_error(product.get("/api/v1/stats", Accept="text/html"), 429, "bad_request")
+
+
 def test_a_taken_port_is_told_with_the_way_out(demo):
     done = run("serve", "--port", str(demo.port), data=demo.data, check=False)
     assert done.returncode == 1

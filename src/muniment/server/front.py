@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from email.utils import formatdate
+from html import escape
 from typing import Any, Final, NamedTuple
 
 from muniment.api.application import Api
-from muniment.api.responses import Response, refusal
+from muniment.api.responses import Response, plain, refusal
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
@@ -263,6 +264,19 @@ def plain_answer(body: bytes, content_type: bytes) -> Response:
     return Response(200, head % (content_type, len(body)), body)
 
 
+def _refusal_page(problem: Problem) -> Response:
+    """Tell a browser of a problem when no page could be asked: the rate is used up, or pages are not up yet."""
+    body = _PAGE.format(message=escape(problem.message), hint=escape(problem.hint)).encode()
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", **problem.headers}
+    return plain(int(problem.status), headers, body, content_type=b"text/html; charset=utf-8")
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{message}</title><h1>{message}</h1><p>{hint}</p></html>
+"""
+
+
 class _Outgoing:
     """The way out: every answer passes here, gets its closing lines and is taken note of."""
 
@@ -299,7 +313,8 @@ class _Outgoing:
         """Send the envelope of a problem, unless an answer is under way: then cut it, for half an answer is none."""
         if self.status:
             raise problem
-        await self.finish(refusal(problem))
+        wants_page = self.surface == "pages" and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")
+        await self.finish(_refusal_page(problem) if wants_page else refusal(problem))
 
 
 _SET_HERE: Final = frozenset({b"date", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
