@@ -131,5 +131,5 @@ def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: 
 
 
 handlers.register(
-    handlers.Handler(kind=KIND, work=execute, lease_s=30, max_attempts=4, per_group=PER_ACCOUNT, ended=ended)
+    handlers.Handler(kind=KIND, work=execute, lease_s=15, max_attempts=4, per_group=PER_ACCOUNT, ended=ended)
 )
