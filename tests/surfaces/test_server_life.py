@@ -69,6 +69,7 @@ def test_health_and_metrics_are_for_those_who_watch(demo):
     assert demo.get("/healthz").json() == {"status": "up"}
     demo.wait_ready()
     assert demo.get("/readyz").json() == {"status": "ready"}
+    assert demo.get("/api/v1/stats").status == 200
     text = demo.get("/metrics").body.decode()
     assert re.search(r'^muniment_requests_total\{surface="api",status="200"\} \d+$', text, re.MULTILINE)
     assert re.search(r"^muniment_edition [1-9]\d*$", text, re.MULTILINE)
@@ -87,6 +88,19 @@ def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
         check_error(answer, 503, "internal_error")
         (tmp_path / "moved").rename(data)
         product.wait_ready()
+
+
+def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(tmp_path):
+    gone = "s3://ident:secret@bucket/documents?region=auto&endpoint=http://127.0.0.1:9"
+    with Product(tmp_path, storage_url=gone) as product:
+
+        def told():
+            answer = product.get("/readyz")
+            return answer.status == 503 and "store of documents" in answer.json()["error"]["message"]
+
+        wait_until(told, within_s=60, what="the store to be missed", every_s=0.2)
+        assert product.get("/api/v1/stats").status == 200
+        assert product.get("/healthz").status == 200
 
 
 def test_a_start_that_failed_is_finished_once_its_cause_is_mended(tmp_path):

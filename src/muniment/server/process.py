@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
+STORE_ASKED_EVERY_S: Final = 10.0
 GRACE_S: Final = 10
 M_ARENA_MAX: Final = -8
 """The C library's number for how many heaps it may make."""
@@ -99,6 +100,8 @@ class Process:
         self._managing = asyncio.Event()
         self._worker: Worker | None = None
         self._lives = contextlib.AsyncExitStack()
+        self._store_answers_until = 0.0
+        self._store_probe: asyncio.Future[None] | None = None
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
@@ -341,9 +344,27 @@ class Process:
             except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
                 log.warning("the database does not answer: %s", error)
                 lacking.append("the database does not answer")
+            try:
+                await asyncio.wait_for(self._ask_store(), CHECK_WAIT_S)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the store does not answer
+                log.warning("the store of documents does not answer: %s", error)
+                lacking.append("the store of documents does not answer")
         if lacking:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(b'{"status":"ready"}', b"application/json")
+
+    async def _ask_store(self) -> None:
+        """Write, read and delete a probe, unless one came back just now: those who watch ask often."""
+        from muniment.documents.records import storage
+
+        clock = asyncio.get_running_loop().time
+        if clock() < self._store_answers_until:
+            return
+        if self._store_probe is None or self._store_probe.done():
+            # One at a time: a store that hangs holds one thread of the bridge, not all of them.
+            self._store_probe = asyncio.ensure_future(self.bridge.call(lambda: storage().probe()))
+        await asyncio.shield(self._store_probe)
+        self._store_answers_until = clock() + STORE_ASKED_EVERY_S
 
 
 def _make_published_tables(file: Path) -> None:
