@@ -7,6 +7,7 @@ import pytest
 
 from make.published import Publisher, company, person
 from muniment.store import published
+from muniment.store.reader import Reader
 
 
 @pytest.fixture
@@ -123,3 +124,14 @@ def test_another_schema_version_is_refused_and_clearing_begins_a_new_epoch(publi
     published.clear(publisher.connection)
     assert_in_step(publisher, {})
     assert rows(publisher, "SELECT epoch FROM published_meta")[0][0] != epoch
+
+
+def test_two_names_that_meet_in_one_digest_are_both_found(publisher, tmp_path, monkeypatch):
+    monkeypatch.setattr("muniment.store.published.document_id", lambda _kind, _key: 7)
+    publisher.publish(company(1, "one"), company(2, "other"))
+    publisher.publish(company(2, "other", name="Renamed"))
+    monkeypatch.undo()
+    reader = Reader(tmp_path / "published.sqlite3")
+    assert b'"id":"one"' in reader.document("company", "one").body
+    assert b"Renamed" in reader.document("company", "other").body
+    reader.close()

@@ -105,7 +105,8 @@ def assert_whole(data: Path) -> None:
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_an_import_that_is_cut_off_leaves_whole_batches_and_a_second_run_completes_it(tmp_path, data, sent, code):
     source = a_registry(tmp_path / "source", 2_500)
-    with importing(source, data) as process:
+    # A suite that runs in the background has interrupts ignored, and so would its children.
+    with importing(source, data, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
         wait_until(lambda: count(data) >= 500, within_s=60, what="the first batch")
         process.send_signal(sent)
         _, told = process.communicate(timeout=30)

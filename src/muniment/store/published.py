@@ -9,6 +9,7 @@ The order of a kind is one unique integer, the position. List items are clustere
 thousand small rows, in the same snapshot as the items, and nobody ever counts.
 """
 
+import hashlib
 import secrets
 import sqlite3
 from collections.abc import Iterable
@@ -181,6 +182,23 @@ def reserve(connection: sqlite3.Connection, count: int) -> int:
     return int(edition) - count + 1
 
 
+def document_id(kind: str, key: str) -> int:
+    """
+    Give the id under which a document is looked for first: a digest of its name in 63 bits.
+
+    A look-up by it walks one tree instead of two. Where two names meet, the later one takes a following id, and is
+    found by its name.
+    """
+    return int.from_bytes(hashlib.blake2b(f"{kind}\0{key}".encode(), digest_size=8).digest()) >> 1
+
+
+def _free_id(connection: sqlite3.Connection, kind: str, key: str) -> int:
+    wanted = document_id(kind, key)
+    while connection.execute("SELECT 1 FROM published_document WHERE id = ?", (wanted,)).fetchone():
+        wanted = (wanted + 1) & ((1 << 63) - 1)
+    return wanted
+
+
 class _Stored(NamedTuple):
     """What must be known of a document's former state to take it out again."""
 
@@ -310,12 +328,9 @@ def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None
             (position, indexed(document.name), *map(indexed, document.texts)),
         )
     connection.execute(
-        "INSERT INTO published_document (kind, key, position, sort_name, updated_at, raising, treasury_minor, facets,"
-        " texts_digest, etag, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (kind, key) DO UPDATE SET position = excluded.position, sort_name = excluded.sort_name,"
-        " updated_at = excluded.updated_at, raising = excluded.raising, treasury_minor = excluded.treasury_minor,"
-        " facets = excluded.facets, texts_digest = excluded.texts_digest, etag = excluded.etag, body = excluded.body",
+        "INSERT OR REPLACE INTO published_document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
+            old.id if old else _free_id(connection, kind, document.key),
             kind,
             document.key,
             position,

@@ -32,6 +32,7 @@ from muniment.store.lists import (
     place_after,
     selection,
 )
+from muniment.store.published import document_id
 from muniment.store.words import one_slip_from
 
 POOL_THREADS: Final = 2
@@ -196,7 +197,9 @@ class Reader:
                 connection.execute("COMMIT")
             connection.execute("BEGIN")
             self._held = generation
-        row = connection.execute(_DOCUMENT, (kind, key)).fetchone()
+        row = connection.execute(_DOCUMENT, (document_id(kind, key), kind, key)).fetchone()
+        if row is None:
+            row = connection.execute(_NAMED_DOCUMENT, (kind, key)).fetchone()
         return None if row is None else Found(row[0], row[1], row[2], edition)
 
     def companies(self, query: CompanyQuery) -> Page:
@@ -462,7 +465,8 @@ class Reader:
         return True
 
 
-_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
+_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE id = ? AND kind = ? AND key = ?"
+_NAMED_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
 
 
 class _Snapshot:
