@@ -285,3 +285,18 @@ def test_funding_rounds_open_once_and_close():
         operations.close_funding_round(me, mine.slug)
     operations.open_funding_round(me, mine.slug, name="Second")
     assert len(operations.get_company(me, mine.slug).bundle["fundingRounds"]) == 2
+
+
+def test_one_field_is_changed_published_and_answered_in_few_statements(django_assert_max_num_queries):
+    """Each costs CPU; what was loaded to publish is not loaded again to answer (bench/owner_cost.py)."""
+    me = owner()
+    mine = published(me)
+    with django_assert_max_num_queries(12):
+        update = operations.update_company(me, mine.slug, CompanyChange(team_size=12))
+    assert update.company == operations.get_company(me, mine.slug)
+
+
+@pytest.mark.parametrize("slug", ["a\0b", "\ud800"])
+def test_a_slug_that_no_database_holds_is_refused(slug):
+    with pytest.raises(BadRequest):
+        operations.get_company(owner(), slug)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from muniment.mcp.gate import Gate
@@ -63,12 +63,12 @@ class Manage:
 
 
 @contextlib.contextmanager
-def manage() -> Iterator[Manage]:
-    """Give the server, as the product puts it together, but for the bridge."""
-    doorkeeper = Doorkeeper(straight, resource=manage_server(BASE))
+def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
+    """Give the server, as the product puts it together, but for the bridge, unless it is given."""
+    doorkeeper = Doorkeeper(bridge, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
-    more = (*document_tools(straight, BASE), *report_tools(straight, BASE))
-    offer = manage_offer(straight, base_url=BASE, registry_name="Suite Registry", more=more)
+    more = (*document_tools(bridge, BASE), *report_tools(bridge, BASE))
+    offer = manage_offer(bridge, base_url=BASE, registry_name="Suite Registry", more=more)
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=Gate(BASE), access=access))
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import connection
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
@@ -24,13 +25,13 @@ from muniment.registry.models import (
     Framework,
     FundingRound,
     GivenSlug,
-    Ownership,
     Person,
     Position,
     Proposal,
     State,
 )
 from muniment.registry.publishing import Touched, publish
+from muniment.registry.rendering import CompanyView
 
 AWAIT_REVIEW: Final = ("name", "symbol", "type")
 """Fields of a published listing that a reviewer must agree to."""
@@ -56,15 +57,18 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     Raises:
         NotFound: unknown, or not the actor's.
     """
-    found = Company.objects.select_for_update(of=("self",)) if lock else Company.objects.all()
+    statement = "SELECT * FROM registry_company company WHERE slug = %s"
+    parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
     if not decides(actor):
         if actor.account_id is None:
             raise missing(slug)
-        found = found.filter(pk__in=Ownership.objects.filter(account_id=actor.account_id).values("company"))
-    company = found.filter(slug=slug).first()
-    if company is None:
-        raise missing(slug)
-    return company
+        statement += " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = company.id AND account_id = %s)"
+        parameters.append(actor.account_id)
+    if lock and connection.features.has_select_for_update:
+        statement += " FOR UPDATE"
+    for company in Company.objects.raw(statement, parameters):
+        return company
+    raise missing(slug)
 
 
 def expect_version(company: Company, expected: int | None) -> None:
@@ -226,9 +230,15 @@ def _round(row: FundingRound) -> dict[str, Any]:
     return round_on_wire(Round(row.name, row.target_minor, row.opened_on, row.closed_on), settings.CURRENCY)
 
 
-def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> None:
-    """Write *difference* with its history, and bring the public documents up to it. The last step of an operation."""
-    touched = Touched()
+def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:
+    """
+    Write *difference* with its history, and bring the public documents up to it. The last step of an operation.
+
+    Returns:
+        What was published of the company, or None when it is not public.
+    """
+    loaded: dict[int, CompanyView] = {}
+    touched = Touched(loaded=loaded)
     for name, value in difference.columns.items():
         setattr(company, name, value)
     company.version += 1
@@ -238,6 +248,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         step(touched)
     history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
     publish_company(company, touched, changed=set(difference.after))
+    return loaded.get(company.pk)
 
 
 def publish_company(company: Company, touched: Touched, *, changed: set[str]) -> None:
@@ -249,6 +260,8 @@ def publish_company(company: Company, touched: Touched, *, changed: set[str]) ->
         touched.company_with_dependents(company.pk)
     if "description" in changed:
         touched.frameworks_of(company.pk)
-    Person.objects.filter(pk__in=list(touched.people)).update(updated_at=company.updated_at)
-    Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=company.updated_at)
+    if touched.people:
+        Person.objects.filter(pk__in=list(touched.people)).update(updated_at=company.updated_at)
+    if touched.frameworks:
+        Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=company.updated_at)
     publish(touched)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
@@ -21,7 +22,7 @@ from muniment.registry import history
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange, Edit, read_change
 from muniment.registry.exchange.batch import free_slug
 from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault, Round
+from muniment.registry.exchange.rows import Fault
 from muniment.registry.listings import (
     AWAIT_REVIEW,
     Difference,
@@ -42,7 +43,8 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing import company_views
-from muniment.registry.rendering import company_bundle, company_object
+from muniment.registry.reading import rows
+from muniment.registry.rendering import CompanyView, company_bundle, company_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,11 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
 
 
 def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) -> OwnedCompany:
-    pending = PendingChange.objects.filter(company=company, decision="").first()
-    own: Any = {"company": company, "account_id": actor.account_id}
-    role = Ownership.objects.filter(**own).values_list("role", flat=True).first()
+    ((pending, role),) = rows(
+        "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
+        " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
+        (company.pk, company.pk, actor.account_id),
+    )
     return OwnedCompany(
         slug=company.slug,
         name=company.name,
@@ -128,19 +132,15 @@ def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) 
         role=role or actor.role,
         reviewer_note=company.reviewer_note,
         published=company.published,
-        pending_changes=pending.changes if pending else {},
+        pending_changes=msgspec.json.decode(pending) if pending else {},
         bundle=bundle or {},
     )
 
 
-def _whole(actor: Actor, company: Company) -> OwnedCompany:
-    view = company_views([company.pk])[company.pk]
+def _whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
+    view = view or company_views([company.pk])[company.pk]
     bundle = company_bundle(view, company_object(view, settings.CURRENCY))
-    rounds = FundingRound.objects.filter(company=company).order_by("rank")
-    bundle["fundingRounds"] = [
-        round_on_wire(Round(each.name, each.target_minor, each.opened_on, each.closed_on), settings.CURRENCY)
-        for each in rounds
-    ]
+    bundle["fundingRounds"] = [round_on_wire(each, settings.CURRENCY) for each in view.rounds]
     return _seen(actor, company, bundle)
 
 
@@ -216,13 +216,14 @@ def _update(actor: Actor, company: Company, edit: Edit, action: str, *, dry_run:
         waiting = {key: edit.columns.pop(key) for key in AWAIT_REVIEW if key in edit.columns}
     difference = compare(company, edit)
     asked = compare(company, Edit(columns=waiting))
+    view = None
     if not dry_run:
         if difference:
-            write(actor, company, difference, action)
+            view = write(actor, company, difference, action)
         if waiting:
             _ask(actor, company, waiting, asked)
     return CompanyUpdate(
-        company=_whole(actor, company),
+        company=_whole(actor, company, view),
         version=company.version,
         applied=list(difference.after),
         awaiting_review=list(asked.after),

@@ -13,6 +13,7 @@ import importlib.util
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import islice
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -21,21 +22,19 @@ import msgspec
 from django.conf import settings
 from django.db import connection, connections, models, transaction
 from django.db.models import F
-from django.db.models.functions import Cast
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
+from muniment.registry.exchange.rows import Round
 from muniment.registry.models import (
-    CapTableEntry,
     Company,
     Framework,
     FrameworkSpecification,
-    FundingRound,
     Person,
     Position,
-    Proposal,
     State,
 )
+from muniment.registry.reading import marks, rows
 from muniment.registry.rendering import (
     CompanyView,
     PlaceView,
@@ -59,6 +58,8 @@ class Touched:
     companies: dict[int, None] = field(default_factory=dict)
     people: dict[int, None] = field(default_factory=dict)
     frameworks: dict[int, None] = field(default_factory=dict)
+    loaded: dict[int, CompanyView] | None = None
+    """Where :func:`publish` leaves what it loads of companies, for a caller who goes on to show it."""
 
     def company(self, *keys: int) -> "Touched":
         """Add companies alone: nothing that others show of them has changed."""
@@ -138,7 +139,7 @@ def publish(touched: Touched) -> int | None:
     _write_moves(numbered)
     at = timestamp(now())
     write = store.apply if connection.vendor == "sqlite" else store.write
-    write(raw, _entries(numbered, first, at), changes_kept=settings.CHANGES_KEPT)
+    write(raw, _entries(numbered, first, at, touched.loaded), changes_kept=settings.CHANGES_KEPT)
     edition = first + len(moves) - 1
     transaction.on_commit(lambda: _tell(edition))
     return edition
@@ -166,38 +167,45 @@ def _in_order(keys: dict[int, None], moves: Iterable[_Move]) -> list[_Move]:
 
 
 def _company_moves(keys: dict[int, None]) -> list[_Move]:
-    rows = Company.objects.filter(pk__in=list(keys)).values_list(
-        "pk", "slug", "state", "published", "publication_number"
+    if not keys:
+        return []
+    found = rows(
+        f"SELECT id, slug, state, published, publication_number FROM registry_company WHERE id IN ({marks(keys)})",
+        list(keys),
     )
     return _in_order(
         keys,
         (
             _Move("company", pk, slug, _change(public=state == State.PUBLISHED, stands=stands), number)
-            for pk, slug, state, stands, number in rows
+            for pk, slug, state, stands, number in found
         ),
     )
 
 
 def _person_moves(keys: dict[int, None]) -> list[_Move]:
+    if not keys:
+        return []
     named = set(
         Position.objects.filter(person_id__in=list(keys), company__state=State.PUBLISHED).values_list(
             "person_id", flat=True
         )
     )
-    rows = Person.objects.filter(pk__in=list(keys)).values_list(
+    found = Person.objects.filter(pk__in=list(keys)).values_list(
         "pk", "slug", "listed", "published", "publication_number"
     )
     return _in_order(
         keys,
         (
             _Move("person", pk, slug, _change(public=listed or pk in named, stands=stands), number)
-            for pk, slug, listed, stands, number in rows
+            for pk, slug, listed, stands, number in found
         ),
     )
 
 
 def _framework_moves(keys: dict[int, None]) -> list[_Move]:
-    rows = Framework.objects.filter(pk__in=list(keys)).values_list(
+    if not keys:
+        return []
+    found = Framework.objects.filter(pk__in=list(keys)).values_list(
         "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
     )
     return _in_order(
@@ -210,7 +218,7 @@ def _framework_moves(keys: dict[int, None]) -> list[_Move]:
                 _change(public=listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED), stands=stands),
                 number,
             )
-            for pk, slug, kind, listed, stands, number, state in rows
+            for pk, slug, kind, listed, stands, number, state in found
         ),
     )
 
@@ -233,11 +241,16 @@ def _write_moves(moves: list[_Move]) -> None:
                 )
 
 
-def _entries(moves: list[_Move], first: int, at: str) -> Iterator[Entry]:
+def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None) -> Iterator[Entry]:
+    kinds: tuple[tuple[str, Callable[[list[int]], dict[int, Document]]], ...] = (
+        ("company", lambda keys: _companies(keys, loaded)),
+        ("person", _people),
+        ("framework", _frameworks),
+    )
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], Document] = {}
-        for kind, render in (("company", _companies), ("person", _people), ("framework", _frameworks)):
+        for kind, render in kinds:
             keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
             if keys:
                 documents.update({(kind, pk): document for pk, document in render(keys).items()})
@@ -252,42 +265,36 @@ def _entries(moves: list[_Move], first: int, at: str) -> Iterator[Entry]:
             )
 
 
-def _raw_parts(model: type[Proposal | CapTableEntry], keys: list[int]) -> dict[int, list[msgspec.Raw]]:
-    found: dict[int, list[msgspec.Raw]] = defaultdict(list)
-    rows = (
-        model.objects.filter(company_id__in=keys)
-        .annotate(text=Cast("document", models.TextField()))
-        .order_by("company_id", "rank")
-        .values_list("company_id", "text")
-    )
-    for company, text in rows.iterator():
-        found[company].append(msgspec.Raw(text.encode()))
-    return found
-
-
 def company_views(keys: list[int]) -> dict[int, CompanyView]:
     """Load what companies' documents are made of, by primary key."""
-    rows: Any = Company.objects.filter(pk__in=keys).values()
-    views = {row["id"]: CompanyView(row) for row in rows}
-    places = (
-        Position.objects.filter(company_id__in=keys)
-        .order_by("company_id", "rank")
-        .values_list("company_id", "title", "extra", "person__slug", "person__name")
-    )
-    for company, title, extra, slug, name in places.iterator():
-        views[company].positions.append(PlaceView(title, extra, slug, name))
-    for company, parts in _raw_parts(Proposal, keys).items():
-        views[company].proposals = parts
-    for company, parts in _raw_parts(CapTableEntry, keys).items():
-        views[company].cap_table = parts
-    open_rounds = FundingRound.objects.filter(company_id__in=keys, closed_on__isnull=True)
-    for company in open_rounds.values_list("company_id", flat=True):
-        views[company].raising = True
+    if not keys:
+        return {}
+    found: Any = Company.objects.filter(pk__in=keys).values()
+    views = {row["id"]: CompanyView(row) for row in found}
+    of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
+    for company, title, extra, slug, name in rows(
+        "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"
+        f" JOIN registry_person person ON person.id = place.person_id {of_these}",
+        keys,
+    ):
+        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name))
+    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
+        views[company].proposals.append(msgspec.Raw(text.encode()))
+    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
+        views[company].cap_table.append(msgspec.Raw(text.encode()))
+    for company, name, target, *days in rows(
+        f"SELECT company_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}", keys
+    ):
+        opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
+        views[company].rounds.append(Round(name, target, opened, closed))
     return views
 
 
-def _companies(keys: list[int]) -> dict[int, Document]:
-    return {pk: company_document(view, settings.CURRENCY) for pk, view in company_views(keys).items()}
+def _companies(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, Document]:
+    views = company_views(keys)
+    if loaded is not None:
+        loaded.update(views)
+    return {pk: company_document(view, settings.CURRENCY) for pk, view in views.items()}
 
 
 def _people(keys: list[int]) -> dict[int, Document]:
@@ -307,20 +314,20 @@ def _people(keys: list[int]) -> dict[int, Document]:
     for person, title, extra, slug, name, symbol, icon in placed.iterator():
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
         places[person].append(PlaceView(title, extra, company=company))
-    rows: Any = Person.objects.filter(pk__in=keys).values()
-    return {row["id"]: person_document(row, places.get(row["id"], ())) for row in rows}
+    found: Any = Person.objects.filter(pk__in=keys).values()
+    return {row["id"]: person_document(row, places.get(row["id"], ())) for row in found}
 
 
 def _frameworks(keys: list[int]) -> dict[int, Document]:
-    rows: Any = list(Framework.objects.filter(pk__in=keys).values())
+    found: Any = list(Framework.objects.filter(pk__in=keys).values())
     companies: Any = {
         row["id"]: row
         for row in Company.objects.filter(
-            pk__in=[row["company_id"] for row in rows if row["company_id"]], state=State.PUBLISHED
+            pk__in=[row["company_id"] for row in found if row["company_id"]], state=State.PUBLISHED
         ).values("id", "slug", "name", "symbol", "icon", "description")
     }
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     return {
         row["id"]: framework_document(row, companies.get(row["company_id"]), authored=row["id"] in authored)
-        for row in rows
+        for row in found
     }

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from muniment.kernel.wire import format_money, month_and_year, timestamp
+from muniment.registry.exchange.rows import Round
 from muniment.store.published import Document
 
 _encode = msgspec.json.Encoder().encode
@@ -28,7 +29,12 @@ class CompanyView:
     positions: list["PlaceView"] = field(default_factory=list)
     proposals: list[msgspec.Raw] = field(default_factory=list)
     cap_table: list[msgspec.Raw] = field(default_factory=list)
-    raising: bool = False
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def raising(self) -> bool:
+        """Tell whether a funding round is open."""
+        return any(each.closed_on is None for each in self.rounds)
 
 
 @dataclass(slots=True)

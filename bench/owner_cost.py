@@ -1,0 +1,118 @@
+"""
+What an owner's calls cost this process: CPU, over the tool server, the bridge, the operation and what is published.
+
+    python bench/owner_cost.py [--calls N] [--profile]
+
+Of the demo registry on SQLite, in a folder of its own: the median of the process's CPU time, all threads, for a warm
+look at a token, get_my_company, and update_my_company with one field. The command ends with 1 when the look costs more
+than 250 µs or the update more than 6 ms.
+"""
+
+import argparse
+import cProfile
+import os
+import pstats
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+MOST_LOOK_MS = 0.25
+MOST_UPDATE_MS = 6.0
+
+
+def cost_ms(work: Callable[[int], object], calls: int) -> float:
+    """Give the median CPU milliseconds of *work*, which is called with the number of the round."""
+    for number in range(20):
+        work(number)
+    found = []
+    for number in range(20, 20 + calls):
+        began = time.process_time_ns()
+        work(number)
+        found.append(time.process_time_ns() - began)
+    return statistics.median(found) / 1e6
+
+
+def show(work: Callable[[int], object], calls: int) -> None:
+    """Show where the time of *work* goes, in this thread."""
+    profile = cProfile.Profile()
+    profile.enable()
+    for number in range(1, calls + 1):
+        work(number)
+    profile.disable()
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(70)
+
+
+def main() -> int:
+    """Read the command line, and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--profile", action="store_true", help="show where the update's time goes")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["MUNIMENT_DATA"] = folder
+        return measure(given.calls, profile=given.profile)
+
+
+def measure(calls: int, *, profile: bool) -> int:
+    """Measure on the registry in MUNIMENT_DATA, which is made here."""
+    from muniment import cli  # the data folder is known only now
+
+    cli.use_django()
+    from django.db import connections
+
+    from muniment.accounts.models import Account
+    from muniment.accounts.tokens import create_token
+    from muniment.kernel.actor import SCOPES
+    from muniment.registry.changes import CompanyChange
+    from muniment.registry.demonstration import demo_sign_ins
+    from muniment.registry.importing import import_registry
+    from muniment.registry.models import Ownership
+    from muniment.registry.operations import update_company
+    from muniment.server.bridge import Bridge
+    from muniment.store.migrations import migrate
+    from services.manage import manage
+    from services.product import DEMO
+
+    migrate()
+    import_registry(DEMO)
+    demo_sign_ins()
+    owner = Account.objects.get(email="owner@demo.example")
+    actor = owner.actor("web")
+    token = create_token(actor, "bench", permitted=SCOPES).text
+    slug = Ownership.objects.filter(account=owner).order_by("pk").values_list("company__slug", flat=True)[0]
+    bridge = Bridge()
+    with manage(bridge.call) as server:
+        run = server.asker.loop.run_until_complete
+
+        def update(number: int) -> object:
+            done = server.data(token, "update_my_company", slug=slug, changes={"teamSize": number + 10})
+            assert done["applied"] == ["teamSize"], done
+            return done
+
+        looked = cost_ms(lambda _: run(server.doorkeeper(token, "suite/1")), calls)
+        read = cost_ms(lambda _: server.data(token, "get_my_company", slug=slug), calls)
+        updated = cost_ms(update, calls)
+        described = cost_ms(
+            lambda number: server.data(
+                token, "update_my_company", slug=slug, changes={"description": f"As told in round {number}."}
+            ),
+            calls,
+        )
+        if profile:
+            show(lambda number: update_company(actor, slug, CompanyChange(team_size=number)), calls)
+    bridge.close()
+    connections.close_all()
+    print(f"a warm look at a token          {looked:7.3f} ms")
+    print(f"get_my_company                  {read:7.3f} ms")
+    print(f"update_my_company, teamSize     {updated:7.3f} ms")
+    print(f"update_my_company, description  {described:7.3f} ms")
+    return int(looked > MOST_LOOK_MS or updated > MOST_UPDATE_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
