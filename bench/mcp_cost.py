@@ -55,7 +55,7 @@ def serve(file: Path, port: int, *, thin: bool) -> None:
         return None
 
     if not thin:
-        server._thin = none  # noqa: SLF001 - the SDK's own path is what is left without the thin one
+        server._thin = none  # the SDK's own path is what is left without the thin one
 
     async def application(scope, receive, send):
         if scope["type"] == "lifespan":
