@@ -155,12 +155,16 @@ def test_an_id_that_is_not_sane_is_replaced(demo):
 def test_requests_are_logged_with_their_ids_and_without_secrets(demo):
     with Product(demo.data, log_requests="on") as product:
         product.get("/api/v1/stats?token=verysecret1", X_Request_Id="find-me-1")
+        for kind in ("mun_pat_", "mun_at_handle_", "mun_rt_handle_", "mun%5Fac%5F", "x-mun_pat_"):
+            product.get(f"/api/v1/companies/{kind}verysecret4?q={kind}verysecret5")
+            product.get(f"/companies/{kind}verysecret6/{kind}verysecret7")
         product.get("/api/v1/nothing?code=verysecret2", X_Request_Id="find-me-2", Authorization="Bearer verysecret3")
         wait_until(lambda: "find-me-2" in product.output(), within_s=5, what="the line")
         lines = [json.loads(line) for line in product.output().splitlines() if line.startswith("{")]
     told = {line["requestId"]: line for line in lines if "requestId" in line}
     assert told["find-me-1"]["message"].startswith("GET /api/v1/stats")
     assert told["find-me-2"]["message"].endswith(" 404")
+    assert "mun_pat_***" in product.output()
     assert "verysecret" not in product.output()
 
 

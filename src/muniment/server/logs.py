@@ -14,7 +14,8 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 _SECRETS: Final = (
     re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)?\s*)[^\s'\",;]+"),
     re.compile(r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}"),
-    re.compile(r"(\bmun_[a-z]+_)[A-Za-z0-9]+"),
+    # Ours wherever they stand, whole (some have an underscore within), also in a percent-encoded address.
+    re.compile(r"(?i)(mun(?:_|%5f)[a-z]+(?:_|%5f))[a-z0-9_%.~-]+"),
     re.compile(r"(?i)([?&](?:token|code|key|secret|state|access_token|refresh_token|code_verifier)=)[^&\s'\"]+"),
     re.compile(r"(?i)((?:cookie|set-cookie)['\"]?\s*[:=]\s*['\"]?)[^\r\n]+"),
     re.compile(r"(://[^/\s:@]+:)[^@\s/]+(?=@)"),
@@ -50,7 +51,8 @@ class Json(logging.Formatter):
                 line[name] = masked(value) if isinstance(value, str) else value
         if record.exc_info:
             line["trace"] = masked(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False, default=str)
+        # What others attach, such as Django its request, shows an address when it is made text.
+        return json.dumps(line, ensure_ascii=False, default=lambda value: masked(str(value)))
 
 
 class Text(logging.Formatter):
