@@ -80,6 +80,8 @@ def _load_demo() -> None:
         click.echo(f"Demo registry loaded: {summary}.", err=True)
     for sign_in in demo_sign_ins():
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
+        if sign_in.token:
+            click.echo(f"Token of the {sign_in.role}, for /api/manage/mcp: {sign_in.token}", err=True)
     mail.print_messages()
 
 

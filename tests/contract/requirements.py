@@ -200,11 +200,6 @@ TOOLS: dict[str, str] = {
 REQUIREMENTS: dict[str, str] = SERVICE | DECISIONS | TOOLS
 
 OPEN: dict[str, tuple[str, ...]] = {
-    "accounts and pages": (
-        "cli.users",
-        "cli.demo-owner",
-    ),
-    "owners access": ("manage.server", "tools.manage-names"),
     "many nodes": ("cli.operate",),
 }
 """Requirements that have no test yet, under the part of the product that will close them."""

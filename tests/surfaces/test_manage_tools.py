@@ -181,6 +181,46 @@ def test_a_token_bound_to_another_resource_is_refused(server, owner):
     assert server.ask(given["access_token"], LIST).status == 401
 
 
+# ---------------------------------------------------------------------- what there is
+
+_READS, _CHANGES_AGAIN, _AGAIN, _ADDS = (True, False, True), (False, True, True), (False, False, True), (False,) * 3
+THE_SIXTEEN = {
+    "list_my_companies": ("companies:read", _READS),
+    "get_my_company": ("companies:read", _READS),
+    "update_my_company": ("companies:write", _CHANGES_AGAIN),
+    "get_my_profile": ("profile:read", _READS),
+    "update_my_profile": ("profile:write", _CHANGES_AGAIN),
+    "list_company_form_options": ("companies:read", _READS),
+    "list_my_documents": ("documents:read", _READS),
+    "upload_document": ("documents:write", _ADDS),
+    "create_document_upload": ("documents:write", _ADDS),
+    "complete_document_upload": ("documents:write", _AGAIN),
+    "delete_document": ("documents:write", _CHANGES_AGAIN),
+    "get_credits": ("reports:read", _READS),
+    "start_report_run": ("reports:run", _ADDS),
+    "execute_report_run": ("reports:run", _AGAIN),
+    "get_report_run_status": ("reports:read", _READS),
+    "get_report": ("reports:read", _READS),
+}
+"""Scope, and whether a tool only reads, destroys, and may be called again."""
+
+
+@pytest.mark.requirement("tools.manage-names")
+def test_there_are_exactly_the_sixteen_tools_with_their_hints(server, owner):
+    hints = ("readOnlyHint", "destructiveHint", "idempotentHint")
+    listed = server.ask(token_of(owner), LIST).result["tools"]
+    found = {tool["name"]: tuple(tool["annotations"][hint] for hint in hints) for tool in listed}
+    assert found == {name: given for name, (_, given) in THE_SIXTEEN.items()}
+    assert not any(tool["annotations"]["openWorldHint"] for tool in listed)
+
+
+@pytest.mark.requirement("tools.manage-names")
+@pytest.mark.parametrize("scope", SCOPES)
+def test_each_scope_alone_opens_its_tools_and_no_other(server, owner, scope):
+    listed = server.ask(token_of(owner, [scope]), LIST).result["tools"]
+    assert {tool["name"] for tool in listed} == {name for name, (held, _) in THE_SIXTEEN.items() if held == scope}
+
+
 # ---------------------------------------------------------------------- scopes
 
 

@@ -7,7 +7,8 @@ from django.db import transaction
 
 from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
-from muniment.kernel.actor import COMMAND
+from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
+from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
 from muniment.registry.models import Company, Ownership, State
 from muniment.registry.operations import create_company, update_company
@@ -16,6 +17,7 @@ from muniment.registry.reviews import submit_company
 
 OWNED = 2
 """How many of the published listings the demo's owner keeps."""
+TOKEN_NAME = "demo"  # noqa: S105 - what it is called in lists
 
 
 class SignIn(NamedTuple):
@@ -24,11 +26,13 @@ class SignIn(NamedTuple):
     role: str
     email: str
     password: str
+    token: str
+    """Opens the owner-scoped tool server; only the owner has one."""
 
 
 def demo_sign_ins() -> list[SignIn]:
     """
-    Make the demo's accounts where they are missing, and give each a fresh password.
+    Make the demo's accounts where they are missing; give each a fresh password, and the owner a fresh token.
 
     Returns:
         The owner's and the reviewer's sign-in.
@@ -42,10 +46,19 @@ def demo_sign_ins() -> list[SignIn]:
             account = account or create_account(COMMAND, email, role=role)
             account.set_password(password)
             account.save(update_fields=["password"])
-            made.append(SignIn(role, email, password))
+            token = _token(account) if role == "owner" else ""
+            made.append(SignIn(role, email, password, token))
             if fresh and role == "owner":
                 _give_listings(account)
     return made
+
+
+def _token(owner: Account) -> str:
+    actor = owner.actor("command", "demo")
+    standing = next((row for row in list_tokens(actor) if row.name == TOKEN_NAME), None)
+    if standing is not None:
+        return regenerate_token(actor, standing.pk).text
+    return create_token(actor, TOKEN_NAME, permitted=SCOPES).text
 
 
 def _give_listings(owner: Account) -> None:
