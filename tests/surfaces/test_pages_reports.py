@@ -42,7 +42,7 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert browser.post("/manage/reports", {"company": slug, "framework": of, "key": "once"})["Location"] == where
     waiting = page(browser, where)
     assert "Run for 10 credits" in waiting
-    assert "documents: 2 criteria" in waiting
+    assert "<strong>Documents</strong>, for 2 criteria" in waiting
     assert browser.post(f"{where}/execute")["Location"] == where
     assert 'hx-trigger="every 1s"' in page(browser, where)
     assert "10 held for runs" in page(browser, "/manage/credits")

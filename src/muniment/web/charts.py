@@ -72,10 +72,11 @@ def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "N
     parts = []
     for index, slice_ in enumerate(slices):
         width = max(0.0, 100 * slice_.value / largest)
-        parts.append(f'<rect class="track" x="0" y="{index * 9 + 1}" width="100" height="6" rx="1"/>')
-        parts.append(f'<rect class="tint0" x="0" y="{index * 9 + 1}" width="{width:.2f}" height="6" rx="1"/>')
+        parts.append(f'<rect class="track" x="0" y="{index * 9 + 1}" width="100" height="6"/>')
+        parts.append(f'<rect class="tint0" x="0" y="{index * 9 + 1}" width="{width:.2f}" height="6"/>')
     rows = [(slice_.label, slice_.text, 0) for slice_ in slices]
-    return _figure("bar", f"0 0 100 {len(slices) * 9}", title, description, "".join(parts), rows, unit, stretch=True)
+    box = f"0 0 100 {len(slices) * 9}"
+    return _figure("bar", box, title, description, "".join(parts), rows, unit, stretch=True, height=len(slices) * 16)
 
 
 def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Share") -> SafeString:
@@ -147,6 +148,7 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
     unit: str,
     *,
     stretch: bool = False,
+    height: int = 0,
 ) -> SafeString:
     key = hashlib.blake2s(f"{kind}{title}{rows}".encode(), digest_size=4).hexdigest()
     cells = "".join(
@@ -155,9 +157,10 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
         for label, value, tint in rows
     )
     aspect = ' preserveAspectRatio="none"' if stretch else ""
+    tall = f' height="{height}"' if height else ""
     return mark_safe(  # noqa: S308 - every value above passed through escape
         f'<figure class="chart chart-{kind}">'
-        f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}>'
+        f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}{tall}>'
         f'<title id="t{key}">{escape(title)}</title><desc id="d{key}">{escape(description)}</desc>{picture}</svg>'
         f'<table class="numbers"><caption class="unseen">{escape(title)}</caption>'
         f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'

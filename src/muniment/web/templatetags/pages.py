@@ -79,6 +79,7 @@ TONES = {
     "open": "good",
     "raising": "good",
     "approved": "good",
+    "succeeded": "good",
     "expired": "bad",
     "uploaded": "wait",
     "ready": "good",
@@ -87,6 +88,9 @@ TONES = {
     "submitted": "wait",
     "changes_requested": "wait",
     "waiting": "wait",
+    "created": "wait",
+    "queued": "wait",
+    "running": "wait",
     "failed": "bad",
     "rejected": "bad",
 }

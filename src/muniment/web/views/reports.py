@@ -22,6 +22,15 @@ from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, signed_in
 
 HOME: Final = "/manage/reports"
+SOURCES: Final = {
+    "profile": "Profile",
+    "positions": "Team",
+    "proposals": "Proposals",
+    "capTable": "Token holders",
+    "distribution": "Distribution",
+    "documents": "Documents",
+}
+"""How a page names where evidence comes from."""
 
 
 @signed_in()
@@ -74,7 +83,10 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         lacking: list[dict[str, Any]] = []
         if seen.state == "created":
             facts = operations.facts_of(seen.row.company.slug)
-            lacking = operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
+            lacking = [
+                {**each, "word": SOURCES.get(each["source"], each["source"])}
+                for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
+            ]
         return render(
             request, "manage/run.html", {**context, "available": available(actor), "missing_evidence": lacking}
         )
@@ -157,7 +169,16 @@ def _shown(report: Report) -> dict[str, Any]:
     sections = [
         {
             **section,
-            "criteria": [{**each, "word": STATUSES[each["status"]]} for each in section["criteria"]],
+            "criteria": [
+                {
+                    **each,
+                    "word": STATUSES[each["status"]],
+                    "citations": [
+                        {**one, "word": SOURCES.get(one["source"], one["source"])} for one in each["citations"]
+                    ],
+                }
+                for each in section["criteria"]
+            ],
         }
         for section in document["sections"]
     ]
@@ -168,6 +189,7 @@ def _shown(report: Report) -> dict[str, Any]:
     ]
     return {
         "report": document,
+        "created": report.created_at,
         "sections": sections,
         "coverage": round(100 * document["overall"]["coverage"]),
         "confidence": round(100 * document["overall"]["confidence"]),
