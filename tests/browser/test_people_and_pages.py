@@ -19,6 +19,7 @@ from browser.tour import (
     sign_in,
     stand,
 )
+from browser.waiting import a_days_work, in_the_queue
 from services.mail import Mailbox
 
 pytestmark = pytest.mark.timeout(300)
@@ -197,6 +198,23 @@ def test_every_page_of_a_reviewer_is_for_everyone(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, REVIEWER), site, REVIEWER_PATHS)
     context.close()
+
+
+def test_what_waits_after_a_days_work_is_for_everyone(browser, site, post):
+    framework = site.data_of("/api/v1/frameworks")[0]["frameworkId"]
+    at_home, at_work, passing = (
+        browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in ("owner", "reviewer", "visitor")
+    )
+    mine = sign_in(at_home, site, OWNER)
+    paths = a_days_work(mine, site, framework, lambda email: post.wait_for(email, subject="together").get_content())
+    desk = sign_in(at_work, site, REVIEWER)
+    asked = in_the_queue(desk, site)
+    assert len(asked) >= 3, asked
+    look_at(mine, site, paths.owner)
+    look_at(desk, site, [*paths.reviewer, *asked])
+    look_at(passing.new_page(), site, paths.public)
+    for context in (at_home, at_work, passing):
+        context.close()
 
 
 def test_a_search_narrows_while_one_types_and_its_address_can_be_shared(visitor):
