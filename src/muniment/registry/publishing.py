@@ -128,18 +128,22 @@ def publish(touched: Touched) -> int | None:
         The new edition, or None when nothing public changed.
     """
     store, raw = _store(connection.vendor), _raw()
-    store.reserve(raw, 0)  # holds the edition, so that what is decided next stays true
+    # The raw connection tells a full disk or a lost server as the driver does; callers know Django's errors.
+    with connection.wrap_database_errors:
+        store.reserve(raw, 0)  # holds the edition, so that what is decided next stays true
     moves = [*_company_moves(touched.companies), *_person_moves(touched.people), *_framework_moves(touched.frameworks)]
     if not moves:
         return None
-    first: int = store.reserve(raw, len(moves))
+    with connection.wrap_database_errors:
+        first: int = store.reserve(raw, len(moves))
     numbered = [
         move._replace(number=first + index) if move.number is None else move for index, move in enumerate(moves)
     ]
     _write_moves(numbered)
     at = timestamp(now())
     write = store.apply if connection.vendor == "sqlite" else store.write
-    write(raw, _entries(numbered, first, at, touched.loaded), changes_kept=settings.CHANGES_KEPT)
+    with connection.wrap_database_errors:
+        write(raw, _entries(numbered, first, at, touched.loaded), changes_kept=settings.CHANGES_KEPT)
     edition = first + len(moves) - 1
     transaction.on_commit(lambda: _tell(edition))
     return edition
