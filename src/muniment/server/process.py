@@ -354,7 +354,13 @@ class Process:
         return plain_answer(b'{"status":"ready"}', b"application/json")
 
     async def _ask_store(self) -> None:
-        """Write, read and delete a probe, unless one came back just now: those who watch ask often."""
+        """
+        Write, read and delete a probe, unless one came back just now: those who watch ask often.
+
+        A folder of ours is looked at with the data folder that holds it, without loading what S3 needs.
+        """
+        if not self.config.storage_url:
+            return
         from muniment.documents.records import storage
 
         clock = asyncio.get_running_loop().time
