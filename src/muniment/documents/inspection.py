@@ -5,7 +5,7 @@ Pure: gets a file that can be read and sought in, gives nothing or raises :class
 that a person understands. Zip-based formats are judged by their table of contents before anything is
 unpacked, and then unpacked into nothing, counted, since declared sizes lie.
 
-Source: issue of documents, inspection.
+Source: decisions, section 5, documents.
 """
 
 import codecs

@@ -25,6 +25,6 @@ def own_address(icon: str | None) -> str:
 
     A page makes no request to others, so an address that an import gave is shown as a monogram.
 
-    Source: issue of people and pages; the API keeps the address.
+    The API keeps the address that was given.
     """
     return match["path"] if icon and (match := _OURS.fullmatch(icon)) else ""
