@@ -61,4 +61,4 @@ screenshots: install services ## pictures of every page in light, dark and phone
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) -o requirements/runtime.lock
-	$(COMPILE) --group dev -o requirements/dev.lock
+	$(COMPILE) --all-extras --group dev -o requirements/dev.lock
