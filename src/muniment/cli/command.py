@@ -1,0 +1,45 @@
+"""The command itself, and what its subcommands share."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from muniment import config
+from muniment.kernel.problems import Problem
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="muniment")
+def main() -> None:
+    """Muniment: a registry in a box, for people and for agents."""
+    try:
+        config.current()
+    except config.ConfigError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def use_django() -> None:
+    """Load Django with this process's settings; commands that need no database never call it."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
+    import django
+
+    django.setup()
+
+
+def ready() -> None:
+    """Load Django and bring the database to this version's form."""
+    use_django()
+    from muniment.store.migrations import migrate as bring_up_to_date
+
+    bring_up_to_date()
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say a refusal on the terminal, with its way out, and end with 1."""
+    try:
+        yield
+    except Problem as problem:
+        raise click.ClickException(f"{problem.message} {problem.hint}") from None

@@ -1,0 +1,61 @@
+"""The instance as a whole: its health, its database's form, its contract."""
+
+import json
+import sys
+
+import click
+
+from muniment import config
+from muniment.cli.command import main, use_django
+
+
+@main.command()
+@click.option("--ledger", is_flag=True, help="Hold every balance of credits against its transfers too.")
+@click.option("--storage", is_flag=True, help="Hold every document against its blob too.")
+def doctor(*, ledger: bool, storage: bool) -> None:
+    """
+    Look the instance over: every setting, the data folder, the database, what is published, the store.
+
+    Ends with status 1 when something needs mending, and says what. Changes nothing; the store is proved by
+    a small probe that is written, read and deleted.
+    """
+    from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
+
+    current = config.current()
+    click.echo("\n".join(settings_lines(current)))
+    click.echo()
+    findings = examine(current)
+    if ledger and all(finding.is_good for finding in findings):
+        findings.append(examine_ledger())
+    if storage and all(finding.is_good for finding in findings):
+        findings.extend(examine_storage())
+    for finding in findings:
+        click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
+    if not all(finding.is_good for finding in findings):
+        sys.exit(1)
+
+
+@main.command()
+def openapi() -> None:
+    """
+    Print the contract of the REST API: OpenAPI 3.1, JSON.
+
+    The same document that the instance serves at /openapi.json.
+    """
+    from muniment.api.contract import openapi_document
+
+    click.echo(json.dumps(openapi_document(config.current()), ensure_ascii=False, indent=2))
+
+
+@main.command()
+def migrate() -> None:
+    """
+    Bring the database to this version's form.
+
+    `serve` and `import` do so by themselves; this is for deployments that want it as a step of its own.
+    """
+    use_django()
+    from muniment.store.migrations import migrate as bring_up_to_date
+
+    applied = bring_up_to_date()
+    click.echo(f"{applied} migrations applied." if applied else "Nothing to do: the database has this version's form.")

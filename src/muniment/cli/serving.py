@@ -1,0 +1,87 @@
+"""What runs until it is told to stop: the server and the worker."""
+
+import errno
+from pathlib import Path
+
+import click
+
+from muniment import config
+from muniment.cli.command import main, use_django
+
+
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is everywhere.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option("--demo", is_flag=True, help="Load a small fictional registry first, if there is none.")
+def serve(host: str, port: int, *, demo: bool) -> None:
+    """
+    Serve the registry: API, tool servers and pages on one address.
+
+    Needs no set-up: the first start makes the data folder, its keys and the database. Reads are answered
+    within half a second; the pages follow a few seconds later (/readyz tells when). SIGTERM or Ctrl-C ends
+    it after what is being answered.
+    """
+    settings = config.current()
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        from muniment.server.listening import bind
+
+        listener = bind(host, port)
+    except OSError as error:
+        way_out = (
+            "choose another with --port"
+            if error.errno == errno.EADDRINUSE
+            else "check --host, --port and the data folder"
+        )
+        raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+    if not settings.base_url:
+        shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - named, not bound
+        settings = config.use(config.Config(base_url=f"http://{shown}:{port}"))
+    from muniment.server.process import serve as run
+
+    click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
+    run(settings, listener, load=_load_demo if demo else None)
+
+
+def _load_demo() -> None:
+    from muniment.accounts import mail
+    from muniment.registry.demonstration import demo_sign_ins
+    from muniment.registry.importing import import_registry
+    from muniment.registry.models import Company
+
+    if not Company.objects.exists():
+        summary = import_registry(Path(__file__).parents[1] / "demo")
+        click.echo(f"Demo registry loaded: {summary}.", err=True)
+    for sign_in in demo_sign_ins():
+        click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
+        if sign_in.token:
+            click.echo(f"Token of the {sign_in.role}, for /api/manage/mcp: {sign_in.token}", err=True)
+    mail.print_messages()
+
+
+@main.command()
+@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Jobs at once.")
+@click.option("--drain", type=click.IntRange(0, 600), default=20, show_default=True, help="Seconds to end in.")
+def worker(threads: int, drain: int) -> None:
+    """
+    Work off the queue, beside the worker that `serve` runs inside.
+
+    SIGTERM or Ctrl-C takes no further job, lets those that run reach their next checkpoint, and hands
+    the rest to other workers.
+    """
+    import signal
+    import threading
+
+    use_django()
+    from muniment.jobs.worker import Worker
+    from muniment.store.migrations import migrate as bring_up_to_date
+
+    bring_up_to_date()
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    running = Worker(threads=threads).start()
+    click.echo(f"Working as {running.name}.", err=True)
+    stop.wait()
+    if not running.stop(within_s=drain):
+        click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)
