@@ -11,7 +11,7 @@ from make.documents import uploaded
 from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
-from muniment.assessments import showing, work
+from muniment.assessments import sharing, showing, work
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
@@ -135,7 +135,7 @@ def test_a_stranger_is_told_nothing_and_does_nothing(stranger):
     slug = company(me)
     run_id = finished(me, slug, of).run_id
     who = {"visitor": lambda: VISITOR, "another owner": owner, "reviewer": reviewer}[stranger]()
-    for act in (runs.get_run, runs.execute_run, runs.cancel_run, runs.get_report, runs.share_report):
+    for act in (runs.get_run, runs.execute_run, runs.cancel_run, runs.get_report, sharing.share_report):
         with pytest.raises(NotFound, match="You have no report run"):
             act(who, run_id)
     with pytest.raises(NotFound):
@@ -299,19 +299,19 @@ def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_
 def test_a_report_is_shared_by_a_link_that_can_be_ended_and_a_badge_is_shown_on_request():
     me = owner()
     report = finished(me)
-    token = runs.share_report(me, report.run_id)
-    assert runs.shared_report(token).pk == report.pk
-    again = runs.share_report(me, report.run_id)
+    token = sharing.share_report(me, report.run_id)
+    assert sharing.shared_report(token).pk == report.pk
+    again = sharing.share_report(me, report.run_id)
     for dead in (token, "", "x" * 32):
         with pytest.raises(NotFound):
-            runs.shared_report(dead)
-    runs.unshare_report(me, report.run_id)
+            sharing.shared_report(dead)
+    sharing.unshare_report(me, report.run_id)
     with pytest.raises(NotFound):
-        runs.shared_report(again)
+        sharing.shared_report(again)
     with pytest.raises(NotFound):
-        runs.badge_of(report.pk)
-    runs.set_badge(me, report.run_id, shown=True)
-    assert runs.badge_of(report.pk).pk == report.pk
+        sharing.badge_of(report.pk)
+    sharing.set_badge(me, report.run_id, shown=True)
+    assert sharing.badge_of(report.pk).pk == report.pk
 
 
 def test_a_large_report_is_cut_until_it_fits_and_says_so():

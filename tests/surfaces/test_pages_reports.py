@@ -8,11 +8,19 @@ import html5lib
 import pytest
 from django.test import Client
 
+from make import files
 from make.accounts import account, signed_in
-from make.reports import SECRETS, company, do_jobs, finished, framework
+from make.documents import uploaded
+from make.registry import reviewer
+from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
+from muniment.assessments import sharing
 from muniment.credits import operations as ledger
+from muniment.documents.operations import delete_document
 from muniment.kernel.actor import COMMAND
+from muniment.registry.changes import CompanyChange
+from muniment.registry.frameworks import author_framework
+from muniment.registry.operations import update_company
 
 pytestmark = pytest.mark.django_db
 
@@ -112,6 +120,63 @@ def test_a_badge_is_a_picture_that_is_shown_on_request(me):
     assert f"{report.document['overall']['score']:g}" in picture[0].text
     browser.post(f"/manage/reports/{report.run_id}/no-badge")
     assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
+
+
+def test_two_runs_are_compared_with_what_changed_first(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor, team_size=2), framework()
+    first = finished(actor, slug, of)
+    update_company(actor, slug, CompanyChange(team_size=5))
+    second = finished(actor, slug, of)
+    assert f'<option value="{first.run_id}"' in page(browser, f"/manage/reports/{second.run_id}")
+    shown = page(browser, f"/manage/reports/compare?run={second.run_id}&with={first.run_id}")
+    assert "1 criterion of 3 changed" in shown
+    assert shown.index("Better") < shown.index("Other evidence" if "Other evidence" in shown else "Same")
+    assert "Overall 0 → 46.7 (+46.7) of 100" in shown
+    assert "different versions" not in shown
+    assert not [secret for secret in SECRETS if secret in shown]
+    author_framework(reviewer(), of, specification(4))
+    third = finished(actor, slug, of)
+    shown = page(browser, f"/manage/reports/compare?run={third.run_id}&with={second.run_id}")
+    assert "different versions of the specification" in shown
+    assert "not asked" in shown
+
+
+def test_a_comparison_is_refused_to_strangers_and_of_unlike_runs(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor), framework()
+    mine, other = finished(actor, slug, of), finished(actor, slug)
+    theirs = finished(account("other@harbour.example").actor("web"), of=of)
+    where = "/manage/reports/compare?run={}&with={}"
+    for first, second in ((mine, theirs), (theirs, mine), (theirs, theirs)):
+        assert browser.get(where.format(first.run_id, second.run_id)).status_code == 404
+    assert Client().get(where.format(mine.run_id, other.run_id)).status_code == 302
+    assert browser.get("/manage/reports/compare").status_code == 404
+    for first, second, told in ((mine, other, "not of the same listing"), (mine, mine, "with itself")):
+        refused = browser.get(where.format(first.run_id, second.run_id), follow=True)
+        assert refused.redirect_chain == [("/manage/reports", 302)]
+        assert told in refused.content.decode()
+
+
+def test_a_quote_leads_to_the_page_of_its_document_for_owners_and_for_nobody_else(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor), framework()
+    paper = uploaded(actor, slug, files.pdf("The annual accounts stand open."), name="accounts <2025>.pdf")
+    report = finished(actor, slug, of, (paper.pk,))
+    shown = page(browser, f"/manage/reports/{report.run_id}")
+    assert (
+        f'<a href="/manage/documents/{paper.pk}/file#page=1"><bdi>accounts &lt;2025&gt;.pdf</bdi>, page 1</a>' in shown
+    )
+    assert 'href="#c1-2"' in shown
+    assert "Publish the accounts." in shown
+    assert "Show it in the listing or in a document" in shown
+    link = f"/reports/shared/{sharing.share_report(actor, report.run_id)}"
+    seen = page(Client(), link)
+    assert "Document, page 1" in seen
+    assert "accounts &lt;2025&gt;" not in seen
+    assert paper.pk not in seen
+    delete_document(actor, paper.pk)
+    assert f"/manage/documents/{paper.pk}" not in page(browser, f"/manage/reports/{report.run_id}")
 
 
 def test_the_entries_come_as_a_file_in_which_no_note_is_a_formula(me):

@@ -27,7 +27,6 @@ from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
-from muniment.kernel.tokens import random_text, token_digest
 from muniment.kernel.wire import timestamp
 from muniment.registry.frameworks import current_specification
 from muniment.registry.listings import missing
@@ -339,7 +338,7 @@ def get_report(actor: Actor, run_id: str) -> Report:
         Conflict: the run has none, or none yet; says how it stands.
     """
     seen = get_run(actor, run_id)
-    found = Report.objects.filter(run_id=seen.row.pk).first()
+    found = Report.objects.select_related("run").filter(run_id=seen.row.pk).first()
     if found is None:
         way = {
             State.CREATED: "execute_report_run runs it.",
@@ -383,55 +382,3 @@ def _seen(row: ReportRun) -> SeenRun:
         progress["done"] = criteria
     report = Report.objects.filter(run_id=row.pk).values_list("pk", flat=True).first()
     return SeenRun(row, progress, report)
-
-
-# ------------------------------------------------------------------ sharing
-
-
-def share_report(actor: Actor, run_id: str) -> str:
-    """
-    Make the unguessable text of a link that shows the report to whoever has it; a former link ends.
-
-    Raises:
-        NotFound, Conflict: as :func:`get_report`.
-    """
-    token = random_text(32)
-    report = get_report(actor, run_id)
-    Report.objects.filter(pk=report.pk).update(share_digest=token_digest(token))
-    return token
-
-
-def unshare_report(actor: Actor, run_id: str) -> None:
-    """End the link that shows the report."""
-    Report.objects.filter(pk=get_report(actor, run_id).pk).update(share_digest="")
-
-
-def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
-    """Show the badge of a report to everyone, or to nobody."""
-    Report.objects.filter(pk=get_report(actor, run_id).pk).update(badge=shown)
-
-
-def shared_report(token: str) -> Report:
-    """
-    Give the report of a link.
-
-    Raises:
-        NotFound: the link is unknown, or has ended.
-    """
-    found = Report.objects.filter(share_digest=token_digest(token)).first() if token else None
-    if found is None:
-        raise NotFound("This link shows nothing: it is unknown, or has ended.", "Ask whoever gave it to you.")
-    return found
-
-
-def badge_of(report_id: str) -> Report:
-    """
-    Give a report whose badge its owners show.
-
-    Raises:
-        NotFound: there is none.
-    """
-    found = Report.objects.filter(pk=report_id, badge=True).first()
-    if found is None:
-        raise NotFound("There is no such badge.", "Owners show a badge on the page of its report.")
-    return found

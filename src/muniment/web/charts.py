@@ -1,5 +1,5 @@
 """
-Charts as inline SVG: bar, stacked bar, donut, sparkline. Pure functions, no script, no style attribute.
+Charts as inline SVG: bar, paired bar, stacked bar, donut, sparkline. Pure functions, no script, no style attribute.
 
 Each gives a ``figure`` whose picture carries a title and a description, followed by the table of its
 numbers, so that nobody needs to see the picture to have what it says.
@@ -29,6 +29,22 @@ class Slice(NamedTuple):
     def text(self) -> str:
         """Give the value as it is written."""
         return self.shown or f"{self.value:,.10g}"
+
+
+class Pair(NamedTuple):
+    """One named amount before and after; None where there was none."""
+
+    label: str
+    before: float | None
+    after: float | None
+
+    @property
+    def text(self) -> str:
+        """Give both amounts and what lies between them."""
+        if self.before is None or self.after is None:
+            return " → ".join("none" if each is None else f"{each:,.10g}" for each in (self.before, self.after))
+        moved = round(self.after - self.before, 10)
+        return f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else "")
 
 
 def folded(slices: Sequence[Slice], keep: int = TINTS - 1) -> list[Slice]:
@@ -77,6 +93,22 @@ def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "N
     rows = [(slice_.label, slice_.text, 0) for slice_ in slices]
     box = f"0 0 100 {len(slices) * 9}"
     return _figure("bar", box, title, description, "".join(parts), rows, unit, stretch=True, height=len(slices) * 16)
+
+
+def paired_bar(title: str, description: str, pairs: Sequence[Pair], *, of: float, unit: str = "Score") -> SafeString:
+    """Draw amounts before and after as two thin bars each, against *of*: the earlier in the tint of what is past."""
+    if of <= 0 or not pairs:
+        return SafeString("")
+    parts = []
+    for index, pair in enumerate(pairs):
+        for row, (tint, value) in enumerate(((TINTS - 1, pair.before), (0, pair.after))):
+            y = index * 12 + 1 + row * 5
+            width = max(0.0, 100 * (value or 0) / of)
+            parts.append(f'<rect class="track" x="0" y="{y}" width="100" height="4"/>')
+            parts.append(f'<rect class="tint{tint}" x="0" y="{y}" width="{width:.2f}" height="4"/>')
+    rows = [(pair.label, pair.text, 0) for pair in pairs]
+    box = f"0 0 100 {len(pairs) * 12}"
+    return _figure("bar", box, title, description, "".join(parts), rows, unit, stretch=True, height=len(pairs) * 22)
 
 
 def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Share") -> SafeString:

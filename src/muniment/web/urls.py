@@ -88,6 +88,7 @@ urlpatterns = [
     path("manage/credits", ledger.entries, name="credits"),
     path("manage/credits.csv", ledger.as_csv),
     path("manage/reports", reports.home, name="reports"),
+    path("manage/reports/compare", reports.compare),
     path("manage/reports/<str:run_id>", reports.run),
     path("manage/reports/<str:run_id>/report.md", reports.as_markdown),
     re_path(

@@ -1,7 +1,6 @@
 """Report runs and reports: start, follow, read, share."""
 
 import secrets
-from collections import Counter
 from html import escape
 from typing import Any, Final
 
@@ -10,27 +9,18 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
-from muniment.assessments import operations
+from muniment.assessments import comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
-from muniment.assessments.models import Report
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
-from muniment.web.charts import Slice, bar, stacked_bar
+from muniment.web import findings
+from muniment.web.charts import Pair, paired_bar
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, signed_in
 
 HOME: Final = "/manage/reports"
-SOURCES: Final = {
-    "profile": "Profile",
-    "positions": "Team",
-    "proposals": "Proposals",
-    "capTable": "Token holders",
-    "distribution": "Distribution",
-    "documents": "Documents",
-}
-"""How a page names where evidence comes from."""
 
 
 @signed_in()
@@ -84,7 +74,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         if seen.state == "created":
             facts = operations.facts_of(seen.row.company.slug)
             lacking = [
-                {**each, "word": SOURCES.get(each["source"], each["source"])}
+                {**each, "word": findings.SOURCES.get(each["source"], each["source"])}
                 for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
         return render(
@@ -92,7 +82,8 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         )
     report = operations.get_report(actor, run_id)
     badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
-    return render(request, "manage/report.html", {**context, **_shown(report), "badge": badge, "report_row": report})
+    more = {"badge": badge, "report_row": report, "others": comparison.other_runs(actor, run_id)}
+    return render(request, "manage/report.html", {**context, **findings.shown(report, actor), **more})
 
 
 @signed_in("POST")
@@ -105,18 +96,72 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
         elif action == "cancel":
             operations.cancel_run(actor, run_id)
         elif action == "share":
-            link = f"{address(request)}/reports/shared/{operations.share_report(actor, run_id)}"
+            link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
             messages.success(request, f"Whoever has this link can read the report. It is shown once: {link}")
         elif action == "unshare":
-            operations.unshare_report(actor, run_id)
+            sharing.unshare_report(actor, run_id)
             messages.success(request, "The link shows nothing any more.")
         else:
-            operations.set_badge(actor, run_id, shown=action == "badge")
+            sharing.set_badge(actor, run_id, shown=action == "badge")
     except NotFound:
         raise
     except Problem as problem:
         messages.error(request, f"{problem.message} {problem.hint}")
     return HttpResponseRedirect(f"{HOME}/{run_id}")
+
+
+@signed_in("GET", "HEAD")
+def compare(request: HttpRequest) -> HttpResponse:
+    """Show two runs of the same listing and framework side by side."""
+    first, second = (request.GET.get(key, "") for key in ("run", "with"))
+    try:
+        found = comparison.compare_runs(actor_of(request), first, second)
+    except NotFound:
+        raise
+    except Problem as problem:
+        messages.error(request, f"{problem.message} {problem.hint}")
+        return HttpResponseRedirect(HOME)
+    pairs = [Pair(each.title, each.before, each.after) for each in found.sections]
+    return render(
+        request,
+        "manage/compare.html",
+        {
+            "room": "manage",
+            "found": found,
+            "changed": [_compared(each) for each in found.changed],
+            "unchanged": [_compared(each) for each in found.unchanged],
+            "overall": Pair("Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))),
+            "scores": paired_bar("Score by section", "Each section's score of 100, before and after.", pairs, of=100),
+        },
+    )
+
+
+COURSES: Final = {
+    "worse": ("Worse", "bad"),
+    "better": ("Better", "good"),
+    "changed": ("Changed", "wait"),
+    "new": ("New", ""),
+    "gone": ("No longer asked", ""),
+    "evidence": ("Other evidence", ""),
+    "same": ("Same", ""),
+}
+"""How a page names what became of a criterion, and the tone of the word."""
+
+
+def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
+    word, tone = COURSES[criterion.course]
+    stands = [
+        {**each, "word": STATUSES[each["status"]], "tone": findings.TONES.get(each["status"], "")} if each else None
+        for each in (criterion.before, criterion.after)
+    ]
+    return {
+        "section": criterion.section,
+        "title": criterion.title,
+        "word": word,
+        "tone": tone,
+        "before": stands[0],
+        "after": stands[1],
+    }
 
 
 @signed_in("GET", "HEAD")
@@ -130,7 +175,7 @@ def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a report to whoever has its link."""
-    page = render(request, "manage/report.html", {**_shown(operations.shared_report(token)), "mine": False})
+    page = render(request, "manage/report.html", {**findings.shown(sharing.shared_report(token)), "mine": False})
     page["Cache-Control"] = "private, no-store"
     page["Referrer-Policy"] = "no-referrer"
     page["X-Robots-Tag"] = "noindex"
@@ -139,7 +184,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Show a report's score as a picture, where its owners want it shown."""
-    document = operations.badge_of(report_id).document
+    document = sharing.badge_of(report_id).document
     overall = document["overall"]
     score = "none" if overall["score"] is None else f"{overall['score']:g}"
     right = f"{score} {overall['band'] or ''}".strip()[:24]
@@ -161,43 +206,3 @@ def _badge(left: str, right: str) -> str:
         f'<text x="{widths[0] / 2:g}" y="14">{escape(left)}</text>'
         f'<text x="{widths[0] + widths[1] / 2:g}" y="14">{escape(right)}</text></g></svg>'
     )
-
-
-def _shown(report: Report) -> dict[str, Any]:
-    document = report.document
-    counts = Counter(each["status"] for section in document["sections"] for each in section["criteria"])
-    sections = [
-        {
-            **section,
-            "criteria": [
-                {
-                    **each,
-                    "word": STATUSES[each["status"]],
-                    "citations": [
-                        {**one, "word": SOURCES.get(one["source"], one["source"])} for one in each["citations"]
-                    ],
-                }
-                for each in section["criteria"]
-            ],
-        }
-        for section in document["sections"]
-    ]
-    scored = [
-        Slice(section["title"], section["score"], f"{section['score']:g}")
-        for section in document["sections"]
-        if section["score"] is not None
-    ]
-    return {
-        "report": document,
-        "created": report.created_at,
-        "sections": sections,
-        "coverage": round(100 * document["overall"]["coverage"]),
-        "confidence": round(100 * document["overall"]["confidence"]),
-        "scores": bar("Score by section", "Each section's score of 100.", scored, unit="Score", of=100),
-        "statuses": stacked_bar(
-            "Criteria by status",
-            "How many criteria are met, partly met, not met, without evidence, or do not apply.",
-            [Slice(STATUSES[status], counts[status]) for status in STATUSES if counts[status]],
-            unit="Criteria",
-        ),
-    }

@@ -1,0 +1,102 @@
+"""How a page shows a report: its charts, its criteria, each quote with where it stands."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from muniment.assessments.evaluation.markdown import STATUSES
+from muniment.assessments.models import Report
+from muniment.documents.models import State
+from muniment.documents.records import reachable
+from muniment.kernel.actor import VISITOR, Actor
+from muniment.web.charts import Slice, bar, stacked_bar
+
+SOURCES: Final = {
+    "profile": "Profile",
+    "positions": "Team",
+    "proposals": "Proposals",
+    "capTable": "Token holders",
+    "distribution": "Distribution",
+    "documents": "Documents",
+}
+"""How a page names where evidence comes from."""
+TONES: Final = {"met": "good", "partial": "wait", "not_met": "bad"}
+FIRST: Final = ("not_met", "insufficient", "partial")
+"""What is worth doing something about, the most urgent first."""
+MOST_FIRST: Final = 5
+SHOW_IT: Final = "Show it in the listing or in a document, then run again."
+
+
+def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
+    """
+    Give what ``part/findings.html`` shows.
+
+    Args:
+        reader: quotes link to those documents that they may open; no other reader is told their names.
+    """
+    document = report.document
+    criteria = [each for section in document["sections"] for each in section["criteria"]]
+    counts = Counter(each["status"] for each in criteria)
+    names = _documents(criteria, reader)
+    sections = [
+        {
+            **section,
+            "criteria": [
+                {**_criterion(each, names), "anchor": f"c{place}-{number}"}
+                for number, each in enumerate(section["criteria"], 1)
+            ],
+        }
+        for place, section in enumerate(document["sections"], 1)
+    ]
+    waiting = [each for section in sections for each in section["criteria"] if each["status"] in FIRST]
+    waiting.sort(key=lambda each: FIRST.index(each["status"]))
+    scored = [
+        Slice(section["title"], section["score"], f"{section['score']:g}")
+        for section in document["sections"]
+        if section["score"] is not None
+    ]
+    return {
+        "report": document,
+        "created": report.created_at,
+        "sections": sections,
+        "first": waiting[:MOST_FIRST],
+        "coverage": round(100 * document["overall"]["coverage"]),
+        "confidence": round(100 * document["overall"]["confidence"]),
+        "scores": bar("Score by section", "Each section's score of 100.", scored, unit="Score", of=100),
+        "statuses": stacked_bar(
+            "Criteria by status",
+            "How many criteria are met, partly met, not met, without evidence, or do not apply.",
+            [Slice(STATUSES[status], counts[status]) for status in STATUSES if counts[status]],
+            unit="Criteria",
+        ),
+    }
+
+
+def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]]:
+    """Give name and whether it has pages to point at of each cited document that *reader* may open, by its id."""
+    cited = {one["documentId"] for each in criteria for one in each["citations"] if one["documentId"]}
+    found = reachable(reader).filter(pk__in=cited, state=State.READY, deleted_at__isnull=True)
+    return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
+
+
+def _criterion(criterion: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]) -> dict[str, Any]:
+    status = criterion["status"]
+    return {
+        **criterion,
+        "word": STATUSES[status],
+        "tone": TONES.get(status, ""),
+        "citations": [_citation(one, names) for one in criterion["citations"]],
+        "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
+    }
+
+
+def _citation(citation: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]) -> dict[str, Any]:
+    """Give a quote with the words of its place, and the address of the page where the reader may open it."""
+    word = SOURCES.get(citation["source"], citation["source"])
+    if not citation["documentId"]:
+        return {**citation, "word": word, "address": "", "page": None}
+    name, has_pages = names.get(citation["documentId"], ("", False))
+    address = f"/manage/documents/{citation['documentId']}/file" if name else ""
+    if address and has_pages and citation["page"]:
+        address += f"#page={citation['page']}"
+    return {**citation, "word": name or "Document", "address": address}
