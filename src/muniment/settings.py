@@ -94,7 +94,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "muniment.web.policy.PolicyMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "muniment.accounts.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -181,6 +181,7 @@ EMAIL_BACKEND = "muniment.accounts.mail.Backend"
 DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"
 SERVER_EMAIL = config.mail_from
 
+SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_SECURE = config.base_url.startswith("https://")
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE

@@ -4,11 +4,15 @@ import re
 from email import message_from_bytes, policy
 from pathlib import Path
 
+from django.conf import settings
+from django.contrib.auth import login
+from django.http import HttpRequest
 from django.test import Client
 
 from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
+from muniment.accounts.sessions import Key, SessionStore
 from muniment.kernel.actor import COMMAND
 
 PASSWORD = "four harbours, one tide"
@@ -23,8 +27,18 @@ def account(email: str = "owner@harbour.example", role: str = "owner", password:
 def signed_in(who: Account, **options: object) -> Client:
     """Give a browser in which *who* is signed in."""
     client = Client(**options)
-    client.force_login(who, backend=BACKEND)
+    sign_in(client, who)
     return client
+
+
+def sign_in(client: Client, who: Account) -> None:
+    """Sign *who* in, in the session that *client* has; Django's force_login would hand it the stored key."""
+    cookie = client.cookies.get(settings.SESSION_COOKIE_NAME)
+    request = HttpRequest()
+    request.session = SessionStore(Key.of(cookie.value) if cookie else None)
+    login(request, who, backend=BACKEND)
+    request.session.save()
+    client.cookies[settings.SESSION_COOKIE_NAME] = request.session.session_key.secret
 
 
 class Letters:

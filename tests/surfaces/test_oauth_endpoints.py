@@ -234,14 +234,17 @@ def test_sign_in_sends_nobody_elsewhere(with_password, next_):
 
 
 def test_signing_in_changes_the_session(with_password):
-    """Session fixation: a session that somebody planted is not the one that is signed in."""
-    browser = Client()
-    browser.get("/accounts/login/")
-    browser.session["planted"] = "1"
-    browser.session.save()
-    browser.cookies["sessionid"] = "plantedplantedplantedplanted1234"
-    browser.post("/accounts/login/", {"login": with_password.email, "password": PASSWORD})
-    assert browser.cookies["sessionid"].value != "plantedplantedplantedplanted1234"
+    """Session fixation: a session that somebody planted, one of ours even, is not the one that is signed in."""
+    theirs = Client()
+    theirs.post("/manage/profile", {"name": "What they typed waits in a session."})
+    planted = theirs.cookies["sessionid"].value
+    for cookie in (planted, "plantedplantedplantedplanted1234"):
+        browser = Client()
+        browser.cookies["sessionid"] = cookie
+        browser.post("/accounts/login/", {"login": with_password.email, "password": PASSWORD})
+        assert browser.cookies["sessionid"].value != cookie
+        assert browser.get("/manage").status_code == 200
+    assert theirs.get("/manage").status_code == 302
 
 
 @pytest.mark.requirement("oauth.redirects")

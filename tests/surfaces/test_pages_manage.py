@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
 
-from make.accounts import Letters, account, signed_in
+from make.accounts import Letters, account, sign_in, signed_in
 from make.pictures import bomb, moving, picture
 from muniment.registry import operations, profiles, reviews
 from muniment.registry.changes import CompanyChange
@@ -188,7 +188,7 @@ def test_what_was_typed_survives_an_expired_session(owner, draft):
             f"/companies/{draft}/edit/about", f"%2Fcompanies%2F{draft}%2Fedit%2Fabout"
         )
     )
-    client.force_login(owner, backend="allauth.account.auth_backends.AuthenticationBackend")
+    sign_in(client, owner)
     html = client.get(path).content.decode()
     assert "Typed before the session ended." in html
     assert Company.objects.get(slug=draft).description == "Tidal power."

@@ -1,18 +1,17 @@
 """Where django-allauth asks us: who may sign up, where people go, what mail says, how secrets rest."""
 
-import base64
-import hashlib
 from types import SimpleNamespace
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
-from cryptography.fernet import Fernet
-from django.conf import settings
 from django.http import HttpRequest
 
 from muniment import config
+from muniment.accounts.sealing import seal, unseal
+
+_FACTOR = "second factor"
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -43,16 +42,11 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def encrypt(self, text: str) -> str:
         """Encrypt a secret before it is stored."""
-        return _box().encrypt(text.encode()).decode()
+        return seal(text.encode(), _FACTOR)
 
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a stored secret."""
-        return _box().decrypt(encrypted_text.encode()).decode()
-
-
-def _box() -> Fernet:
-    key = hashlib.blake2b(settings.SECRET_KEY.encode(), digest_size=32, person=b"second factor").digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+        return unseal(encrypted_text, _FACTOR).decode()
 
 
 def _site() -> SimpleNamespace:

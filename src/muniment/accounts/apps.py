@@ -17,5 +17,13 @@ class AccountsConfig(AppConfig):
         credentials.watch_accounts()
         warn = handlers.Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry())
         sweep = handlers.Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens())
+        ended = handlers.Handler(kind="accounts.sessions_ended", work=_sweep_sessions)
         handlers.register(warn, every_s=3_600)
         handlers.register(sweep, every_s=86_400)
+        handlers.register(ended, every_s=86_400)
+
+
+def _sweep_sessions(_: object) -> int:
+    from muniment.accounts.sessions import sweep_sessions  # asks for Django's models, which are not there yet above
+
+    return sweep_sessions()

@@ -1,0 +1,112 @@
+"""What rests of a browser's session opens nothing, and sessions cycle, end and are listed as before."""
+
+from datetime import timedelta
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from make.accounts import PASSWORD, Letters, account
+from muniment.accounts.sealing import seal, unseal
+from muniment.accounts.sessions import Key, SessionStore, sweep_sessions
+from muniment.kernel.ids import now
+
+WHO = "sailor@harbour.example"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser():
+    account(WHO, password=PASSWORD)
+    return sign(Client())
+
+
+def sign(client):
+    assert client.post("/accounts/login/", {"login": WHO, "password": PASSWORD})["Location"] == "/manage"
+    return client
+
+
+def cookie(client):
+    return client.cookies["sessionid"].value
+
+
+def is_in(client):
+    return client.get("/accounts/email/").status_code == 200
+
+
+def test_the_stored_key_is_no_cookie(browser):
+    stored = Session.objects.get().session_key
+    assert (stored, len(cookie(browser))) == (Key.of(cookie(browser)), 43)
+    assert UserSession.objects.get().session_key == stored
+    thief = Client()
+    thief.cookies["sessionid"] = stored
+    assert not is_in(thief)
+    thief.cookies["sessionid"] = cookie(browser)
+    assert is_in(thief)
+
+
+@pytest.mark.parametrize("sent", ["", "x", "\x00" * 20, "é" * 40, "a" * 5_000])
+def test_a_cookie_that_names_nothing_is_nobody(browser, sent):
+    stranger = Client()
+    stranger.cookies["sessionid"] = sent
+    assert stranger.get("/accounts/email/").status_code == 302
+
+
+def test_a_key_from_before_keys_were_digests_opens_nothing(browser):
+    """After the upgrade everybody signs in once more; the old rows are of no use to whoever has them."""
+    Session.objects.update(session_key="oldoldoldoldoldoldoldoldoldold12")
+    old = Client()
+    old.cookies["sessionid"] = "oldoldoldoldoldoldoldoldoldold12"
+    assert not is_in(old)
+
+
+def test_signing_in_and_out_each_leave_the_key_before_dead(browser):
+    first = cookie(browser)
+    browser.post("/accounts/logout/")
+    assert not Session.objects.filter(session_key=Key.of(first)).exists()
+    sign(browser)
+    late = Client()
+    late.cookies["sessionid"] = first
+    assert not is_in(late)
+    assert cookie(browser) != first
+    changed = {"oldpassword": PASSWORD, "password1": PASSWORD + "!", "password2": PASSWORD + "!"}
+    second = cookie(browser)
+    assert browser.post("/accounts/password/change/", changed).status_code == 302
+    late.cookies["sessionid"] = second
+    assert not is_in(late)
+
+
+def test_what_a_session_remembers_is_sealed(browser, settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+    waiting, letters = Client(), Letters()
+    waiting.post("/accounts/login/code/", {"email": WHO})
+    row = Session.objects.get(session_key=Key.of(cookie(waiting)))
+    remembered = SessionStore(row.session_key).load()
+    assert letters.code(WHO).replace("-", "") in str(remembered).replace("-", "")
+    assert unseal(row.session_data, "session").startswith(b"{")
+    assert "login" not in row.session_data
+    Session.objects.filter(pk=row.pk).update(session_data=seal(b"{}", "another purpose"))
+    assert SessionStore(row.session_key).load() == {}
+
+
+def test_other_sessions_can_be_ended(browser):
+    other = sign(Client())
+    assert is_in(other)
+    assert browser.post("/accounts/sessions/").status_code == 302
+    assert (is_in(browser), is_in(other)) == (True, False)
+    assert UserSession.objects.count() == 1
+
+
+def test_a_session_ended_elsewhere_is_left_out_of_the_list(browser):
+    other = sign(Client())
+    SessionStore().delete(Key.of(cookie(other)))
+    browser.get("/accounts/sessions/")
+    assert UserSession.objects.get().session_key == Key.of(cookie(browser))
+
+
+def test_ended_sessions_are_swept(browser):
+    sign(Client())
+    Session.objects.exclude(session_key=Key.of(cookie(browser))).update(expire_date=now() - timedelta(days=1))
+    assert sweep_sessions() == 1
+    assert Session.objects.get().session_key == UserSession.objects.get().session_key == Key.of(cookie(browser))
