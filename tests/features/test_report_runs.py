@@ -201,6 +201,28 @@ def test_a_run_that_nobody_executes_expires_and_costs_nothing():
     assert numbers(me) == (100, 0)
 
 
+def test_what_expired_is_settled_by_the_clock_and_stays_refused():
+    me, of = owner(), framework()
+    slug = company(me)
+    late, fresh = (start(me, slug, of).run.row.pk for _ in range(2))
+    canceled = start(me, slug, of).run.row.pk
+    runs.cancel_run(me, canceled)
+    moment = now() - timedelta(seconds=1)
+    ReportRun.objects.filter(pk__in=[late, canceled]).update(expires_at=moment)
+    queue.enqueue_periodic()
+    do_jobs()
+    kept = ReportRun.objects.get(pk=late)
+    assert (kept.state, kept.finished_at) == ("expired", moment)
+    assert [runs.get_run(me, each).row.state for each in (fresh, canceled)] == ["created", "canceled"]
+    with pytest.raises(Conflict, match="expired") as refused:
+        runs.execute_run(me, late)
+    assert "start_report_run" in refused.value.hint
+    with pytest.raises(Conflict, match="is expired: there is no report"):
+        runs.get_report(me, late)
+    assert runs.execute_run(me, fresh).state == "queued"
+    assert numbers(me) == (100, 10)
+
+
 def test_too_few_credits_leave_the_run_as_it_was(settings):
     settings.STARTING_CREDITS = 9
     me, of = owner("short@example.org"), framework()

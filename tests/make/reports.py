@@ -53,9 +53,14 @@ def specification(criteria: int = 3, **more: Any) -> dict[str, Any]:
 
 def framework(criteria: int = 3, **more: Any) -> str:
     """Make an open framework and give its id."""
-    made = create_framework(reviewer(), name=f"Plain Harbour {next(_numbers)}", kind="score", **more)
+    made = create_framework(reviewer(), **{"name": f"Plain Harbour {next(_numbers)}", "kind": "score", **more})
     author_framework(reviewer(), made.slug, specification(criteria))
     return str(made.slug)
+
+
+def program(runner: Actor, **more: Any) -> str:
+    """Make an open program that a new company of *runner*'s runs, and give its id."""
+    return framework(kind="program", company=company(runner, name=f"Harbour Fund {next(_numbers)}"), **more)
 
 
 def company(owner: Actor, **fields: Any) -> str:

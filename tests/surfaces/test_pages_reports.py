@@ -87,7 +87,7 @@ def test_strangers_and_visitors_find_closed_doors(me):
     for path in (where, f"{where}/report.md"):
         assert stranger.get(path).status_code == 404
         assert Client().get(path).status_code == 302
-    for action in ("execute", "cancel", "share", "unshare", "badge", "no-badge"):
+    for action in ("execute", "cancel", "share", "unshare", "badge", "no-badge", "submit"):
         assert stranger.post(f"{where}/{action}").status_code == 404
         assert Client().post(f"{where}/{action}").status_code == 302
     assert report.run_id not in stranger.get("/manage/reports").content.decode()

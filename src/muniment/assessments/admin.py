@@ -1,11 +1,11 @@
-"""Report runs in the operators' back office: how they went, nothing of what they found."""
+"""Report runs and applications in the operators' back office: how they went, nothing of what they found."""
 
 from typing import ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
 
-from muniment.assessments.models import ReportRun
+from muniment.assessments.models import Application, ReportRun
 
 
 @admin.register(ReportRun)
@@ -25,4 +25,24 @@ class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: ReportRun | None = None) -> bool:  # noqa: ARG002 - Django's signature
         """Refuse: what was paid for stays."""
+        return False
+
+
+@admin.register(Application)
+class ApplicationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Find applications."""
+
+    list_display = ("id", "applicant", "framework", "receiver", "state", "submitted_at", "decided_at")
+    list_filter = ("state",)
+    search_fields = ("id", "applicant__slug", "receiver__slug", "framework__slug")
+    ordering: ClassVar = ("-submitted_at",)
+    fields = ("applicant", "framework", "receiver", "account", "state", "submitted_at", "decided_at")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
+        """Refuse: owners apply."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Application | None = None) -> bool:  # noqa: ARG002 - Django's signature
+        """Refuse: applications stay."""
         return False

@@ -10,5 +10,10 @@ class AssessmentsConfig(AppConfig):
     verbose_name = "Assessments"
 
     def ready(self) -> None:
-        """Say which job this feature has."""
+        """Say which jobs this feature has."""
         import muniment.assessments.work  # noqa: F401 - importing it registers the job
+        from muniment.assessments import operations
+        from muniment.jobs import handlers
+
+        sweep = handlers.Handler(kind="assessments.grown_old", work=lambda _: operations.expire_runs())
+        handlers.register(sweep, every_s=3600)

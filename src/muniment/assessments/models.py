@@ -86,3 +86,50 @@ class Report(models.Model):
 
     def __str__(self) -> str:
         return f"report {self.id}"
+
+
+class Application(models.Model):
+    """
+    A report that was submitted to a program; ``receiver`` is the company that ran the program then.
+
+    Source: decision 15.
+    """
+
+    class State(models.TextChoices):
+        """Where an application stands. All but the first are final."""
+
+        SUBMITTED = "submitted"
+        WITHDRAWN = "withdrawn"
+        ACCEPTED = "accepted"
+        DECLINED = "declined"
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    report = models.ForeignKey(Report, models.PROTECT, related_name="applications")
+    framework = models.ForeignKey(Framework, models.PROTECT, related_name="applications")
+    applicant = models.ForeignKey(Company, models.PROTECT, related_name="applications")
+    receiver = models.ForeignKey(Company, models.PROTECT, related_name="received_applications")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    state = models.CharField(max_length=16, choices=State.choices, default=State.SUBMITTED)
+    note = Text(blank=True, default="")
+    submitted_at = models.DateTimeField(default=now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["applicant", "framework"], condition=Q(state="submitted"), name="application_one_open"
+            ),
+            models.UniqueConstraint(fields=["report"], condition=~Q(state="withdrawn"), name="application_report_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=["submitted", "withdrawn", "accepted", "declined"]),
+                name="application_state_known",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["receiver", "submitted_at"], name="application_received"),
+            models.Index(fields=["applicant", "submitted_at"], name="application_sent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.applicant} to {self.framework}"

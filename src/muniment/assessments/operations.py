@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from muniment.assessments.models import ACTIVE, Report, ReportRun, State
 from muniment.credits import operations as credits_
@@ -270,10 +270,13 @@ def execute_run(actor: Actor, run_id: str) -> SeenRun:
     try:
         with transaction.atomic():
             row = _own(actor, run_id, lock=True)
+            if row.state == State.EXPIRED or _is_expired(row):
+                raise Conflict(
+                    "The run has expired: nobody executed it in time.",
+                    "start_report_run starts a new one; give it a fresh idempotencyKey, or none.",
+                )
             if row.state != State.CREATED:
                 return _seen(row)
-            if _is_expired(row):
-                raise Conflict("The run has expired: nobody executed it in time.", "start_report_run starts a new one.")
             if row.account_id != actor.account_id:
                 raise Conflict("Another owner started this run, and would pay for it.", "Start one of your own.")
             if row.framework.closed:
@@ -306,6 +309,12 @@ def cancel_run(actor: Actor, run_id: str) -> SeenRun:
             return _seen(row)
     queue.cancel(run_id)
     return get_run(actor, run_id)
+
+
+def expire_runs() -> int:
+    """Settle the runs that nobody executed in time; they read as expired before that, too."""
+    late = ReportRun.objects.filter(state=State.CREATED, expires_at__lte=now())
+    return late.update(state=State.EXPIRED, finished_at=F("expires_at"))
 
 
 # ------------------------------------------------------------------ looking

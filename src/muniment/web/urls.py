@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 
 from muniment.web import assets, trouble
 from muniment.web.views import (
+    applications,
     connect,
     documents,
     feeds,
@@ -92,8 +93,13 @@ urlpatterns = [
     path("manage/reports/<str:run_id>", reports.run),
     path("manage/reports/<str:run_id>/report.md", reports.as_markdown),
     re_path(
-        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|unshare|badge|no-badge)$",
+        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|unshare|badge|no-badge|submit)$",
         reports.act,
+    ),
+    path("manage/applications", applications.home, name="applications"),
+    path("manage/applications/<str:application_id>", applications.application),
+    re_path(
+        r"^manage/applications/(?P<application_id>[0-9a-z]{26})/(?P<action>withdraw|accept|decline)$", applications.act
     ),
     path("reports/shared/<str:token>", reports.shared),
     path("reports/<str:report_id>/badge.svg", reports.badge),

@@ -79,6 +79,8 @@ TONES = {
     "open": "good",
     "raising": "good",
     "approved": "good",
+    "accepted": "good",
+    "declined": "bad",
     "succeeded": "good",
     "expired": "bad",
     "uploaded": "wait",

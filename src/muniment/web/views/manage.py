@@ -44,6 +44,7 @@ ROOMS: Final = (
     ("Documents", "/manage/documents"),
     ("Connected apps and tokens", "/manage/tokens"),
     ("Reports", "/manage/reports"),
+    ("Applications to programs", "/manage/applications"),
     ("Credits", "/manage/credits"),
 )
 """Rooms of other features; each is shown once it stands."""

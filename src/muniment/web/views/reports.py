@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
-from muniment.assessments import comparison, operations, sharing
+from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents
@@ -82,13 +82,18 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
         )
     report = operations.get_report(actor, run_id)
     badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
-    more = {"badge": badge, "report_row": report, "others": comparison.other_runs(actor, run_id)}
+    more = {
+        "badge": badge,
+        "report_row": report,
+        "others": comparison.other_runs(actor, run_id),
+        "application": applications.application_of(report),
+    }
     return render(request, "manage/report.html", {**context, **findings.shown(report, actor), **more})
 
 
 @signed_in("POST")
 def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
-    """Execute, cancel, share, or show the badge."""
+    """Execute, cancel, share, submit, or show the badge."""
     actor = actor_of(request)
     try:
         if action == "execute":
@@ -98,6 +103,9 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
         elif action == "share":
             link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
             messages.success(request, f"Whoever has this link can read the report. It is shown once: {link}")
+        elif action == "submit":
+            made = applications.submit_application(actor, run_id)
+            messages.success(request, f"{made.receiver.name} can read the report now, and will answer you.")
         elif action == "unshare":
             sharing.unshare_report(actor, run_id)
             messages.success(request, "The link shows nothing any more.")

@@ -1,0 +1,66 @@
+"""Applications to programs: what owners sent, and what the companies that run programs received."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.assessments import applications
+from muniment.kernel.problems import NotFound, Problem
+from muniment.web import findings
+from muniment.web.doors import actor_of, signed_in
+
+HOME = "/manage/applications"
+
+
+@signed_in("GET", "HEAD")
+def home(request: HttpRequest) -> HttpResponse:
+    """List what came and what was sent."""
+    actor = actor_of(request)
+    given = request.GET.get("page", "")
+    page = int(given) if given.isascii() and given.isdecimal() and 0 < int(given[:9]) < 10**6 else 1
+    received = applications.list_received(actor, page=page)
+    return render(
+        request,
+        "manage/applications.html",
+        {
+            "room": "manage",
+            "received": received,
+            "sent": applications.list_sent(actor),
+            "pager": {
+                "page": page,
+                "page_count": received.page_count,
+                "previous": f"?page={page - 1}" if page > 1 else "",
+                "next": f"?page={page + 1}" if page < received.page_count else "",
+                "links": [],
+            },
+        },
+    )
+
+
+@signed_in("GET", "HEAD")
+def application(request: HttpRequest, application_id: str) -> HttpResponse:
+    """Show a report that was submitted: the findings, and nothing else of its owners'."""
+    found = applications.get_received(actor_of(request), application_id)
+    return render(
+        request, "manage/application.html", {"room": "manage", "application": found, **findings.shown(found.report)}
+    )
+
+
+@signed_in("POST")
+def act(request: HttpRequest, application_id: str, action: str) -> HttpResponse:
+    """Withdraw what was sent; accept or decline what came."""
+    actor = actor_of(request)
+    try:
+        if action == "withdraw":
+            applications.withdraw_application(actor, application_id)
+            messages.success(request, "The application is withdrawn: its report is yours alone again.")
+        else:
+            found = applications.decide_application(
+                actor, application_id, accept=action == "accept", note=request.POST.get("note", "")
+            )
+            messages.success(request, f"The application is {found.state}. Its owners are told.")
+    except NotFound:
+        raise
+    except Problem as problem:
+        messages.error(request, f"{problem.message} {problem.hint}")
+    return HttpResponseRedirect(HOME)
