@@ -7,8 +7,9 @@ off, since what stands already is compared and skipped. A bad row never stops th
 Source: decisions, section 6.
 """
 
+import gc
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,6 +36,8 @@ from muniment.registry.exchange.rows import (
 
 BATCH_ROWS: Final = 500
 BATCH_BYTES: Final = 4 * 1024 * 1024
+PAGE_CACHE_KIB: Final = 64 * 1024
+COLLECTED_EVERY: Final = 50_000
 ATTEMPTS: Final = 5
 """How often a batch is tried on PostgreSQL, where another writer may have been first."""
 KINDS: Final = ("people", "companies", "frameworks")
@@ -150,18 +153,41 @@ def import_registry(
     """
     sources = sources_of(path)
     found = Summary()
-    if dry_run or strict:
-        found = _Import(actor, draft=draft, dry=True, tell=tell, warn=warn, progress=progress).run(sources)
-        if dry_run or found.bad:
-            return found
-    return _Import(
-        actor,
-        draft=draft,
-        dry=False,
-        tell=tell,
-        warn=(lambda _bad: None) if strict else warn,  # the first pass told them
-        progress=progress,
-    ).run(sources)
+    with _elbow_room():
+        if dry_run or strict:
+            found = _Import(actor, draft=draft, dry=True, tell=tell, warn=warn, progress=progress).run(sources)
+            if dry_run or found.bad:
+                return found
+        return _Import(
+            actor,
+            draft=draft,
+            dry=False,
+            tell=tell,
+            warn=(lambda _bad: None) if strict else warn,  # the first pass told them
+            progress=progress,
+        ).run(sources)
+
+
+@contextmanager
+def _elbow_room() -> Iterator[None]:
+    """
+    Give a long run of writes what it likes: index pages that stay in memory, and few rounds of the collector.
+
+    A batch holds some hundred thousand objects, none of them in a cycle; documents stand under digests of their
+    names, so that each goes to another page.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(COLLECTED_EVERY, *thresholds[1:])
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            former = cursor.execute("PRAGMA cache_size").fetchone()[0]
+            cursor.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
+        try:
+            yield
+        finally:
+            gc.set_threshold(*thresholds)
+            if connection.vendor == "sqlite":
+                cursor.execute(f"PRAGMA cache_size = {former}")
 
 
 class _Import:

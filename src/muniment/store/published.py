@@ -12,6 +12,7 @@ thousand small rows, in the same snapshot as the items, and nobody ever counts.
 import hashlib
 import secrets
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
@@ -219,7 +220,7 @@ def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_k
     """
     last = 0
     at = ""
-    totals = _Totals()
+    totals, values = _Totals(), _Values(connection)
     for entry in entries:
         if entry.document is not None or entry.change == "unlisted":
             old = _stored(connection, entry.kind, entry.key)
@@ -227,12 +228,13 @@ def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_k
                 totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
             if entry.document is not None:
                 totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor)
-                _put(connection, entry.document, old)
+                _put(connection, entry.document, old, values)
             elif old is not None:
-                _remove(connection, entry.kind, old)
+                _remove(connection, entry.kind, old, values)
         record(connection, entry)
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
+    values.write()
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
@@ -240,11 +242,12 @@ def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_k
 
 def load(connection: sqlite3.Connection, documents: Iterable[Document], *, at: str) -> None:
     """Fill tables that :func:`clear` has emptied, without a word in the feed."""
-    totals = _Totals()
+    totals, values = _Totals(), _Values(connection)
     for document in documents:
         totals.add(document.kind, 1, int(document.raising), document.treasury_minor)
-        _put(connection, document, None)
+        _put(connection, document, None, values)
     totals.write(connection)
+    values.write()
     connection.execute("UPDATE published_meta SET at = ?", (at,))
 
 
@@ -280,6 +283,47 @@ class _Totals:
             )
 
 
+class _Values:
+    """The facets' values of a run of changes: looked up once each, and counted once at its end."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._ids: dict[tuple[str, str, str], int] = {}
+        self._added: Counter[int] = Counter()
+
+    def id_of(self, kind: str, name: str, value: str) -> int:
+        known = (kind, name, value)
+        found = self._ids.get(known)
+        if found is None:
+            row = self._connection.execute(
+                "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
+            ).fetchone()
+            if row is None:
+                row = self._connection.execute(
+                    "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
+                ).fetchone()
+            found = self._ids[known] = int(row[0])
+        return found
+
+    def enter(self, values: list[int], position: int) -> None:
+        self._connection.executemany(
+            "INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values]
+        )
+        self._added.update(values)
+
+    def leave(self, values: list[int], position: int) -> None:
+        self._connection.executemany(
+            "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
+        )
+        self._added.subtract(values)
+
+    def write(self) -> None:
+        self._connection.executemany(
+            "UPDATE published_value SET n = n + ? WHERE id = ?",
+            [(added, value) for value, added in self._added.items() if added],
+        )
+
+
 def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:
     row = connection.execute(
         "SELECT id, position, raising, treasury_minor, facets, texts_digest"
@@ -293,32 +337,29 @@ def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | No
     return _Stored(number, position, raising, treasury_minor, values, texts_digest)
 
 
-def _remove(connection: sqlite3.Connection, kind: str, old: _Stored) -> None:
+def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: _Values) -> None:
     connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
     connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
     _leave_block(connection, kind, old.position)
-    _leave_facets(connection, old.facets, old.position)
+    values.leave(old.facets, old.position)
     if kind in SEARCHED:
         connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
 
 
-def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None) -> None:
+def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None, values: _Values) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
     if old is not None and moved:
         connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
         _leave_block(connection, kind, old.position)
     connection.execute(f"INSERT OR REPLACE INTO published_item_{kind} VALUES (?, ?)", (position, document.item))
-    values = [
-        _value_id(connection, kind, name, value)
-        for name, given in document.facets.items()
-        for value in dict.fromkeys(given)
+    facets = [
+        values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
     ]
-    if moved or old is None or old.facets != values:
-        if old is not None:
-            _leave_facets(connection, old.facets, old.position)
-        connection.executemany("INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values])
-        connection.executemany("UPDATE published_value SET n = n + 1 WHERE id = ?", [(value,) for value in values])
+    if old is not None and (moved or old.facets != facets):
+        values.leave(old.facets, old.position)
+    if old is None or moved or old.facets != facets:
+        values.enter(facets, position)
     texts_digest = digest("\0".join((document.name, *document.texts)).encode("utf-8", "surrogatepass"))
     if kind in SEARCHED and (moved or old is None or old.texts_digest != texts_digest):
         if old is not None:
@@ -338,7 +379,7 @@ def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None
             document.updated_at,
             int(document.raising),
             document.treasury_minor,
-            msgspec.json.encode(values),
+            msgspec.json.encode(facets),
             texts_digest,
             digest(document.body),
             document.body,
@@ -376,22 +417,3 @@ def _leave_block(connection: sqlite3.Connection, kind: str, position: int) -> No
         connection.execute("DELETE FROM published_block WHERE kind = ? AND first = ?", (kind, first))
     else:
         connection.execute("UPDATE published_block SET n = n - 1 WHERE kind = ? AND first = ?", (kind, first))
-
-
-def _leave_facets(connection: sqlite3.Connection, values: list[int], position: int) -> None:
-    connection.executemany(
-        "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
-    )
-    connection.executemany("UPDATE published_value SET n = n - 1 WHERE id = ?", [(value,) for value in values])
-
-
-def _value_id(connection: sqlite3.Connection, kind: str, name: str, value: str) -> int:
-    known = (kind, name, value)
-    row = connection.execute(
-        "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
-    ).fetchone()
-    if row is None:
-        row = connection.execute(
-            "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
-        ).fetchone()
-    return int(row[0])
