@@ -91,6 +91,16 @@ def _storage_url(value: str) -> str:
     return value
 
 
+def _endpoint_url(value: str) -> str:
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
+        message = "takes an address such as https://models.example/v1, without a key or a query"
+        raise ValueError(message)
+    return value.rstrip("/")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: the environment variable is ``MUNIMENT_`` and the upper-case name."""
@@ -152,6 +162,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "run_cost", "10", _natural, "Credits that a report run costs, unless its framework has a price of its own."
     ),
+    Setting(
+        "model_url",
+        "",
+        _endpoint_url,
+        "OpenAI-compatible endpoint whose model judges reports, such as https://models.example/v1; empty means rules.",
+    ),
+    Setting("model_name", "", _text, "The model that the endpoint is asked for; reports name it."),
+    Setting("model_key", "", _text, "The key that the endpoint wants; empty sends none."),
+    Setting("model_run_tokens", "500000", _natural, "Tokens that one report run may use; rules judge what is left."),
+    Setting("model_run_seconds", "300", _natural, "Seconds that one report run may ask; rules judge what is left."),
+    Setting("model_timeout_s", "60", _natural, "Seconds that the model has for one answer."),
+    Setting("model_parallel", "4", _natural, "Questions to the model at once, for each run."),
     Setting("log_format", "json", _text, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
@@ -191,6 +213,13 @@ class Config:
     clamd: str
     starting_credits: int
     run_cost: int
+    model_url: str
+    model_name: str
+    model_key: str
+    model_run_tokens: int
+    model_run_seconds: int
+    model_timeout_s: int
+    model_parallel: int
     log_format: str
     log_requests: bool
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from muniment import config as process
+from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 
 config = process.current()
 
@@ -65,6 +66,15 @@ CURRENCY = config.currency
 CHANGES_KEPT = config.changes_kept
 STARTING_CREDITS = config.starting_credits
 RUN_COST = config.run_cost
+MODEL = Endpoint(
+    url=config.model_url,
+    name=config.model_name,
+    key=config.model_key,
+    run_tokens=config.model_run_tokens,
+    run_seconds=config.model_run_seconds,
+    timeout_s=config.model_timeout_s,
+    parallel=config.model_parallel,
+)
 
 INSTALLED_APPS = [
     "muniment.accounts",

@@ -47,7 +47,7 @@ def criterion(**more):
 
 def judged(inputs, scale=(0, 4), **more):
     of = criterion(**more)
-    return settle(of, scale, Rules().judge(of, scale, inputs), inputs)
+    return settle(of, scale, Rules().judge_one(of, scale, inputs), inputs)
 
 
 @pytest.mark.parametrize(

@@ -294,23 +294,23 @@ def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_
     me, of = owner(), framework(30)
     run_id = start(me, company(me), of).run.row.pk
     runs.execute_run(me, run_id)
-    judged, real = [], work._judged
+    judged, real = [], work.Rules.judge_one
 
-    def dies_at_the_third(batch, *rest):
-        if len(judged) == 2:
+    def dies_at_the_third_batch(rules, criterion, *rest):
+        if len(judged) == 16:
             raise KeyboardInterrupt
-        judged.append(batch[0]["id"])
-        return real(batch, *rest)
+        judged.append(criterion["id"])
+        return real(rules, criterion, *rest)
 
-    monkeypatch.setattr(work, "_judged", dies_at_the_third)
+    monkeypatch.setattr(work.Rules, "judge_one", dies_at_the_third_batch)
     zombie = queue.claim("first")
     with pytest.raises(KeyboardInterrupt):
         work.execute(zombie)
     assert runs.get_run(me, run_id).to_wire()["progress"] == {"done": 16, "total": 30, "step": "judge"}
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
-    monkeypatch.setattr(work, "_judged", lambda batch, *rest: judged.append(batch[0]["id"]) or real(batch, *rest))
+    monkeypatch.setattr(work.Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
     work.execute(queue.claim("second"))
-    assert judged == ["team", "w6", "w14", "w22"]
+    assert judged == ["team", "accounts", *(f"w{n}" for n in range(28))]
     assert numbers(me) == (90, 0)
     row = ReportRun.objects.select_related("company", "framework", "specification").get(pk=run_id)
     with pytest.raises(queue.LeaseLost):

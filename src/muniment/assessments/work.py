@@ -7,9 +7,12 @@ cannot commit.
 Source: assessment-spec/1, flow; decisions, section 5, report runs.
 """
 
+import logging
 import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -19,7 +22,9 @@ from django.db import transaction
 
 from muniment.assessments.evaluation.aggregation import aggregate, evaluator_of
 from muniment.assessments.evaluation.inputs import DocumentText, Inputs, input_hash, read_inputs
-from muniment.assessments.evaluation.judgement import Evaluator, settle
+from muniment.assessments.evaluation.judgement import Evaluator, Judged, Spent, settle
+from muniment.assessments.evaluation.language_model.endpoint import ModelUnavailable
+from muniment.assessments.evaluation.language_model.evaluator import UNUSABLE, LanguageModel
 from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.models import ACTIVE, Report, ReportRun, State
 from muniment.assessments.operations import KIND, facts_of
@@ -31,12 +36,13 @@ from muniment.jobs.queue import Abandoned, HandedBack, Run
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.wire import timestamp
 
-BATCH: Final = 8
-"""Criteria between two checkpoints."""
 PER_ACCOUNT: Final = 2
 TEXT_WAIT_S: Final = 300
 _PAUSE_S: Final = 0.2
 _UNREADABLE: Final = "The run could not be finished. Nothing was charged."
+UNAVAILABLE: Final = "The language model that judges here did not answer. Nothing was charged; start a run later."
+
+log = logging.getLogger(__name__)
 
 
 def execute(run: Run) -> None:
@@ -53,33 +59,91 @@ def execute(run: Run) -> None:
     _wait_for_texts(run, chosen)
     specification = row.specification.document
     criteria = list(chain.from_iterable(section["criteria"] for section in specification["sections"]))
-    total = len(criteria)
     # Kept as text: the order of keys is part of what is judged, and a database may turn it round.
     snapshot = run.step(
-        "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=total
+        "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)
     )
     facts = msgspec.json.decode(snapshot)
     texts = [_text(document) for document in sorted(chosen, key=lambda each: row.document_ids.index(each.pk))]
-    inputs = read_inputs(facts, texts, currency=settings.CURRENCY)
-    evaluator = Rules()
     scale = (specification["scale"]["min"], specification["scale"]["max"])
-    settled: dict[str, Any] = {}
-    for start in range(0, total, BATCH):
-        batch = criteria[start : start + BATCH]
-        kept = run.step(
-            f"judge:{start}",
-            partial(_judged, batch, scale, inputs, evaluator),
-            done=start + len(batch),
-            total=total,
-        )
-        settled.update({each["id"]: each for each in msgspec.json.decode(kept)})
+    question = _Question(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
+    kept = [msgspec.json.decode(each, type=_Kept) for each in run.kept("judge:")]
+    found = {each["id"]: each for part in kept for each in part.settled}
+    evaluator = choose_evaluator(
+        Spent(max((each.tokens for each in kept), default=0), max((each.seconds for each in kept), default=0.0))
+    )
+    try:
+        _judge(run, evaluator, question, found)
+    except ModelUnavailable as error:
+        if not error.for_good:
+            raise
+        log.error("a report run ends: %s", error)  # noqa: TRY400 - the trace says no more
+        raise Abandoned(UNAVAILABLE) from None
+    if evaluator.spent.tokens:
+        log.info("a model judged", extra={"run": row.pk, "tokens": evaluator.spent.tokens})
+    judges = {each["evaluator"] for each in found.values()}
+    if evaluator.kind not in judges and any(each["note"] == UNUSABLE for each in found.values()):
+        raise Abandoned(UNAVAILABLE)  # what was promised is a model's judgement, and this is none
     run.check()
-    _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, settled), evaluator)
+    _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, found), evaluator)
 
 
-def _judged(batch: list[Any], scale: tuple[float, float], inputs: Inputs, evaluator: Evaluator) -> str:
-    found = [settle(each, scale, evaluator.judge(each, scale, inputs), inputs) for each in batch]
-    return msgspec.json.encode(found).decode()
+def choose_evaluator(spent: Spent) -> Evaluator:
+    """Give the evaluator that the settings choose."""
+    if not settings.MODEL.url:
+        return Rules()
+    return LanguageModel(settings.MODEL, spent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of an evaluator."""
+
+    criteria: list[Any]
+    scale: tuple[float, float]
+    inputs: Inputs
+
+
+class _Kept(msgspec.Struct):
+    """What a checkpoint keeps: criteria as the report shows them, and what the run has spent by then."""
+
+    settled: list[dict[str, Any]]
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+def _judge(run: Run, evaluator: Evaluator, question: _Question, found: dict[str, Any]) -> None:
+    """Judge the criteria that *found* lacks and add them to it, a checkpoint for each batch."""
+    criteria = question.criteria
+    places = {each["id"]: number for number, each in enumerate(criteria)}
+    lacking = [each for each in criteria if each["id"] not in found]
+    batch: list[dict[str, Any]] = []
+
+    def keep() -> None:
+        spent = evaluator.spent
+        output = msgspec.json.encode(_Kept(batch, spent.tokens, spent.seconds)).decode()
+        found.update({each["id"]: each for each in batch})
+        run.checkpoint(f"judge:{places[batch[0]['id']]}", output, done=len(found), total=len(criteria))
+        batch.clear()
+
+    run.check()
+    with closing(evaluator.judge(lacking, question.scale, question.inputs)) as judging:
+        for judged in judging:
+            if judged is not None:
+                batch.append(_settled(lacking[judged.number], judged, question))
+            if len(batch) >= evaluator.batch:
+                keep()
+            if not batch:
+                run.check()
+    if batch:
+        keep()
+
+
+def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Question) -> dict[str, Any]:
+    shown = settle(criterion, question.scale, judged.judgement, question.inputs)
+    if judged.note:
+        shown["rationale"] = f"{shown['rationale']} {judged.note}".strip()
+    return {**shown, "evaluator": judged.by, "note": judged.note}
 
 
 def _wait_for_texts(run: Run, chosen: list[Document]) -> None:
@@ -117,12 +181,16 @@ def _finish(run: Run, row: ReportRun, hashed: str, found: dict[str, Any], evalua
         documents.unpin(row.pk)
 
 
+def _is_of_model(error: str) -> bool:
+    return error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:")
+
+
 def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's form
     """Give back what was held for a run that failed or was canceled. The reason stays in the log: it may quote."""
     run_id = payload["runId"]
     moved = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE).update(
         state=State.CANCELED if ending == "canceled" else State.FAILED,
-        error="" if ending == "canceled" else _UNREADABLE,
+        error="" if ending == "canceled" else UNAVAILABLE if _is_of_model(error) else _UNREADABLE,
         finished_at=now(),
     )
     if moved:

@@ -221,14 +221,17 @@ class Run:
         Raises:
             LeaseLost, Canceled, HandedBack: let them pass; the queue settles the job.
         """
-        if self._steps is None:
-            self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
-        if name in self._steps:
-            return self._steps[name]
+        steps = self._finished()
+        if name in steps:
+            return steps[name]
         self.check()
         output = make()
         self.checkpoint(name, output, done=done, total=total)
         return output
+
+    def kept(self, prefix: str) -> list[Any]:
+        """Give what the finished steps gave whose names begin with *prefix*, those of earlier attempts too."""
+        return [output for name, output in self._finished().items() if name.startswith(prefix)]
 
     def checkpoint(self, name: str, output: Any, *, done: int | None = None, total: int | None = None) -> None:
         """Keep a finished step, its progress and the lease in one transaction."""
@@ -302,6 +305,11 @@ class Run:
         self._settle(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
 
     # ------------------------------------------------------------------ the fence
+
+    def _finished(self) -> dict[str, Any]:
+        if self._steps is None:
+            self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
+        return self._steps
 
     def _moved(self, done: int | None, total: int | None, step: str) -> dict[str, Any]:
         values: dict[str, Any] = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}

@@ -69,7 +69,7 @@ def aggregate(specification: Mapping[str, Any], settled: Mapping[str, Mapping[st
 
 
 def _public(settled: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settled.items() if key != "confidence"}
+    return {key: value for key, value in settled.items() if key not in {"confidence", "note"}}
 
 
 def _rounded(value: float, digits: int) -> int | float:

@@ -1,6 +1,6 @@
 """What an evaluator says of one criterion, and what of it stands once its quotes have been looked up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
@@ -46,15 +46,58 @@ class Judgement:
     rationale: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """
+    A judgement, and whose it is.
+
+    Args:
+        number: of the criterion, among those that were given.
+        by: which kind of evaluator.
+        note: why that one, for the reader, where another was asked for.
+    """
+
+    number: int
+    judgement: Judgement
+    by: Literal["rules", "model"]
+    note: str = ""
+
+
+Judging = Generator[Judged | None, None, None]
+"""Judgements as they come; None says that none came for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has used of what it may use."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+
+
 class Evaluator(Protocol):
-    """Judges criteria. What it cites is looked up by :func:`settle`, whoever it is."""
+    """
+    Judges criteria. What it cites is looked up by :func:`settle`, whoever it is.
+
+    ``batch`` is how many judgements are kept at once: one where each costs money.
+    """
 
     kind: str
+    batch: int
     model: str | None
     prompt_hash: str | None
 
-    def judge(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
-        """Judge one criterion of a specification by what *inputs* hold."""
+    @property
+    def spent(self) -> Spent:
+        """Give what the run has used so far."""
+
+    def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
+        """
+        Judge criteria of a specification by what *inputs* hold, in any order.
+
+        Gives None now and then while it waits, so that whoever asked can look whether to go on; closing the
+        iterator stops what is under way.
+        """
 
 
 def stands(cited: Cited, chunks: Sequence[Chunk]) -> bool:
@@ -96,7 +139,11 @@ def settle(
         outcome = _outcome("insufficient", low, high, rationale, remediation)
         return {**shown, **outcome, "citations": _shown(quotes, inputs), "confidence": 0.0}
     status: Status = "met" if level >= high else "not_met" if level <= low else "partial"
-    outcome = _outcome(status, level, high, judgement.rationale, None if status == "met" else remediation)
+    rationale = judgement.rationale
+    if len(standing) < len(judgement.supports):
+        # What was said of it rests in part on what is not there.
+        rationale = "Some of what was cited is not found where it should stand; the rest carries this level."
+    outcome = _outcome(status, level, high, rationale, None if status == "met" else remediation)
     return {**shown, **outcome, "citations": _shown(quotes, inputs), "confidence": judgement.confidence}
 
 

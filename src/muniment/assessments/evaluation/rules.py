@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from muniment.assessments.evaluation.inputs import Inputs, Leaf
-from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judgement, Support
+from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judged, Judgement, Judging, Spent, Support
 from muniment.assessments.evaluation.words import (
     fold,
     holds_phrase,
@@ -43,13 +43,20 @@ class Rules:
     """Judges by checks, phrases and words."""
 
     kind = "rules"
+    batch = 8
     model: str | None = None
     prompt_hash: str | None = None
+    spent = Spent()
 
     def __init__(self) -> None:
         self._index: tuple[Inputs, FullText] | None = None
 
-    def judge(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+    def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
+        """Judge criteria, one after the other."""
+        for number, criterion in enumerate(criteria):
+            yield Judged(number, self.judge_one(criterion, scale, inputs), "rules")
+
+    def judge_one(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
         """Judge one criterion."""
         condition = criterion.get("appliesIf")
         if condition is not None and not holds(condition, inputs)[0]:
@@ -217,21 +224,30 @@ class FullText:
 
     def find(self, text: str, sources: Sequence[str]) -> list[Cited]:
         """Give the passages that share enough of the terms of *text*, the best first."""
-        wanted = terms(text)[:_MOST_READ]
-        if not wanted:
-            return []
-        weights = {term: math.log(1 + (len(self._words) + 1) / (1 + self._spread[term])) for term in wanted}
-        heaviest = sorted(weights.values(), reverse=True)[:_MOST_TERMS]
-        needed_terms = min(len(wanted), 2 if len(wanted) < 6 else 3)
+        weights = self._weights(text)
+        needed_terms = min(len(weights), 2 if len(weights) < 6 else 3)
+        enough = _ENOUGH * sum(sorted(weights.values(), reverse=True)[:_MOST_TERMS])
+        ranked = self._ranked(weights, sources, needed_terms, enough)
+        return [Cited(number, self._quote(number, weights)) for number in ranked[:MAX_CITATIONS]]
+
+    def nearest(self, text: str, sources: Sequence[str]) -> list[int]:
+        """Give the numbers of the chunks that share any term of *text*, the nearest first."""
+        return self._ranked(self._weights(text), sources, 1, 0.0)
+
+    def _weights(self, text: str) -> dict[str, float]:
+        """Give the terms of *text* with what each tells: a term that stands everywhere tells little."""
+        chunks = len(self._words) + 1
+        return {term: math.log(1 + chunks / (1 + self._spread[term])) for term in terms(text)[:_MOST_READ]}
+
+    def _ranked(
+        self, weights: Mapping[str, float], sources: Sequence[str], needed_terms: int, enough: float
+    ) -> list[int]:
         ranked = []
         for number in self._inputs.of(sources):
-            shared = [term for term in wanted if term in self._words[number]]
-            if len(shared) < needed_terms:
-                continue
-            share = sum(weights[term] for term in shared) / sum(heaviest)
-            if share >= _ENOUGH:
-                ranked.append((-round(share, 6), number))
-        return [Cited(number, self._quote(number, weights)) for _, number in sorted(ranked)[:MAX_CITATIONS]]
+            shared = [weight for term, weight in weights.items() if term in self._words[number]]
+            if len(shared) >= max(1, needed_terms) and sum(shared) >= enough:
+                ranked.append((-round(sum(shared), 6), number))
+        return [number for _, number in sorted(ranked)]
 
     def _quote(self, number: int, weights: Mapping[str, float]) -> str:
         """Give the sentence of a chunk that shares most with what was looked for."""

@@ -1,0 +1,1 @@
+"""The evaluator by a language model: what it is told, and what of its answer is believed."""

@@ -1,0 +1,165 @@
+"""A language model on loopback: a server that speaks the chat-completions protocol, and answers as it is told."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+KEY = "sk-harbour-key-of-the-tests"
+
+
+@dataclass
+class Asked:
+    """A request as it came, with what stands in its two messages."""
+
+    body: dict[str, Any]
+    headers: dict[str, str]
+    path: str
+    tries: int = 1
+
+    @property
+    def criterion(self) -> dict[str, Any]:
+        """Give the criterion that is asked for."""
+        return json.loads(self.body["messages"][0]["content"].rpartition("The criterion:\n")[2])
+
+    @property
+    def passages(self) -> list[dict[str, Any]]:
+        """Give the passages that may be quoted."""
+        return json.loads(self.body["messages"][1]["content"])["passages"]
+
+
+@dataclass
+class Reply:
+    """
+    What goes back.
+
+    Args:
+        text: what the model says; with *raw* the whole body in its place.
+        wait_s: before anything is sent.
+        cut: close the connection in the middle of the body.
+        drip_s: seconds between two bytes of the body.
+    """
+
+    text: str = ""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    raw: bytes | None = None
+    wait_s: float = 0
+    cut: bool = False
+    drip_s: float = 0
+    finish: str = "stop"
+    tokens: Any = 100
+
+    def body(self) -> bytes:
+        """Give the body."""
+        if self.raw is not None:
+            return self.raw
+        if self.status >= 400:
+            # Some endpoints repeat what was sent: none of it may come out again.
+            return json.dumps({"error": {"message": f"Refused: key {KEY}", "type": "refused"}}).encode()
+        message = {"role": "assistant", "content": self.text}
+        choice = {"index": 0, "message": message, "finish_reason": self.finish}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": self.tokens}
+        return json.dumps(
+            {"id": "c", "object": "chat.completion", "created": 1, "model": "tide-1", "choices": [choice]}
+            | ({} if self.tokens is None else {"usage": usage})
+        ).encode()
+
+
+def judged(asked: Asked, **more: Any) -> str:
+    """Give a whole answer: the first passage, quoted for the highest level."""
+    first = asked.passages[0]
+    highest = asked.criterion["scale"]["highest"]
+    return json.dumps(
+        {
+            "criterionId": asked.criterion["criterionId"],
+            "quotes": [{"passage": first["passage"], "text": first["text"][:120], "level": highest}],
+            "reason": "The profile shows it.",
+            "level": highest,
+            "confidence": 0.8,
+        }
+        | more
+    )
+
+
+def good(asked: Asked) -> Reply:
+    """Answer as a model should."""
+    return Reply(judged(asked))
+
+
+class Model:
+    """The server, in a context; ``asked`` holds what came, ``answer`` may be exchanged at any time."""
+
+    def __init__(self, answer: Callable[[Asked], Reply] = good) -> None:
+        self.answer = answer
+        self.asked: list[Asked] = []
+        self.at_once = 0
+        self._now = 0
+        self._lock = threading.Lock()
+        model = self
+
+        class Answers(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                """One completion."""
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked = Asked(body, {name.lower(): value for name, value in self.headers.items()}, self.path)
+                with model._lock:
+                    model.asked.append(asked)
+                    asked.tries = sum(each.body == body for each in model.asked)
+                    model._now += 1
+                    model.at_once = max(model.at_once, model._now)
+                try:
+                    self.say(model.answer(asked))
+                except OSError:
+                    self.close_connection = True  # whoever asked has gone
+                finally:
+                    with model._lock:
+                        model._now -= 1
+
+            def say(self, reply: Reply) -> None:
+                model.stopping.wait(reply.wait_s)
+                body = reply.body()
+                self.send_response(reply.status)
+                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if reply.cut:
+                    self.wfile.write(body[: len(body) // 2])
+                    self.close_connection = True
+                elif reply.drip_s:
+                    for byte in body:
+                        if model.stopping.wait(reply.drip_s):
+                            break
+                        self.wfile.write(bytes([byte]))
+                else:
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Stay quiet."""
+
+        self.stopping = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def criteria(self) -> list[str]:
+        """Give the criteria that were asked for, in their order."""
+        return [asked.criterion["criterionId"] for asked in self.asked]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
