@@ -1,6 +1,7 @@
 """The bridge: how the event loop calls operations, which are synchronous and use the database."""
 
 import asyncio
+import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
@@ -21,7 +22,8 @@ class Bridge:
     async def call(self, operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run *operation* in the pool and give what it returns, or raise what it raises."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.pool, lambda: self._run(operation, *args, **kwargs))
+        here = contextvars.copy_context()  # lines that the operation logs carry the request's id
+        return await loop.run_in_executor(self.pool, here.run, lambda: self._run(operation, *args, **kwargs))
 
     @staticmethod
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Final
@@ -22,6 +23,13 @@ _SECRETS: Final = (
     # One-time links carry their secret in the path.
     re.compile(r"(/(?:uploads|downloads|confirm-email|reset/key|invitations)/)[^/\s?'\"]+"),
 )
+_SECRET_NAMES: Final = re.compile(
+    r"(?i)(?:^|[_-])(?:authorization|cookie|passwd|password|secret|token|api_?key|secret_?key|private_?key)(?:$|[_-])"
+)
+"""What stands under such a name is a secret, whatever it looks like."""
+_SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where one word of a name in camel case ends and the next begins."""
+_DEEPEST: Final = 6
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -30,6 +38,22 @@ def masked(text: str) -> str:
     for pattern in _SECRETS:
         text = pattern.sub(r"\1***", text)
     return text
+
+
+def masked_value(value: object, name: str = "", depth: int = 0) -> object:
+    """Give *value*, which stands under *name*, with every secret within it replaced, however deep it lies."""
+    if _SECRET_NAMES.search(_SEAMS.sub("_", name)) and value not in (None, "", True, False):
+        return "***"
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth >= _DEEPEST and isinstance(value, Mapping | list | tuple | set | frozenset):
+        return "…"
+    if isinstance(value, Mapping):
+        return {masked(str(key)): masked_value(each, str(key), depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [masked_value(each, name, depth + 1) for each in value]
+    # What others attach, such as Django its request, shows an address when it is made text.
+    return masked(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 class Json(logging.Formatter):
@@ -48,11 +72,10 @@ class Json(logging.Formatter):
             line["requestId"] = current
         for name, value in record.__dict__.items():
             if name not in _ACCOUNTED:
-                line[name] = masked(value) if isinstance(value, str) else value
+                line[name] = masked_value(value, name)
         if record.exc_info:
             line["trace"] = masked(self.formatException(record.exc_info))
-        # What others attach, such as Django its request, shows an address when it is made text.
-        return json.dumps(line, ensure_ascii=False, default=lambda value: masked(str(value)))
+        return json.dumps(line, ensure_ascii=False)
 
 
 class Text(logging.Formatter):
@@ -65,7 +88,7 @@ class Text(logging.Formatter):
         """Give the line."""
         line = masked(super().format(record))
         more = " ".join(
-            f"{name}={masked(str(value))}" for name, value in record.__dict__.items() if name not in _ACCOUNTED
+            f"{name}={masked_value(value, name)}" for name, value in record.__dict__.items() if name not in _ACCOUNTED
         )
         current = request_id.get()
         return " ".join(part for part in (line, more, f"request={current}" if current else "") if part)

@@ -1,0 +1,91 @@
+"""Log lines: what they carry, and that no secret stands in them however deep it lies."""
+
+import io
+import json
+import logging
+
+import pytest
+
+from muniment.server.logs import Json, Text, masked, request_id
+
+TOKEN = "mun_pat_" + "4" * 36
+
+
+@pytest.fixture(params=[Json, Text], ids=["json", "text"])
+def written(request):
+    """Give a function that logs with the given extras and returns the line."""
+
+    def write(message: str, *arguments: object, **extra: object) -> str:
+        stream = io.StringIO()
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(request.param())
+        record = logging.getLogger("suite").makeRecord(
+            "suite", logging.INFO, __file__, 1, message, arguments, None, extra=extra
+        )
+        handler.handle(record)
+        return stream.getvalue()
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"headers": {"authorization": f"Bearer {TOKEN}"}},
+        {"headers": {"Cookie": "sessionid=harbour"}},
+        {"sent": [{"deep": {"deeper": ("x", [f"?token={TOKEN}"])}}]},
+        {"given": {"password": "harbour"}},
+        {"given": {"clientSecret": "harbour"}},
+        {"given": {"user": {"refresh_token": "harbour"}}},
+        {"api_key": "harbour"},
+        {"database": {"url": "postgresql://muniment:harbour@db/muniment"}},
+        {"raw": f"Authorization: Bearer {TOKEN}".encode()},
+        {"links": {f"/uploads/{'h' * 43}": 1}},
+        {"held": {"a", f"mun_rt_{'harbour' * 4}"}},
+    ],
+    ids=str,
+)
+def test_no_secret_stands_in_a_line_however_deep_it_lies(written, extra):
+    line = written("looked at", **extra)
+    assert TOKEN not in line
+    assert "harbour" not in line
+    assert "h" * 43 not in line
+    assert "***" in line
+
+
+def test_what_is_no_secret_stands_as_it_is(written):
+    line = written("asked %s", "twice", counts={"companies": 3, "names": ["Quillmere", None, True]}, tokens_used=12)
+    for shown in ("asked twice", "companies", "3", "Quillmere", "12"):
+        assert shown in line
+
+
+def test_a_line_for_machines_is_one_object_with_its_request():
+    token = request_id.set("abc-1")
+    try:
+        record = logging.makeLogRecord({"msg": "seen", "levelname": "INFO", "name": "suite", "odd": object()})
+        line = json.loads(Json().format(record))
+    finally:
+        request_id.reset(token)
+    assert (line["message"], line["requestId"], line["level"]) == ("seen", "abc-1", "info")
+    assert line["odd"].startswith("<object")
+
+
+def test_a_structure_that_holds_itself_ends(written):
+    ring: dict[str, object] = {"password": "harbour"}
+    ring["again"] = ring
+    assert "harbour" not in written("round", ring=ring)
+
+
+def test_an_error_is_told_without_the_secrets_of_its_message():
+    try:
+        raise ValueError(f"refused https://suite:harbour@store.example?access_token={TOKEN}")  # noqa: TRY301
+    except ValueError:
+        record = logging.getLogger("suite").makeRecord("suite", 40, __file__, 1, "failed", (), exc_info=True)
+        import sys
+
+        record.exc_info = sys.exc_info()
+    trace = json.loads(Json().format(record))["trace"]
+    assert "ValueError" in trace
+    assert "harbour" not in trace
+    assert TOKEN not in trace
+    assert masked(trace) == trace
