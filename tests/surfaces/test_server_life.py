@@ -71,7 +71,7 @@ def test_health_and_metrics_are_for_those_who_watch(demo):
     assert demo.get("/readyz").json() == {"status": "ready"}
     assert demo.get("/api/v1/stats").status == 200
     text = demo.get("/metrics").body.decode()
-    assert re.search(r'^muniment_requests_total\{surface="api",status="200"\} \d+$', text, re.MULTILINE)
+    assert re.search(r'^muniment_requests_total\{surface="api",method="GET",status="200"\} \d+$', text, re.MULTILINE)
     assert re.search(r"^muniment_edition [1-9]\d*$", text, re.MULTILINE)
     for line in text.splitlines():
         assert line.startswith("# ") or re.fullmatch(r"[a-z_]+(\{[^}]*\})? -?[\d.e+]+", line)

@@ -68,6 +68,8 @@ class Api:
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
         self._pages = pages.build(config)
+        self.hits = self.misses = 0
+        """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
         self._seen: set[bytes] = set()
         self._waiting: dict[object, asyncio.Future[Made]] = {}
 
@@ -105,10 +107,21 @@ class Api:
             answer = self._detail(target)
             if answer is None:
                 return None
+            self.misses += 1
+        else:
+            self.hits += 1
         if if_none_match and answer.matches(if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
         encoding = negotiated(accept_encoding) if accept_encoding else _NOTHING
         return answer.form(encoding) or self._make(target, answer, answer.encoding(accept_encoding), at_once=True)
+
+    def unchanged(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
+        """Answer a GET with 304 at once, or not at all; the arguments are those of :meth:`ready`."""
+        answer = self._kept.get(target) or self._detail(target)
+        if answer is None or not answer.matches(if_none_match):
+            return None
+        self.hits += 1
+        return answer.unchanged(answer.encoding(accept_encoding))
 
     def _detail(self, target: bytes) -> Answer | None:
         """Look a detail up by its key: the one miss that is as quick as a hit elsewhere."""
@@ -233,7 +246,10 @@ class Api:
         # route must not fill the cache with copies of one answer.
         key: object = target if is_plain and len(target) <= MAX_TARGET_KEPT else asked
         kept: Answer | None = self._answers.get(key)
-        if kept is None:
+        if kept is not None:
+            self.hits += 1
+        else:
+            self.misses += 1
             made = await self._read(route, segment or path, values, asked)
             kept = made.answer
             if made.depends:

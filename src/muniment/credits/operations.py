@@ -10,11 +10,11 @@ Source: decisions, section 5, credits.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, Sum
+from django.db.models import F, Max, Q, Subquery, Sum
 
 from muniment.accounts.operations import find_account
 from muniment.credits.models import Hold, HoldState, LedgerAccount, Transfer
@@ -226,6 +226,33 @@ def move(key: str, debit: LedgerAccount, credit: LedgerAccount, amount: int, *, 
             raise Conflict("This key was used for another transfer.", "Choose another key.") from None
         return False
     return True
+
+
+class Totals(NamedTuple):
+    """The ledger in three numbers: what people have, what of it is held, and whether the sums agree."""
+
+    balance: int
+    held: int
+    agrees: bool
+
+
+def totals() -> Totals:
+    """
+    Sum the ledger up, in one statement and so in one snapshot, without a lock.
+
+    The sums agree when all accounts together make zero and what is held is what the open holds make;
+    :func:`prove` looks at each account.
+    """
+    holds = Hold.objects.filter(state=HoldState.HELD).order_by().values("state").annotate(total=Sum("amount"))
+    sums = LedgerAccount.objects.aggregate(
+        everything=Sum("posted", default=0),
+        balance=Sum("posted", filter=Q(account__isnull=False), default=0),
+        held=Sum("held", default=0),
+        open_holds=Max(Subquery(holds.values("total"))),
+    )
+    held = int(sums["held"])
+    agrees = not sums["everything"] and held == int(sums["open_holds"] or 0)
+    return Totals(int(sums["balance"]), held, agrees)
 
 
 def prove() -> list[str]:

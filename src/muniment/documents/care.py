@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from muniment.documents.models import Document, State, TextState
 from muniment.documents.operations import remove_blob
@@ -80,6 +81,25 @@ def sweep(*, at: datetime | None = None) -> Swept:
             storage().remove_unfinished(key)
             swept.unfinished += 1
     return swept
+
+
+class Kept(NamedTuple):
+    """How many documents are in one state, and their bytes together."""
+
+    state: str
+    documents: int
+    size_bytes: int
+
+
+def kept() -> list[Kept]:
+    """Count documents by state, those apart that somebody has deleted and may still restore."""
+    rows = (
+        Document.objects.annotate(shown=Case(When(deleted_at__isnull=False, then=Value("deleted")), default=F("state")))
+        .values_list("shown")
+        .annotate(documents=Count("id"), size=Sum("size_bytes"))
+        .order_by("shown")
+    )
+    return [Kept(*row) for row in rows]
 
 
 def examine() -> Examined:

@@ -4,6 +4,7 @@ import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
@@ -42,6 +43,9 @@ class UploadLink:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._running = 0
+        self.results: dict[str, int] = {"received": 0, "refused": 0, "broken off": 0, "not stored": 0}
+        """Transfers by how they ended, since the start of the process."""
+        self.received_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one file."""
@@ -50,12 +54,21 @@ class UploadLink:
         if self._running >= MAX_AT_ONCE:
             raise Unavailable("Too many files are being received.", "Send it again in a moment.", retry_after_s=5)
         self._running += 1
+        result = "not stored"
         try:
             answer = await self._take(scope, receive)
+            result = "received"
+            self.received_bytes += answer["data"]["sizeBytes"]
         except Gone:
+            result = "broken off"
             return
+        except Problem as problem:
+            if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                result = "refused"
+            raise
         finally:
             self._running -= 1
+            self.results[result] += 1
         await _answer(send, answer)
 
     async def _take(self, scope: Scope, receive: Receive) -> dict[str, Any]:
@@ -126,12 +139,12 @@ class FileLinks:
     """Both, by path."""
 
     def __init__(self, call: Call) -> None:
-        self._up = UploadLink(call)
+        self.uploads = UploadLink(call)
         self._down = DownloadLink(call)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await (self._down if scope["path"].startswith(DOWNLOADS) else self._up)(scope, receive, send)
+        await (self._down if scope["path"].startswith(DOWNLOADS) else self.uploads)(scope, receive, send)
 
 
 class _Stream:

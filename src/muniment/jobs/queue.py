@@ -12,10 +12,10 @@ import random
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Min, Q
 
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State, Step
@@ -195,6 +195,30 @@ def prune() -> int:
     """Remove jobs that ended more than :data:`KEPT_DAYS` days ago."""
     removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
     return removed
+
+
+class Standing(NamedTuple):
+    """How many jobs of one kind are in one state; ``waits_s`` is how long the one that is due longest has waited."""
+
+    kind: str
+    state: str
+    jobs: int
+    waits_s: float
+
+
+def standing() -> list[Standing]:
+    """Count what is queued, running or failed (for as long as it is kept), by kind."""
+    moment = clock()
+    rows = (
+        Job.objects.filter(state__in=[State.QUEUED, State.RUNNING, State.FAILED])
+        .values_list("kind", "state")
+        .annotate(jobs=Count("id"), first=Min("run_at"))
+        .order_by("kind", "state")
+    )
+    return [
+        Standing(kind, state, jobs, max(0.0, (moment - first).total_seconds()) if state == State.QUEUED else 0.0)
+        for kind, state, jobs, first in rows
+    ]
 
 
 class Run:

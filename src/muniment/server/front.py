@@ -28,6 +28,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 READ_ONLY: Final = "GET, HEAD"
 UNCOUNTED: Final = ("/static/", "/healthz", "/readyz", "/metrics")
+MANAGE_PATH: Final = "/api/manage/mcp"
 log = logging.getLogger("muniment.server")
 
 
@@ -61,6 +62,8 @@ class Front:
         """Waits until the pages are there, and gives them."""
         self.health: Callable[[], Awaitable[Response]] | None = None
         """Looks whether database and storage answer."""
+        self.census: Callable[[], Awaitable[None]] | None = None
+        """Has the database counted what the metrics show of it, unless that was done just now."""
         self.log_requests = config.log_requests
         self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
             config.rate_limit,
@@ -123,18 +126,17 @@ class Front:
         verdict = self.limiter.take(client)
         return AtOnce(response, verdict) if verdict.allowed else None
 
-    def answered(self, surface: str, status: int, seconds: float, line: tuple[str, str, str, str] | None) -> None:
-        """Count an answer, and write its line when that is wanted: method, target, client, request id."""
-        self.metrics.answered(surface, status, seconds)
-        if self.log_requests and line is not None:
-            method, target, client, request_id = line
-            log.info(
-                "%s %s %d",
-                method,
-                target,
-                status,
-                extra={"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id},
-            )
+    def write_line(
+        self, method: str, target: str, status: int, seconds: float, *, client: str, request_id: str
+    ) -> None:
+        """Write the line of one request, where lines are wanted."""
+        log.info(
+            "%s %s %d",
+            method,
+            target,
+            status,
+            extra={"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id},
+        )
 
     # ------------------------------------------------------------------ the ordinary path
 
@@ -158,11 +160,13 @@ class Front:
         except Exception:
             log.exception("the request failed")
             await out.refuse(Internal(shown))
-        target = scope["raw_path"].decode("latin-1")
-        if scope["query_string"]:
-            target += "?" + scope["query_string"].decode("latin-1")
-        line = (scope["method"], target, address, shown)
-        self.answered(out.surface, out.status, time.perf_counter() - began, line)
+        seconds = time.perf_counter() - began
+        self.metrics.answered(out.surface, scope["method"], out.status, seconds)
+        if self.log_requests:
+            target = scope["raw_path"].decode("latin-1")
+            if scope["query_string"]:
+                target += "?" + scope["query_string"].decode("latin-1")
+            self.write_line(scope["method"], target, out.status, seconds, client=address, request_id=shown)
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         path: str = scope["path"]
@@ -173,7 +177,7 @@ class Front:
             return
         mounted = self.mounts.get(shown)
         if mounted is not None:
-            out.surface = "mcp"
+            out.surface = "manage_mcp" if shown == MANAGE_PATH else "mcp"
             await mounted(scope, receive, out)
             return
         if _JSON_TWIN.fullmatch(path) and not self._is_a_name(path):
@@ -181,7 +185,7 @@ class Front:
             raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
             scope = {**scope, "path": path, "raw_path": raw_path}
         is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
-        out.surface = "api" if is_api else "pages"
+        out.surface = "api" if is_api else _surface(path)
         if is_api and scope["method"] == "GET" and _last(scope["headers"], b"if-none-match") is not None:
             found = self._unchanged(scope)
             if found is not None:
@@ -219,12 +223,12 @@ class Front:
         if self.api is None:
             return None
         headers, query = scope["headers"], scope["query_string"]
-        response = self.api.ready(
+        response = self.api.unchanged(
             scope["raw_path"] + (b"?" + query if query else b""),
             _last(headers, b"accept-encoding") or b"",
             _last(headers, b"if-none-match") or b"",
         )
-        if response is None or response.status != 304:
+        if response is None:
             return None
         return AtOnce(response, self.limiter.look(scope["state"]["client"]))
 
@@ -246,6 +250,8 @@ class Front:
         if path == "/healthz":
             await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
         elif path == "/metrics":
+            if self.census is not None:
+                await self.census()
             await out.finish(plain_answer(self.metrics.text(), CONTENT_TYPE))
         elif self.health is None:
             raise Unavailable("The process is starting.", "Try again in a moment.")
@@ -253,6 +259,12 @@ class Front:
             await out.finish(await self.health())
 
 
+def _surface(path: str) -> str:
+    """Say which group of routes a path belongs to that is none of the API's."""
+    return _ROOMS.get(path[1 : path.find("/", 1)], "pages")
+
+
+_ROOMS: Final = {"static": "static", "oauth": "oauth", "accounts": "accounts"}
 _JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
 """``.json`` on a page's address is its API answer."""
 _CHECKS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -313,10 +325,11 @@ class _Outgoing:
         """Send the envelope of a problem, unless an answer is under way: then cut it, for half an answer is none."""
         if self.status:
             raise problem
-        wants_page = self.surface == "pages" and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")
+        wants_page = self.surface in _OF_PAGES and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")
         await self.finish(_refusal_page(problem) if wants_page else refusal(problem))
 
 
+_OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})
 _SET_HERE: Final = frozenset({b"date", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
 
 

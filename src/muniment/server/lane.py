@@ -115,8 +115,9 @@ class Express(Guarded):
         self.transport.writelines((response.head, front.ending(request_id, verdict), response.body))
         self.server_state.total_requests += 1
         self.progress_at = self.heard_at
-        line = None
+        front.metrics.at_once[response.status] += 1
         if front.log_requests:
-            line = ("GET", self.url.decode("latin-1"), self.peer, request_id.decode("ascii"))
-        front.answered("api", response.status, 0.0, line)
+            target = self.url.decode("latin-1")
+            shown = request_id.decode("ascii")
+            front.write_line("GET", target, response.status, 0.0, client=self.peer, request_id=shown)
         return True

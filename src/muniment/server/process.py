@@ -23,7 +23,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.server import logs
 from muniment.server.bridge import Bridge
 from muniment.server.connections import Guarded, sweep
-from muniment.server.front import Application, Front, plain_answer
+from muniment.server.front import MANAGE_PATH, Application, Front, plain_answer
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.warmup import Warmup, writable
@@ -31,6 +31,7 @@ from muniment.store import published
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
+    from muniment.documents.link import UploadLink
     from muniment.jobs.worker import Worker
 
 REFRESH_S: Final = 0.05
@@ -40,7 +41,6 @@ STORE_ASKED_EVERY_S: Final = 10.0
 GRACE_S: Final = 10
 M_ARENA_MAX: Final = -8
 """The C library's number for how many heaps it may make."""
-MANAGE_PATH: Final = "/api/manage/mcp"
 TOOL_PATHS: Final = (
     MANAGE_PATH,
     "/api/mcp",
@@ -142,10 +142,16 @@ class Process:
         except sqlite3.OperationalError:
             return  # the tables come with the first migration
         self.reader = reader
-        self.front.api = Api(reader, self.config)
+        api = self.front.api = Api(reader, self.config)
         gauge = self.front.metrics.gauge
+        self.front.metrics.counter(
+            "muniment_cache_requests_total",
+            "Answers asked of the cache, by whether they were ready.",
+            "result",
+            lambda: {"hit": api.hits, "miss": api.misses},
+        )
         gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
-        gauge("muniment_answers_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
+        gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
 
     async def _mount_tools(self) -> None:
         """Give the tool servers their addresses, once there is a registry to read."""
@@ -298,6 +304,7 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
+        from muniment.server.census import Census
         from muniment.server.pages import Pages
         from muniment.web import published as shown
 
@@ -305,9 +312,24 @@ class Process:
             return
         if self.reader is not None:
             shown.use(self.reader)
-        self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), FileLinks(self.bridge.call)))
+        links = FileLinks(self.bridge.call)
+        self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
+        self._count_uploads(links.uploads)
+        census = Census(self.bridge.call)
+        self.front.metrics.source(census.families)
+        self.front.census = census.look
         self._worker = Worker().start()
         self._pages.set_result(Pages(application, self.bridge))
+
+    def _count_uploads(self, uploads: "UploadLink") -> None:
+        counter = self.front.metrics.counter
+        counter("muniment_uploads_total", "Files sent to upload links, by result.", "result", lambda: uploads.results)
+        counter(
+            "muniment_upload_bytes_total",
+            "Bytes of the files that upload links took.",
+            "result",
+            lambda: {"received": uploads.received_bytes},
+        )
 
     # ------------------------------------------------------------------ what the front asks
 

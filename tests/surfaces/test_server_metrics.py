@@ -1,0 +1,153 @@
+"""/metrics: what it counts, that a real parser reads it, and that every name is explained."""
+
+import re
+import sqlite3
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from services.ports import wait_until
+from services.product import DEMO, Product, run
+from services.uploads import Owner
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "OBSERVABILITY.md").read_text()
+ON_NODES_ALONE = {"muniment_edition_lag_seconds"}
+"""Shown where a node follows PostgreSQL."""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory):
+    data = tmp_path_factory.mktemp("measured") / "data"
+    run("import", str(DEMO), data=data)
+    with Product(data) as running:
+        running.wait_ready()
+        yield running
+
+
+def families(product):
+    """Read the whole answer with the parser of Prometheus' own client."""
+    answer = product.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
+
+
+def value(product, name, **labels):
+    """Give the sum of the samples of *name* that carry *labels*."""
+    family = families(product)[name.removesuffix("_total")]
+    return sum(
+        sample.value for sample in family.samples if sample.name == name and labels.items() <= sample.labels.items()
+    )
+
+
+def test_each_answer_is_counted_by_surface_method_and_status(product):
+    def counted(**labels):
+        return value(product, "muniment_requests_total", **labels)
+
+    asked = (
+        ("GET", "/api/v1/stats", {"surface": "api", "method": "GET", "status": "200"}),
+        ("GET", "/api/v1/companies/nobody", {"surface": "api", "method": "GET", "status": "404"}),
+        ("HEAD", "/api/v1/stats", {"surface": "api", "method": "HEAD", "status": "200"}),
+        ("PROPFIND", "/api/v1/stats", {"surface": "api", "method": "other", "status": "405"}),
+        ("GET", "/companies", {"surface": "pages", "method": "GET", "status": "200"}),
+        ("GET", "/accounts/login/", {"surface": "accounts", "method": "GET", "status": "200"}),
+        ("GET", "/api/mcp", {"surface": "mcp", "method": "GET", "status": "405"}),
+        ("GET", "/api/manage/mcp", {"surface": "manage_mcp", "method": "GET", "status": "401"}),
+        ("PUT", "/uploads/nothing", {"surface": "files", "method": "PUT", "status": "404"}),
+    )
+    for method, path, labels in asked:
+        before = counted(**labels)
+        assert product.request(method, path).status == int(labels["status"])
+        # A page's answer is out a moment before it is counted.
+        wait_until(lambda: counted(**labels) == before + 1, within_s=5, what=f"the count of {method} {path}")  # noqa: B023
+
+
+def test_the_times_of_a_surface_are_as_many_as_its_answers(product):
+    product.get("/api/v1/companies?q=quill")
+    text = families(product)
+    counts = {}
+    for sample in text["muniment_requests"].samples:
+        counts[sample.labels["surface"]] = counts.get(sample.labels["surface"], 0) + sample.value
+    timed = {
+        sample.labels["surface"]: sample.value
+        for sample in text["muniment_request_duration_seconds"].samples
+        if sample.name.endswith("_count")
+    }
+    assert timed == counts
+    buckets = [
+        sample.value
+        for sample in text["muniment_request_duration_seconds"].samples
+        if sample.name.endswith("_bucket") and sample.labels["surface"] == "api"
+    ]
+    assert buckets == sorted(buckets)
+    assert buckets[-1] == timed["api"]
+
+
+def test_the_cache_tells_what_was_ready(product):
+    def counted(result):
+        return value(product, "muniment_cache_requests_total", result=result)
+
+    hits, misses = counted("hit"), counted("miss")
+    assert product.get("/api/v1/companies?pageSize=7").status == 200
+    assert (counted("hit"), counted("miss")) == (hits, misses + 1)
+    for forwarded in ({}, {"Range": "bytes=0-1"}):  # on the lane, and on the ordinary path
+        etag = product.request("GET", "/api/v1/companies?pageSize=7", forwarded).headers["etag"]
+        assert (
+            product.request("GET", "/api/v1/companies?pageSize=7", {"If-None-Match": etag, **forwarded}).status == 304
+        )
+    assert (counted("hit"), counted("miss")) == (hits + 4, misses + 1)
+
+
+@pytest.mark.requirement("ops.health")
+def test_every_metric_is_explained_with_its_type_and_none_other_is(product):
+    explained = dict(re.findall(r"(?m)^\| `(\w+)` \| (\w+) \|", DOCUMENT))
+    text = product.get("/metrics").body.decode()
+    shown = dict(re.findall(r"(?m)^# TYPE (\w+) (\w+)$", text))
+    assert {name: kind for name, kind in explained.items() if name not in ON_NODES_ALONE} == {
+        name: kind for name, kind in shown.items() if name not in ON_NODES_ALONE
+    }
+    for name, kind in shown.items():
+        assert re.fullmatch(r"(muniment|process)_[a-z_]+", name)
+        assert name.endswith("_total") == (kind == "counter"), name
+
+
+def test_credits_jobs_and_files_are_counted_from_the_database(product):
+    owner = Owner(product)
+    run("credits", "grant", "owner@harbour.example", "25", data=product.data)
+    content = b"the tides of the harbour"
+    link = urlsplit(owner.begin("a.txt", len(content))["url"]).path
+    before = value(product, "muniment_upload_bytes_total")
+    assert product.request("PUT", link, body=content + b"!").status == 413
+    assert product.request("PUT", link, body=content).status == 201
+    assert value(product, "muniment_uploads_total", result="refused") >= 1
+    assert value(product, "muniment_uploads_total", result="received") == 1
+    assert value(product, "muniment_upload_bytes_total") == before + len(content)
+    with sqlite3.connect(product.data / "muniment.sqlite3", timeout=20) as database:
+        database.execute(
+            "INSERT INTO jobs_job (id, kind, payload, state, priority, run_at, attempt, excused, worker, 'group',"
+            " cancel_requested, progress, error, created_at)"
+            " VALUES ('x', 'suite.nobody_does_this', '{}', 'queued', 0, '2026-01-01', 0, 0, '', '', 0, '{}', '',"
+            " '2026-01-01')".replace("'group'", '"group"')
+        )
+    database.close()
+    product.stop()
+    product.start()
+    product.wait_ready()
+    assert value(product, "muniment_database_up") == 1
+    assert value(product, "muniment_ledger_balance_credits") == 125
+    assert value(product, "muniment_ledger_held_credits") == 0
+    assert value(product, "muniment_ledger_agrees") == 1
+    assert value(product, "muniment_documents", state="uploaded") == 1
+    assert value(product, "muniment_documents_bytes", state="uploaded") == len(content)
+    assert value(product, "muniment_jobs", kind="suite.nobody_does_this", state="queued") == 1
+    assert value(product, "muniment_jobs_oldest_waiting_seconds", kind="suite.nobody_does_this") > 3600
+
+
+def test_what_comes_from_the_database_is_asked_seldom(product):
+    families(product)
+    began = time.monotonic()
+    for _ in range(20):
+        families(product)
+    assert time.monotonic() - began < 2, "each answer asked the database"
