@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 PREFIX = "MUNIMENT_"
@@ -101,6 +101,30 @@ def _endpoint_url(value: str) -> str:
     return value.rstrip("/")
 
 
+class Pack(NamedTuple):
+    """Credits that are bought together, and their price in minor units of the instance's currency."""
+
+    credits: int
+    price_minor: int
+
+    def __str__(self) -> str:
+        return f"{self.credits}={self.price_minor}"
+
+
+def _packs(value: str) -> tuple[Pack, ...]:
+    found = []
+    for word in _words(value):
+        match = re.fullmatch(r"([1-9]\d{0,8})=([1-9]\d{0,7})", word)
+        if match is None:
+            message = "takes credits=price pairs such as 100=900,500=4000, the price in minor units"
+            raise ValueError(message)
+        found.append(Pack(int(match[1]), int(match[2])))
+    if len({pack.credits for pack in found}) < len(found) or len(found) > 12:
+        message = "takes at most 12 packs, each of a size of its own"
+        raise ValueError(message)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: the environment variable is ``MUNIMENT_`` and the upper-case name."""
@@ -174,6 +198,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model_run_seconds", "300", _natural, "Seconds that one report run may ask; rules judge what is left."),
     Setting("model_timeout_s", "60", _natural, "Seconds that the model has for one answer."),
     Setting("model_parallel", "4", _natural, "Questions to the model at once, for each run."),
+    Setting(
+        "credit_packs",
+        "",
+        _packs,
+        "What can be bought: credits=price in minor units, such as 100=900,500=4000; empty sells nothing.",
+    ),
+    Setting("stripe_secret_key", "", _text, "Secret or restricted key of the Stripe account that sells credits."),
+    Setting("stripe_webhook_secret", "", _text, "Signing secret of Stripe's webhook to /billing/stripe/webhook."),
+    Setting(
+        "stripe_checkout_url",
+        "https://checkout.stripe.com",
+        _base_url,
+        "Where Stripe's payment page is; another address when the Stripe account has a domain of its own.",
+    ),
+    Setting("stripe_api_base", "", _base_url, "Where Stripe's API is; empty means Stripe's own address."),
     Setting("log_format", "json", _text, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
@@ -220,6 +259,11 @@ class Config:
     model_run_seconds: int
     model_timeout_s: int
     model_parallel: int
+    credit_packs: tuple[Pack, ...]
+    stripe_secret_key: str
+    stripe_webhook_secret: str
+    stripe_checkout_url: str
+    stripe_api_base: str
     log_format: str
     log_requests: bool
 

@@ -75,6 +75,11 @@ MODEL = Endpoint(
     timeout_s=config.model_timeout_s,
     parallel=config.model_parallel,
 )
+CREDIT_PACKS = config.credit_packs
+STRIPE_SECRET_KEY = config.stripe_secret_key
+STRIPE_WEBHOOK_SECRET = config.stripe_webhook_secret
+STRIPE_CHECKOUT_URL = config.stripe_checkout_url
+STRIPE_API_BASE = config.stripe_api_base
 
 INSTALLED_APPS = [
     "muniment.accounts",

@@ -1,4 +1,4 @@
-"""The ledger in the operators' back office: to look at; credits are granted by an operation."""
+"""The ledger and what was bought, in the operators' back office: to look at; credits are granted by an operation."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from muniment.credits.models import Hold, LedgerAccount, Transfer
+from muniment.credits.models import Hold, LedgerAccount, Notice, Purchase, Transfer
 
 
 class _Seen(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -50,4 +50,27 @@ class HoldAdmin(_Seen):
 
     list_display = ("id", "account", "amount", "state", "at", "settled_at")
     list_filter = ("state",)
+    ordering: ClassVar = ("-at",)
+
+
+@admin.register(Purchase)
+class PurchaseAdmin(_Seen):
+    """What was bought, and what of it was given back."""
+
+    list_display = (
+        *("id", "account", "credits", "price_minor", "currency", "state"),
+        *("refunded_minor", "disputed_minor", "taken_back", "note", "at"),
+    )
+    list_filter = ("state",)
+    search_fields = ("id", "session_id", "payment_id", "account__account__email")
+    ordering: ClassVar = ("-at",)
+
+
+@admin.register(Notice)
+class NoticeAdmin(_Seen):
+    """What the payment provider told."""
+
+    list_display = ("id", "kind", "purchase", "outcome", "at")
+    list_filter = ("kind",)
+    search_fields = ("id", "purchase__id")
     ordering: ClassVar = ("-at",)

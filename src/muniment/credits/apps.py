@@ -8,3 +8,17 @@ class CreditsConfig(AppConfig):
 
     name = "muniment.credits"
     verbose_name = "Credits"
+
+    def ready(self) -> None:
+        """Say which job this feature has, where credits are sold."""
+        from muniment.credits import billing
+
+        if not billing.is_on():
+            return
+        from muniment.credits.purchases import reconcile_purchases
+        from muniment.jobs import handlers
+
+        handlers.register(
+            handlers.Handler(kind="credits.left_open", work=reconcile_purchases, lease_s=120, back_off_s=30),
+            every_s=180,
+        )

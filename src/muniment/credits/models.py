@@ -1,5 +1,5 @@
 """
-The ledger's tables: accounts, transfers between them, and holds.
+The ledger's tables: accounts, transfers between them, and holds; beside them what was bought for money.
 
 Balances are kept beside the transfers that make them; `operations.prove` shows that the two agree.
 """
@@ -10,13 +10,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from muniment.kernel.ids import now
+from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import Text
 
 
 class LedgerAccount(models.Model):
     """
-    One side of transfers: a person's account, or one of the registry's own (``issued``, ``revenue``).
+    One side of transfers: a person's account, or one of the registry's own (``issued``, ``sold``, ``revenue``).
 
     ``posted`` is the sum of its transfers, ``held`` that of its open holds. Both move by one conditional
     update alone; the constraint is the last door before an overdraft.
@@ -97,3 +97,83 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.amount} for {self.id}"
+
+
+class PurchaseState(models.TextChoices):
+    """
+    Where a purchase stands.
+
+    Pending is paid in a way that a bank has yet to confirm. Money that comes after the purchase was given up still
+    makes it paid. Refused is money that does not match what was ordered: an operator looks at it.
+    """
+
+    OPEN = "open"
+    PENDING = "pending"
+    PAID = "paid"
+    EXPIRED = "expired"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
+class Purchase(models.Model):
+    """
+    Credits ordered for money; made before the payment provider is asked for anything.
+
+    ``refunded_minor`` and ``disputed_minor`` are what the buyer got back, ``taken_back`` the credits that went for it.
+    ``asked_at`` is when the provider was last asked how it stands.
+    """
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="purchases")
+    credits = models.BigIntegerField()
+    price_minor = models.BigIntegerField()
+    currency = models.CharField(max_length=3)
+    state = models.CharField(max_length=16, choices=PurchaseState.choices, default=PurchaseState.OPEN)
+    session_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - none yet is not a session
+    payment_id = models.CharField(max_length=255, blank=True, default="")
+    refunded_minor = models.BigIntegerField(default=0)
+    disputed_minor = models.BigIntegerField(default=0)
+    taken_back = models.BigIntegerField(default=0)
+    note = Text(blank=True, default="")
+    at = models.DateTimeField(default=now)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["session_id"], name="purchase_session"),
+            models.CheckConstraint(
+                condition=Q(credits__gt=0, price_minor__gt=0, taken_back__gte=0, taken_back__lte=F("credits")),
+                name="purchase_amounts",
+            ),
+            models.CheckConstraint(condition=Q(state__in=PurchaseState.values), name="purchase_state_known"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["account", "at"], name="purchase_account"),
+            models.Index(fields=["at"], condition=Q(state__in=["open", "pending"]), name="purchase_unsettled"),
+            models.Index(fields=["payment_id"], name="purchase_payment"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.credits} credits by {self.id}"
+
+    @property
+    def to_take_back(self) -> int:
+        """Give the credits that belong to the money that was given back, whole credits only."""
+        return self.credits * min(self.price_minor, self.refunded_minor + self.disputed_minor) // self.price_minor
+
+
+class Notice(models.Model):
+    """An event that the payment provider told of and that did something here: told again, it does nothing."""
+
+    id = models.CharField(primary_key=True, max_length=255)
+    kind = models.CharField(max_length=64)
+    purchase = models.ForeignKey(Purchase, models.PROTECT, related_name="notices")
+    outcome = Text(blank=True, default="")
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["at"], name="notice_at")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"

@@ -17,7 +17,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, Subquery, Sum
 
 from muniment.accounts.operations import find_account
-from muniment.credits.models import Hold, HoldState, LedgerAccount, Transfer
+from muniment.credits import billing
+from muniment.credits.models import Hold, HoldState, LedgerAccount, Purchase, PurchaseState, Transfer
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
@@ -27,8 +28,8 @@ from muniment.kernel.wire import timestamp
 ENTRIES: Final = 50
 MAX_GRANT: Final = 10**9
 ISSUED: Final = "issued"
+SOLD: Final = "sold"
 REVENUE: Final = "revenue"
-WAY_OUT: Final = "The page /manage/credits shows what you have, and how to get more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
         Forbidden: the actor has no account.
     """
     with transaction.atomic():
-        account = _own(actor)
+        account = own_account(actor)
         found = list(
             Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")[: max(0, entries)]
         )
@@ -108,7 +109,7 @@ def _seen_from(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator
 def available(actor: Actor) -> int:
     """Give what the actor can spend."""
     with transaction.atomic():
-        account = _own(actor)
+        account = own_account(actor)
     return account.posted - account.held
 
 
@@ -136,8 +137,8 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
         raise BadRequest("The key is longer than 100 characters.", "Choose a shorter one.")
     found = find_account(email)
     with transaction.atomic():
-        account = _opened(found.pk)
-        move(f"grant:{key or new_id()}", _system(ISSUED), account, amount, kind="grant", note=note)
+        account = opened(found.pk)
+        move(f"grant:{key or new_id()}", system(ISSUED), account, amount, kind="grant", note=note)
     return get_balance(found.actor("system"), entries=1)
 
 
@@ -149,12 +150,14 @@ def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
         Conflict: fewer credits are available.
     """
     with transaction.atomic():
-        account = LedgerAccount.objects.select_for_update().get(pk=_own(actor).pk)
+        account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
         if Hold.objects.filter(pk=key).exists():
             return
         enough = Q(may_go_negative=True) | Q(posted__gte=F("held") + amount)
         if not LedgerAccount.objects.filter(enough, pk=account.pk).update(held=F("held") + amount):
-            raise Conflict(f"This costs {amount} credits, and {account.posted - account.held} are available.", WAY_OUT)
+            raise Conflict(
+                f"This costs {amount} credits, and {account.posted - account.held} are available.", _way_out()
+            )
         Hold.objects.create(pk=key, account=account, amount=amount, note=note)
 
 
@@ -170,7 +173,7 @@ def capture(key: str, *, kind: str = "run") -> bool:
         if found is None:
             return False
         if found.amount:
-            revenue = _system(REVENUE)
+            revenue = system(REVENUE)
             Transfer.objects.create(
                 pk=f"{kind}:{key}",
                 debit_id=found.account_id,
@@ -185,6 +188,13 @@ def capture(key: str, *, kind: str = "run") -> bool:
             )
             LedgerAccount.objects.filter(pk=revenue.pk).update(posted=F("posted") + found.amount)
     return True
+
+
+def _way_out() -> str:
+    page = f"{settings.BASE_URL}/manage/credits"
+    if billing.is_on():
+        return f"Buy more at {page}, then send it again."
+    return f"The page {page} shows what you have, and how to get more."
 
 
 def release(key: str) -> bool:
@@ -202,7 +212,16 @@ def release(key: str) -> bool:
     return True
 
 
-def move(key: str, debit: LedgerAccount, credit: LedgerAccount, amount: int, *, kind: str, note: str = "") -> bool:
+def move(
+    key: str,
+    debit: LedgerAccount,
+    credit: LedgerAccount,
+    amount: int,
+    *,
+    kind: str,
+    reference: str = "",
+    note: str = "",
+) -> bool:
     """
     Move credits, in the caller's transaction. The same key moves once.
 
@@ -215,7 +234,9 @@ def move(key: str, debit: LedgerAccount, credit: LedgerAccount, amount: int, *, 
     sides = sorted(((debit.pk, -amount), (credit.pk, amount)))  # one order for all, so that none waits in a circle
     try:
         with transaction.atomic():
-            Transfer.objects.create(pk=key, debit=debit, credit=credit, amount=amount, kind=kind, note=note)
+            Transfer.objects.create(
+                pk=key, debit=debit, credit=credit, amount=amount, kind=kind, reference=reference, note=note
+            )
             for pk, change in sides:
                 LedgerAccount.objects.filter(pk=pk).update(posted=F("posted") + change)
     except IntegrityError:
@@ -286,16 +307,50 @@ def prove() -> list[str]:
         if paid.get(key) != amount
     ]
     faults += [f"{key} was charged without a hold" for key in paid if key not in settled]
+    return faults + _purchases_unproved()
+
+
+def _purchases_unproved() -> list[str]:
+    """Hold every paid purchase against the transfers that name it."""
+    with transaction.atomic():
+        bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
+        moved = list(
+            Transfer.objects.filter(kind__in=["purchase", "refund"]).values_list(
+                "reference", "kind", "debit__name", "amount"
+            )
+        )
+    came = dict.fromkeys(bought, 0)
+    went = dict.fromkeys(bought, 0)
+    faults = []
+    for key, kind, debit, amount in moved:
+        if key not in bought:
+            faults.append(f"{key} moved {amount} as a {kind}, and no purchase has this id")
+        elif kind == "purchase":
+            came[key] += amount
+        else:
+            went[key] += -amount if debit == SOLD else amount
+    for key, (state, amount, taken_back) in bought.items():
+        due = amount if state == PurchaseState.PAID else 0
+        if came[key] != due:
+            faults.append(f"purchase {key} is {state} and is due {due}, its transfers make {came[key]}")
+        if went[key] != taken_back:
+            faults.append(f"of purchase {key} {taken_back} were taken back, its transfers make {went[key]}")
     return faults
 
 
-def _own(actor: Actor) -> LedgerAccount:
+def own_account(actor: Actor) -> LedgerAccount:
+    """
+    Give the actor's ledger account.
+
+    Raises:
+        Forbidden: the actor has no account.
+    """
     if actor.account_id is None:
         raise Forbidden("Credits belong to accounts, and nobody is named.", "Sign in, or send a bearer token.")
-    return _opened(actor.account_id)
+    return opened(actor.account_id)
 
 
-def _opened(account_id: int) -> LedgerAccount:
+def opened(account_id: int) -> LedgerAccount:
     """Give a person's ledger account; the first use opens it with the registry's starting credits."""
     found = LedgerAccount.objects.filter(account_id=account_id).first()
     if found is not None:
@@ -309,7 +364,7 @@ def _opened(account_id: int) -> LedgerAccount:
     if settings.STARTING_CREDITS:
         move(
             f"start:{account_id}",
-            _system(ISSUED),
+            system(ISSUED),
             found,
             settings.STARTING_CREDITS,
             kind="start",
@@ -319,7 +374,8 @@ def _opened(account_id: int) -> LedgerAccount:
     return found
 
 
-def _system(name: str) -> LedgerAccount:
+def system(name: str) -> LedgerAccount:
+    """Give one of the registry's own accounts; the first use makes it."""
     found = LedgerAccount.objects.filter(name=name).first()
     if found is None:
         LedgerAccount.objects.bulk_create([LedgerAccount(name=name, may_go_negative=True)], ignore_conflicts=True)

@@ -24,6 +24,8 @@ _MAGNITUDES = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
 _WORDS = {"THOUSAND": "K", "MILLION": "M", "MM": "M", "MN": "M", "BILLION": "B", "BN": "B", "TRILLION": "T", "TN": "T"}
 _MONEY = re.compile(r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<suffix>[A-Za-z]*)")
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CHF": "CHF ", "INR": "₹", "BRL": "R$", "KRW": "₩"}
+_WHOLE = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())  # noqa: SIM905 - a list of codes
+_THOUSANDTHS = frozenset({"BHD", "JOD", "KWD", "OMR", "TND"})
 MAX_MINOR_UNITS = 10**17
 """The largest amount that one company may hold: beyond every treasury, and within 64 bits."""
 
@@ -48,6 +50,16 @@ def format_money(minor_units: int, currency: str = "USD") -> str:
             break
     text = f"{rounded:f}".removesuffix(".0")
     return f"{currency_sign(currency)}{text}{suffix}"
+
+
+def format_price(minor_units: int, currency: str = "USD") -> str:
+    """
+    Show an amount to the last minor unit: ``$9.00``, ``¥900``.
+
+    Minor units are as payment providers count them: Ugandan and Icelandic money has two decimals there.
+    """
+    places = 0 if currency in _WHOLE else 3 if currency in _THOUSANDTHS else 2
+    return f"{currency_sign(currency)}{Decimal(minor_units).scaleb(-places):,f}"
 
 
 def parse_money(text: str, currency: str = "USD") -> int:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from muniment.assessments import operations, showing
+from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
@@ -27,6 +28,7 @@ _CREDITS: Final = {
         "held": {"type": "integer", "description": "set aside for runs that have not ended"},
         "available": schemas.INTEGER,
         "entries": {"type": "array", "items": {"type": "object"}, "description": "the latest 50, newest first"},
+        "buyUrl": {"type": "string", "description": "where the account's person buys more; absent if nothing is sold"},
     },
 }
 _RUN: Final[dict[str, Any]] = {
@@ -83,7 +85,12 @@ class ReportTools:
 
     async def get_credits(self, _: Arguments, caller: Caller) -> dict[str, Any]:
         """Answer get_credits."""
-        return await self._give(lambda: get_balance(_actor(caller)).to_wire())
+
+        def shown() -> dict[str, Any]:
+            more = {"buyUrl": f"{self._base_url}/manage/credits"} if billing.is_on() else {}
+            return {**get_balance(_actor(caller)).to_wire(), **more}
+
+        return await self._give(shown)
 
     async def start_report_run(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """Answer start_report_run."""

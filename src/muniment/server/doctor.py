@@ -1,6 +1,7 @@
 """What `muniment doctor` tells: the settings as they are, and whether the instance's parts are well."""
 
 import contextlib
+import importlib.util
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muniment.config import SETTINGS, Config
+from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server.logs import masked
 from muniment.server.warmup import writable
@@ -62,6 +64,7 @@ def examine(config: Config) -> list[Finding]:
         _database(config),
         _published(config),
         _store(config),
+        _billing(config),
     ]
 
 
@@ -131,6 +134,23 @@ def _store(config: Config) -> Finding:
     except (StorageUnavailable, OSError) as error:
         return _bad("document store", masked(f"{place} {error}"))
     return _good("document store", f"{place}: a probe was written, read and deleted")
+
+
+def _billing(config: Config) -> Finding:
+    """Tell whether credits can be bought, without asking the provider."""
+    needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
+    missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
+    if len(missing) == len(needed):
+        return _good("buying credits", "off; operators grant them")
+    if missing:
+        return _bad("buying credits", f"off, since {' and '.join(missing)} are not set; set all of them, or none")
+    if importlib.util.find_spec("stripe") is None:
+        return _bad("buying credits", 'off, since the extra is missing: pip install "muniment[stripe]"')
+    if not config.stripe_secret_key.startswith(("sk_", "rk_")) or not config.stripe_webhook_secret.startswith("whsec_"):
+        return _bad("buying credits", "Stripe's keys begin with sk_ or rk_, its webhook secrets with whsec_")
+    mode = "in test mode" if "_test_" in config.stripe_secret_key else "with real money"
+    webhook = f"{config.base_url or 'http://…'}{WEBHOOK}"
+    return _good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; its webhook is {webhook}")
 
 
 def examine_storage() -> list[Finding]:

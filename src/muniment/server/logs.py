@@ -17,6 +17,7 @@ _SECRETS: Final = (
     re.compile(r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}"),
     # Ours wherever they stand, whole (some have an underscore within), also in a percent-encoded address.
     re.compile(r"(?i)(mun(?:_|%5f)[a-z]+(?:_|%5f))[a-z0-9_%.~-]+"),
+    re.compile(r"\b((?:sk|rk)_(?:live|test)_|whsec_)[A-Za-z0-9_*]+"),  # Stripe's
     re.compile(r"(?i)([?&](?:token|code|key|secret|state|access_token|refresh_token|code_verifier)=)[^&\s'\"]+"),
     re.compile(r"(?i)((?:cookie|set-cookie)['\"]?\s*[:=]\s*['\"]?)[^\r\n]+"),
     re.compile(r"(://[^/\s:@]+:)[^@\s/]+(?=@)"),
@@ -103,5 +104,5 @@ def set_up(log_format: str) -> None:
     root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
     # Their lines about each start, stop and odd request say less than ours.
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp"):
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp", "stripe"):
         logging.getLogger(name).setLevel(logging.WARNING)

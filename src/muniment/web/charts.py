@@ -135,10 +135,10 @@ def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: 
 
 
 def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: str = "Number") -> SafeString:
-    """Draw a course over time as one line, from the oldest point to the newest."""
+    """Draw a course over time as one line over zero, from the oldest point to the newest."""
     if len(points) < 2:
         return SafeString("")
-    low, high = min(point.value for point in points), max(point.value for point in points)
+    low, high = min(0, *(point.value for point in points)), max(0, *(point.value for point in points))
     span = (high - low) or 1
     places = [
         (index * 100 / (len(points) - 1), 28 - 26 * (point.value - low) / span) for index, point in enumerate(points)

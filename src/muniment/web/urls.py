@@ -5,9 +5,11 @@ from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
+from muniment.credits.billing import WEBHOOK
 from muniment.web import assets, trouble
 from muniment.web.views import (
     applications,
+    billing,
     connect,
     documents,
     feeds,
@@ -88,6 +90,7 @@ urlpatterns = [
     path("manage/documents/<str:document_id>/file", documents.file),
     path("manage/credits", ledger.entries, name="credits"),
     path("manage/credits.csv", ledger.as_csv),
+    path(WEBHOOK.removeprefix("/"), billing.stripe_webhook),
     path("manage/reports", reports.home, name="reports"),
     path("manage/reports/compare", reports.compare),
     path("manage/reports/<str:run_id>", reports.run),

@@ -1,0 +1,449 @@
+"""Buying credits against a small Stripe that speaks its HTTP: every way in which a payment can go."""
+
+import json
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from features.test_credits import at_once
+from make.registry import agent_of, owner
+from muniment.config import Config, ConfigError, Pack
+from muniment.credits import billing, purchases
+from muniment.credits import operations as ledger
+from muniment.credits.models import Notice, Purchase, Transfer
+from muniment.jobs import handlers, queue
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
+from services.stripe import KEY, WEBHOOK_SECRET, Stripe, signed
+
+PAGE = "http://registry.example/manage/credits"
+
+
+@pytest.fixture
+def stripe(settings):
+    with Stripe() as account:
+        given = account.settings()
+        settings.STARTING_CREDITS = 100
+        settings.CREDIT_PACKS = (Pack(100, 900), Pack(500, 4000))
+        settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = KEY, WEBHOOK_SECRET
+        settings.STRIPE_API_BASE = given["stripe_api_base"]
+        settings.STRIPE_CHECKOUT_URL = given["stripe_checkout_url"]
+        yield account
+
+
+@pytest.fixture(autouse=True)
+def _the_ledger_proves_itself(request):
+    yield
+    if "stripe" in request.fixturenames:
+        assert ledger.prove() == []
+
+
+def bought(actor, size=500):
+    """Order a pack; gives the session's id."""
+    return purchases.buy_credits(actor, size, page_url=PAGE).rpartition("/")[2]
+
+
+def tell(event, **signature):
+    body = json.dumps(event).encode()
+    return purchases.receive_event(body, signed(body, **signature))
+
+
+def balance(actor):
+    return ledger.get_balance(actor).balance
+
+
+def state(session_id):
+    return Purchase.objects.get(session_id=session_id).state
+
+
+def reconcile(age=timedelta(0)):
+    """Let every purchase be older, and do the job."""
+    for each in Purchase.objects.all():
+        Purchase.objects.filter(pk=each.pk).update(at=each.at - age, asked_at=each.asked_at and each.asked_at - age)
+    queue.enqueue("tests.reconcile")
+    handlers.register(handlers.Handler(kind="tests.reconcile", work=purchases.reconcile_purchases))
+    try:
+        run = queue.claim("tests")
+        result = purchases.reconcile_purchases(run)
+        run.finish(result)
+    finally:
+        handlers.forget("tests.reconcile")
+    return result
+
+
+@pytest.mark.django_db
+def test_an_order_is_kept_before_stripe_is_asked_and_the_session_says_what_it_is(stripe):
+    me = owner()
+    session = stripe.sessions[bought(me)]
+    purchase = Purchase.objects.get()
+    assert (purchase.credits, purchase.price_minor, purchase.currency, purchase.state) == (500, 4000, "USD", "open")
+    assert (session["amount_total"], session["currency"]) == (4000, "usd")
+    assert session["client_reference_id"] == session["metadata"]["muniment_purchase"] == purchase.pk
+    assert session["success_url"] == f"{PAGE}?bought={purchase.pk}"
+    assert session["cancel_url"] == f"{PAGE}?left={purchase.pk}"
+    [(_, _, form)] = stripe.asked
+    assert form["adaptive_pricing"] == {"enabled": "false"}
+    assert "email" not in json.dumps(form)
+    assert balance(me) == 100
+
+
+@pytest.mark.django_db
+def test_a_paid_session_credits_the_account_once_however_often_and_by_whichever_event_it_is_told(stripe):
+    me, stranger = owner(), owner()
+    session_id = bought(me)
+    event = stripe.pay(session_id)
+    assert tell(event) == "paid"
+    assert tell(event) == "known already"
+    assert tell({**event, "id": "evt_another"}) == "paid already"
+    assert tell({**event, "id": "evt_third", "type": "checkout.session.async_payment_succeeded"}) == "paid already"
+    assert (balance(me), balance(stranger), state(session_id)) == (600, 100, "paid")
+    [entry] = Transfer.objects.filter(kind="purchase")
+    assert (entry.debit.name, entry.amount, entry.reference) == (ledger.SOLD, 500, Purchase.objects.get().pk)
+    assert ledger.get_balance(me).entries[0].kind == "purchase"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_five_tellings_at_once_the_return_and_another_event_credit_once(stripe):
+    me = owner()
+    session_id = bought(me)
+    event = stripe.pay(session_id)
+    purchase_id = Purchase.objects.get().pk
+    works = [lambda: tell(event)] * 5
+    works += [lambda: tell({**event, "id": "evt_twin"}), lambda: purchases.check_purchase(me, purchase_id)]
+    outcomes = at_once(works)
+    told = [each for each in outcomes if isinstance(each, str)]
+    assert len(told) == 6, outcomes
+    assert told.count("known already") == 4
+    assert set(told) <= {"known already", "paid", "paid already"}
+    assert (balance(me), Transfer.objects.filter(kind="purchase").count()) == (600, 1)
+
+
+@pytest.mark.django_db
+def test_what_was_not_signed_by_stripe_or_too_long_ago_or_cut_short_is_refused(stripe):
+    me = owner()
+    event = stripe.pay(bought(me))
+    body = json.dumps(event).encode()
+    for given, signature in (
+        (body, ""),
+        (body, "nonsense"),
+        (body, "t=1,v1="),
+        (body, signed(body, secret="whsec_of_another")),
+        (body, signed(body, age_s=301)),
+        (body, signed(body).replace("v1=", "v0=")),
+        (body, "t=1,v1=ü"),
+        (body[:-20], signed(body)),
+        (body + b" ", signed(body)),
+        (body.replace(b"4000", b"9000"), signed(body)),
+        (b"\xff\xfe", signed(b"\xff\xfe")),
+        (b"", signed(b"")),
+        (b"[]", signed(b"[]")),
+        (b'{"id": "evt_1"}', signed(b'{"id": "evt_1"}')),
+        (body[:-20], signed(body[:-20])),
+    ):
+        with pytest.raises(BadRequest, match="not a signed event"):
+            purchases.receive_event(given, signature)
+    assert (balance(me), Notice.objects.count()) == (100, 0)
+    assert tell(event, age_s=290) == "paid"
+
+
+@pytest.mark.django_db
+def test_a_payment_by_bank_is_pending_until_the_bank_has_spoken(stripe):
+    me = owner()
+    good, bad = bought(me), bought(me, 100)
+    assert tell(stripe.pay(good, how="bank")) == tell(stripe.pay(bad, how="bank")) == "pending"
+    assert [each.credits for each in purchases.pending_purchases(me)] == [500, 100]
+    assert balance(me) == 100
+    assert tell(stripe.bank_says(good, good=True)) == "paid"
+    failed = stripe.bank_says(bad, good=False)
+    assert tell(failed) == "failed"
+    assert (balance(me), purchases.pending_purchases(me)) == (600, [])
+    # Events come in any order.
+    late = {**stripe.tell("checkout.session.completed", {**stripe.sessions[bad]}), "id": "evt_late"}
+    assert tell(late) == "failed"
+    assert tell(stripe.bank_says(bad, good=True)) == "paid"
+    assert balance(me) == 700
+
+
+@pytest.mark.django_db
+def test_a_page_that_nobody_paid_expires_and_money_that_comes_after_all_still_counts(stripe):
+    me = owner()
+    session_id = bought(me)
+    assert tell(stripe.expire(session_id)) == "expired"
+    assert state(session_id) == "expired"
+    assert tell(stripe.pay(session_id)) == "paid"
+    assert balance(me) == 600
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("change", [{"amount_total": 1}, {"currency": "jpy"}])
+def test_another_amount_or_currency_credits_nothing_and_the_operator_is_told(stripe, change, caplog):
+    me = owner()
+    session_id = bought(me)
+    event = stripe.pay(session_id)
+    event["data"]["object"].update(change)
+    assert tell(event).startswith("refused: ")
+    assert (balance(me), state(session_id)) == (100, "refused")
+    assert "nothing was credited" in caplog.text
+    assert tell(stripe.refund(session_id, 4000)) == "0 credits taken back"
+
+
+@pytest.mark.django_db
+def test_a_session_that_names_anothers_purchase_credits_nobody(stripe, caplog):
+    me, stranger = owner(), owner()
+    mine, theirs = bought(me), bought(stranger)
+    event = stripe.pay(theirs)
+    event["data"]["object"]["client_reference_id"] = Purchase.objects.get(session_id=mine).pk
+    assert tell(event).startswith("refused: session")
+    assert (balance(me), balance(stranger), state(mine), state(theirs)) == (100, 100, "open", "open")
+    assert "nothing was credited" in caplog.text
+    assert tell(stripe.pay(mine)) == "paid"
+
+
+@pytest.mark.django_db
+def test_what_concerns_nothing_here_is_taken_calmly(stripe, caplog):
+    session_id = bought(owner())
+    assert tell(stripe.tell("customer.created", {"id": "cus_1"})) == "nothing to do"
+    assert (
+        tell({"id": "evt_thin", "object": "v2.core.event", "type": "v2.x", "data": {"object": None}}) == "nothing to do"
+    )
+    event = stripe.pay(session_id)
+    event["data"]["object"].update(client_reference_id="of another shop", metadata={})
+    assert tell(event) == "no purchase of this registry"
+    assert not caplog.records
+    event["data"]["object"]["metadata"] = {"muniment_purchase": "of a lost database"}
+    assert tell(event) == "no purchase of this registry"
+    assert "names a purchase that is not here" in caplog.text
+    foreign = stripe.refund(session_id, 1)
+    foreign["data"]["object"].update(metadata={}, payment_intent="pi_of_another_shop")
+    assert tell(foreign) == "no purchase of this registry"
+    foreign["data"]["object"]["payment_intent"] = None
+    assert tell(foreign) == "no purchase of this registry"
+    assert Notice.objects.count() == 0
+
+
+@pytest.mark.django_db
+def test_refunds_take_credits_in_proportion_and_a_dispute_that_is_won_gives_them_back(stripe):
+    me = owner()
+    session_id = bought(me)
+    tell(stripe.pay(session_id))
+    third = stripe.refund(session_id, 1333)
+    assert tell(third) == "166 credits taken back"
+    assert tell({**third, "id": "evt_again"}) == "0 credits taken back"
+    assert balance(me) == 434
+    assert tell(stripe.dispute(session_id)) == "334 credits taken back"
+    assert balance(me) == 100
+    assert tell(stripe.dispute(session_id, "funds_reinstated")) == "-334 credits taken back"
+    assert tell(stripe.refund(session_id, 2667)) == "334 credits taken back"
+    assert tell(third) == "known already"
+    purchase = Purchase.objects.get()
+    assert (balance(me), purchase.taken_back, purchase.refunded_minor) == (100, 500, 4000)
+    assert [entry.amount for entry in ledger.get_balance(me).entries if entry.kind == "refund"] == [
+        -334,
+        334,
+        -334,
+        -166,
+    ]
+
+
+@pytest.mark.django_db
+def test_a_refund_takes_what_is_there_leaves_what_is_held_and_tells_the_operator_of_the_rest(stripe, caplog):
+    me = owner()
+    session_id = bought(me)
+    tell(stripe.pay(session_id))
+    ledger.hold(me, "run", 560)
+    assert tell(stripe.refund(session_id, 4000)) == "40 credits taken back, 460 were spent or held already"
+    assert "460 credits of returned money" in caplog.text
+    assert ledger.get_balance(me).available == 0
+    ledger.release("run")
+    assert tell(stripe.dispute(session_id)) == "460 credits taken back"
+    assert balance(me) == 100
+
+
+@pytest.mark.django_db
+def test_a_refund_that_overtakes_its_payment_is_asked_for_again(stripe):
+    me = owner()
+    session_id = bought(me)
+    paid = stripe.pay(session_id)
+    refund = stripe.refund(session_id, 4000)
+    with pytest.raises(Conflict, match="not paid yet"):
+        tell(refund)
+    assert tell(paid) == "paid"
+    assert tell(refund) == "500 credits taken back"
+    assert balance(me) == 100
+
+
+@pytest.mark.django_db
+def test_a_lost_event_loses_nothing_since_the_job_asks(stripe):
+    me = owner()
+    paid, left, waiting, failed = bought(me), bought(me, 100), bought(me, 100), bought(me, 100)
+    stripe.pay(paid)
+    stripe.expire(left)
+    stripe.pay(waiting, how="bank")
+    stripe.pay(failed, how="bank")
+    stripe.bank_says(failed, good=False)
+    assert reconcile() == {"asked": 0, "settled": 0}, "too early"
+    assert reconcile(timedelta(minutes=4)) == {"asked": 4, "settled": 3}
+    assert [state(each) for each in (paid, left, waiting, failed)] == ["paid", "expired", "pending", "failed"]
+    assert balance(me) == 600
+    assert reconcile() == {"asked": 0, "settled": 0}, "the pause grows"
+    assert reconcile(timedelta(minutes=5)) == {"asked": 1, "settled": 0}
+    stripe.bank_says(waiting, good=True)
+    assert reconcile(timedelta(hours=7)) == {"asked": 1, "settled": 1}
+    assert balance(me) == 700
+
+
+@pytest.mark.django_db
+def test_the_job_closes_what_stripe_does_not_know_and_what_never_got_a_page(stripe):
+    session_id = bought(owner())
+    stripe.sessions.clear()
+    assert reconcile(timedelta(minutes=4)) == {"asked": 1, "settled": 1}
+    assert state(session_id) == "expired"
+    bought(owner())
+    Purchase.objects.filter(state="open").update(session_id=None)
+    assert reconcile(timedelta(minutes=30)) == {"asked": 0, "settled": 0}
+    assert reconcile(timedelta(hours=2)) == {"asked": 0, "settled": 1}
+
+
+@pytest.mark.django_db
+def test_a_payment_whose_session_was_never_noted_is_credited_when_it_is_told(stripe):
+    me = owner()
+    session_id = bought(me)
+    Purchase.objects.update(session_id=None)
+    assert tell(stripe.pay(session_id)) == "paid"
+    assert (balance(me), state(session_id)) == (600, "paid")
+
+
+@pytest.mark.django_db
+def test_while_stripe_is_away_nothing_is_sold_nothing_is_lost_and_nothing_is_said_of_the_key(stripe, caplog):
+    me = owner()
+    session_id = bought(me)
+    stripe.pay(session_id)
+    stripe.is_down = True
+    with pytest.raises(Unavailable, match="just now") as refused:
+        bought(me, 100)
+    assert "Nothing was charged" in refused.value.hint
+    keys = {path for method, path, _ in stripe.asked if method == "POST"}
+    assert keys == {"/v1/checkout/sessions"}
+    with pytest.raises(billing.ProviderUnavailable):
+        reconcile(timedelta(minutes=4))
+    first = Purchase.objects.get(session_id=session_id)
+    assert purchases.check_purchase(me, first.pk).state == "open"
+    stripe.is_down = False
+    assert purchases.check_purchase(me, first.pk).state == "paid"
+    assert balance(me) == 600
+    assert sorted(Purchase.objects.values_list("state", flat=True)) == ["failed", "paid"]
+    assert KEY not in caplog.text
+    assert WEBHOOK_SECRET not in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_wrong_key_and_a_page_of_another_host_are_told_to_the_operator_alone(stripe, settings, caplog):
+    settings.STRIPE_CHECKOUT_URL = "https://checkout.stripe.com"
+    with pytest.raises(Unavailable):
+        bought(owner())
+    assert "set MUNIMENT_STRIPE_CHECKOUT_URL" in caplog.text
+    settings.STRIPE_SECRET_KEY = "sk_test_of_another_account"
+    with pytest.raises(Unavailable) as refused:
+        bought(owner())
+    assert "401" in caplog.text
+    assert "401" not in refused.value.message + refused.value.hint
+
+
+@pytest.mark.django_db
+def test_a_purchase_is_its_buyers_alone_and_an_account_that_was_closed_still_gets_what_it_paid(stripe):
+    from muniment.accounts.models import Account
+
+    me, stranger = owner(), owner()
+    session_id = bought(me)
+    purchase = Purchase.objects.get()
+    for act in (purchases.get_purchase, purchases.check_purchase):
+        with pytest.raises(NotFound):
+            act(stranger, purchase.pk)
+        with pytest.raises(NotFound):
+            act(me, "no-such-purchase")
+    Account.objects.filter(pk=me.account_id).update(is_active=False)
+    assert tell(stripe.pay(session_id)) == "paid"
+    assert balance(me) == 600
+
+
+@pytest.mark.django_db
+def test_only_packs_on_sale_are_sold_and_not_more_than_twenty_begun_in_an_hour(stripe):
+    me = owner()
+    for size in (0, 1, -100, 101):
+        with pytest.raises(BadRequest, match="no pack") as refused:
+            bought(me, size)
+        assert "100, 500" in refused.value.hint
+    for _ in range(20):
+        bought(me, 100)
+    with pytest.raises(TooMany):
+        bought(me, 100)
+    assert bought(owner(), 100)
+
+
+@pytest.mark.django_db
+def test_without_settings_nothing_is_sold_and_a_refusal_names_the_page(settings):
+    settings.STARTING_CREDITS, settings.BASE_URL = 5, "https://registry.example"
+    me = owner()
+    assert (billing.is_on(), purchases.prices()) == (False, [])
+    with pytest.raises(NotFound):
+        bought(me)
+    with pytest.raises(NotFound):
+        purchases.receive_event(b"{}", "")
+    with pytest.raises(Conflict) as refused:
+        ledger.hold(me, "run", 10)
+    assert "how to get more" in refused.value.hint
+
+
+@pytest.mark.django_db
+def test_too_few_credits_name_where_to_buy_them(stripe, settings):
+    settings.STARTING_CREDITS, settings.BASE_URL = 5, "https://registry.example"
+    with pytest.raises(Conflict) as refused:
+        ledger.hold(agent_of(owner()), "run", 10)
+    assert refused.value.hint == "Buy more at https://registry.example/manage/credits, then send it again."
+
+
+@pytest.mark.django_db
+def test_the_proof_finds_a_purchase_that_was_tampered_with(stripe):
+    session_id = bought(owner())
+    tell(stripe.pay(session_id))
+    Purchase.objects.update(credits=400, taken_back=7)
+    faults = " ".join(ledger.prove())
+    assert "due 400, its transfers make 500" in faults
+    assert "7 were taken back, its transfers make 0" in faults
+    Purchase.objects.update(credits=500, taken_back=0)
+
+
+@pytest.mark.django_db
+def test_notices_go_after_a_quarter(stripe):
+    tell(stripe.pay(bought(owner())))
+    Notice.objects.update(at=now() - timedelta(days=91))
+    reconcile()
+    assert not Notice.objects.exists()
+
+
+@pytest.mark.parametrize("packs", ["100", "100=", "0=5", "100=0", "100=9.5", "100=1,100=2", "-1=5", "100=123456789"])
+def test_packs_that_cannot_be_are_refused_at_the_start(packs):
+    with pytest.raises(ConfigError, match="MUNIMENT_CREDIT_PACKS"):
+        Config({"MUNIMENT_CREDIT_PACKS": packs})
+
+
+def test_packs_are_read_in_their_order():
+    assert Config({"MUNIMENT_CREDIT_PACKS": "500=4000, 100=900"}).credit_packs == (Pack(500, 4000), Pack(100, 900))
+
+
+def test_stripe_is_loaded_when_something_is_bought_and_not_before(tmp_path):
+    code = (
+        "import sys, django; django.setup()\n"
+        "import muniment.server.process, muniment.web.urls, muniment.mcp.manage_reports\n"
+        "from muniment.credits import billing, purchases; from muniment.jobs import handlers\n"
+        "assert billing.is_on() and 'credits.left_open' in handlers.kinds()\n"
+        "assert not [name for name in sys.modules if name.partition('.')[0] == 'stripe']\n"
+    )
+    from services.product import environment
+
+    given = {"credit_packs": "100=900", "stripe_secret_key": KEY, "stripe_webhook_secret": WEBHOOK_SECRET}
+    variables = {**environment(tmp_path / "data", **given), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
