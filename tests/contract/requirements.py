@@ -186,6 +186,8 @@ DECISIONS: dict[str, str] = {
     "cli.openapi": "openapi prints the contract.",
     "cli.users": "user create, list, role and token, and own, work as decided.",
     "cli.operate": "worker, credits grant, framework author, backup and restore work as decided.",
+    "serve.workers": "serve --workers N serves one port by N processes, and replaces one that dies.",
+    "serve.rolling": "SIGHUP replaces every process, one after another, without a failed request.",
     "ops.health": "/healthz is 200 when up, /readyz when database and storage answer, /metrics is Prometheus text.",
 }
 

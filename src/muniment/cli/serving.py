@@ -1,6 +1,7 @@
 """What runs until it is told to stop: the server and the worker."""
 
 import errno
+import sys
 from pathlib import Path
 
 import click
@@ -12,16 +13,24 @@ from muniment.cli.command import main, use_django
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is everywhere.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes; one a core is enough."
+)
 @click.option("--demo", is_flag=True, help="Load a small fictional registry first, if there is none.")
-def serve(host: str, port: int, *, demo: bool) -> None:
+@click.option("--member", hidden=True, help="What the process inherits from those who started it.")
+def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None) -> None:
     """
     Serve the registry: API, tool servers and pages on one address.
 
     Needs no set-up: the first start makes the data folder, its keys and the database. Reads are answered
     within half a second; the pages follow a few seconds later (/readyz tells when). SIGTERM or Ctrl-C ends
-    it after what is being answered.
+    it after what is being answered. With several workers a process that dies is replaced, and SIGHUP
+    replaces them all, one after another, without refusing a request.
     """
     settings = config.current()
+    if member is not None:
+        _serve_among(member, _named(settings, host, port), demo=demo)
+        return
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         from muniment.server.listening import bind
@@ -34,13 +43,36 @@ def serve(host: str, port: int, *, demo: bool) -> None:
             else "check --host, --port and the data folder"
         )
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
-    if not settings.base_url:
-        shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - named, not bound
-        settings = config.use(config.Config(base_url=f"http://{shown}:{port}"))
+    settings = _named(settings, host, port)
+    click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
+    if workers > 1:
+        from muniment.server import logs
+        from muniment.server.supervisor import Supervisor
+
+        logs.set_up(settings.log_format)
+        command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
+        first = [*command, "--demo"] if demo else command
+        sys.exit(Supervisor(listener, workers, command=command, first_command=first, folder=settings.data).run())
     from muniment.server.process import serve as run
 
-    click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     run(settings, listener, load=_load_demo if demo else None)
+
+
+def _named(settings: config.Config, host: str, port: int) -> config.Config:
+    """Give the settings with the address that is served, where none is set."""
+    if settings.base_url:
+        return settings
+    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - named, not bound
+    return config.use(config.Config(base_url=f"http://{shown}:{port}"))
+
+
+def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
+    """Serve as one of several processes."""
+    from muniment.server.member import Member
+    from muniment.server.process import serve as run
+
+    member = Member.inherited(inherited)
+    run(settings, member.listener, load=_load_demo if demo else None, member=member)
 
 
 def _load_demo() -> None:

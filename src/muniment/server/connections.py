@@ -24,6 +24,7 @@ KEEP_ALIVE_S: Final = 75
 """Longer than most proxies and pools keep an idle connection, so that they close first."""
 LINGER_S: Final = 2
 FLUSH_S: Final = 15
+RETIRE_S: Final = 1.0
 
 
 class TargetTooLong(Problem):
@@ -61,7 +62,7 @@ class Guarded(HttpToolsProtocol):
         self.front: Front = config.app
         self.peer = ""
         self.heard_at = self.progress_at = self.head_at = self.stuck_at = self.closing_at = 0.0
-        self.has_asked = False
+        self.has_asked = self.is_retiring = False
         self._in_head = False
         self._in_body = False
         self._is_over = False
@@ -167,6 +168,8 @@ class Guarded(HttpToolsProtocol):
         """Hand the request to the application."""
         super().on_headers_complete()
         self._in_body = True
+        if self.is_retiring:
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """Note that the request is whole."""
@@ -239,6 +242,12 @@ class Guarded(HttpToolsProtocol):
             if now - self.progress_at > patience_s:
                 self.transport.close()
 
+    def retire(self) -> None:
+        """Answer what is asked next as the last, and say so: another process takes the client's next connection."""
+        self.is_retiring = True
+        if self.is_busy:
+            self.cycle.keep_alive = False
+
     def _see_off(self, now: float) -> None:
         """Wait for what is still to be sent, and for the client to hang up; not for ever."""
         if not self.transport.is_closing():
@@ -264,6 +273,16 @@ def sweep(connections: set[Any], now: float) -> None:
     """Look after every connection; called once a second."""
     for connection in list(connections):
         connection.look_after(now)
+
+
+async def retire(connections: set[Any]) -> None:
+    """Let clients leave by themselves, for a moment: a connection that is closed as they ask costs them a request."""
+    for connection in list(connections):
+        connection.retire()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + RETIRE_S
+    while connections and loop.time() < deadline:  # noqa: ASYNC110 - uvicorn's own set, which tells nobody
+        await asyncio.sleep(RETIRE_S / 40)
 
 
 def drop_most_idle(connections: set[Any], count: int, keep: Guarded) -> None:

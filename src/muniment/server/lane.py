@@ -80,6 +80,11 @@ class Express(Guarded):
         self.scope["headers"] = headers
         super().proceed()
 
+    def retire(self) -> None:
+        """Leave the lane: the ordinary path says that the answer is the last."""
+        super().retire()
+        self._answer_at_once = _never  # type: ignore[method-assign]
+
     def _answer_at_once(self) -> bool:
         parser = self.parser
         cycle = self.cycle
@@ -121,3 +126,7 @@ class Express(Guarded):
             shown = request_id.decode("ascii")
             front.write_line("GET", target, response.status, 0.0, client=self.peer, request_id=shown)
         return True
+
+
+def _never() -> bool:
+    return False

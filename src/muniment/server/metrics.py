@@ -1,5 +1,5 @@
 """
-What happened in this process, as Prometheus text.
+What happened, as Prometheus text: in this process, or in every process that serves the port.
 
 Names, units and labels follow Prometheus' conventions; `docs/OBSERVABILITY.md` explains each of them.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from muniment import __version__
+from muniment.server.figures import Figures, together
 
 BOUNDS_S: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -33,6 +34,8 @@ class Metrics:
     """Counters of answers, their times, and families that are read when asked for."""
 
     def __init__(self) -> None:
+        self.figures: Figures | None = None
+        """What the processes of a port share: then each is told by its label, whoever of them is asked."""
         self._began = time.time()
         self.at_once: dict[int, int] = defaultdict(int)
         """Answers of the express lane by status: one addition each, since the whole answer takes microseconds."""
@@ -41,6 +44,7 @@ class Metrics:
         self._seconds: dict[str, float] = defaultdict(float)
         self._events: dict[str, int] = defaultdict(int)
         self._sources: list[Callable[[], Iterable[Family]]] = []
+        self._of_instance: list[Callable[[], Iterable[Family]]] = []
 
     def answered(self, surface: str, method: str, status: int, seconds: float) -> None:
         """Count one answer; status 0 is a client that left before it."""
@@ -66,8 +70,28 @@ class Metrics:
         """Show the families that *read* gives."""
         self._sources.append(read)
 
+    def source_of_instance(self, read: Callable[[], Iterable[Family]]) -> None:
+        """Show the families that *read* gives once, for all processes: they are of none."""
+        self._of_instance.append(read)
+
+    def share(self) -> None:
+        """Leave the figures of this process for the others, if there are any."""
+        if self.figures is not None:
+            self.figures.put("\n".join(self._own()))
+
     def text(self) -> bytes:
         """Give everything in the Prometheus text format."""
+        if self.figures is None:
+            lines = self._own()
+        else:
+            self.share()  # told as the others would tell it a moment later: a counter never seems to go back
+            lines = together(self.figures.all())
+        for read in self._of_instance:
+            for family in read():
+                lines += _lines(family)
+        return ("\n".join(lines) + "\n").encode()
+
+    def _own(self) -> list[str]:
         requests: dict[tuple[str, ...], float] = {**self._requests}
         for status, count in self.at_once.items():
             key = ("api", "GET", str(status))
@@ -87,7 +111,7 @@ class Metrics:
         for read in (*self._sources, self._process):
             for family in read():
                 lines += _lines(family)
-        return ("\n".join(lines) + "\n").encode()
+        return lines
 
     def _durations(self) -> list[str]:
         name = "muniment_request_duration_seconds"

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import functools
 import logging
 import resource
 import signal
@@ -22,10 +23,11 @@ from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
 from muniment.server.bridge import Bridge
-from muniment.server.connections import Guarded, sweep
+from muniment.server.connections import Guarded, retire, sweep
 from muniment.server.front import MANAGE_PATH, Application, Front, plain_answer
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
+from muniment.server.member import LISTENING, READY, Member
 from muniment.server.warmup import Warmup, writable
 from muniment.store import published
 from muniment.store.reader import Reader
@@ -72,6 +74,9 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take nothing new, finish what is being answered, then end what stands behind."""
+        for listening in self.servers:
+            listening.close()
+        await retire(self.server_state.connections)
         await super().shutdown(sockets)
         await self._process.end()
 
@@ -83,11 +88,15 @@ class Process:
     Args:
         config: the settings.
         load: what to load once the database is ready.
+        member: its place among several processes.
     """
 
-    def __init__(self, config: Config, *, load: Callable[[], None] | None = None) -> None:
+    def __init__(self, config: Config, *, load: Callable[[], None] | None = None, member: Member | None = None) -> None:
         self.config = config
         self.front = Front(config)
+        self._member = member
+        if member is not None:
+            self.front.metrics.figures = member.figures
         self.bridge = Bridge()
         self.reader: Reader | None = None
         self._load = load
@@ -102,6 +111,7 @@ class Process:
         self._lives = contextlib.AsyncExitStack()
         self._store_answers_until = 0.0
         self._store_probe: asyncio.Future[None] | None = None
+        self._stop: Callable[[], None] = _nothing
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
@@ -128,7 +138,9 @@ class Process:
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _ended)  # uvicorn raises a signal again after a good end; that is no failure
-        Server(settings, self).run(sockets=[listener])
+        server = Server(settings, self)
+        self._stop = functools.partial(setattr, server, "should_exit", True)  # noqa: FBT003 - a value, no switch
+        server.run(sockets=[listener])
 
     def open_reader(self) -> None:
         """Read from the published file, when it is there."""
@@ -233,6 +245,10 @@ class Process:
         self.front.pages = self.pages
         self.front.health = self.health
         self.front.mounts.update(dict.fromkeys(TOOL_PATHS, self._tools))
+        pages = self._pages
+        self.front.metrics.gauge(
+            "muniment_ready", "1 when pages and tools are up, not reads alone.", lambda: float(pages.done())
+        )
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(connections))
         self._ticking = asyncio.create_task(self._tick(connections))
         self._warmup = Warmup(
@@ -245,6 +261,9 @@ class Process:
             load=self._load,
         )
         self._warmup.start()
+        if self._member is not None:
+            self._member.watch(loop, self._stop)
+            self._member.tell(LISTENING)
 
     async def end(self) -> None:
         """Stop what stands behind the front."""
@@ -275,6 +294,7 @@ class Process:
                 if loop.time() - second >= 1 - REFRESH_S / 2:
                     second = loop.time()
                     self.front.tell_time()
+                    self.front.metrics.share()
                     sweep(connections, second)
             except Exception:
                 log.exception("the clock's work failed; it goes on")
@@ -316,10 +336,12 @@ class Process:
         self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
         census = Census(self.bridge.call)
-        self.front.metrics.source(census.families)
+        self.front.metrics.source_of_instance(census.families)
         self.front.census = census.look
         self._worker = Worker().start()
         self._pages.set_result(Pages(application, self.bridge))
+        if self._member is not None:
+            self._member.tell(READY)
 
     def _count_uploads(self, uploads: "UploadLink") -> None:
         counter = self.front.metrics.counter
@@ -415,13 +437,23 @@ def _ended(_signal: int, _frame: FrameType | None) -> None:
     """Do nothing: uvicorn has ended in good order."""
 
 
+def _nothing() -> None:
+    """Stop nothing: what would be stopped has not begun."""
+
+
 def _few_heaps() -> None:
     """Have threads share two heaps of the C library: one for each keeps 5 MB that nobody uses."""
     with contextlib.suppress(OSError, AttributeError):  # only GNU's C library has it
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
 
 
-def serve(config: Config, listener: socket.socket, *, load: Callable[[], None] | None = None) -> None:
+def serve(
+    config: Config,
+    listener: socket.socket,
+    *,
+    load: Callable[[], None] | None = None,
+    member: Member | None = None,
+) -> None:
     """Serve until a signal ends it."""
     logs.set_up(config.log_format)
     _few_heaps()
@@ -433,5 +465,5 @@ def serve(config: Config, listener: socket.socket, *, load: Callable[[], None] |
                 resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
             )
     began = time.monotonic()
-    Process(config, load=load).run(listener)
+    Process(config, load=load, member=member).run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})

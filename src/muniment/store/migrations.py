@@ -1,9 +1,16 @@
 """Bring the database to this version's form, quickly when it has it already."""
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from django.apps import apps
 from django.db import connection
+
+_LOCK: Final = 0x6D756E696D656E74
+"""The number under which PostgreSQL knows that somebody migrates."""
 
 
 def pending() -> int:
@@ -20,17 +27,38 @@ def pending() -> int:
 
 def migrate() -> int:
     """
-    Apply what is missing.
+    Apply what is missing, unless another process or node is at it: then wait for that.
 
     Returns:
         The number of migrations applied.
     """
-    missing = pending()
-    if missing:
-        from django.core.management import call_command
+    if not pending():
+        return 0
+    with _alone():
+        missing = pending()
+        if missing:
+            from django.core.management import call_command
 
-        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     return missing
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep others from migrating, in a way that also holds behind a pooler that gives connections by transaction."""
+    if connection.vendor == "sqlite":
+        with Path(f"{connection.settings_dict['NAME']}.migrating").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        return
+    guard = connection.copy()
+    try:
+        guard.set_autocommit(False)
+        with guard.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        yield
+    finally:
+        guard.close()
 
 
 def _applied() -> set[tuple[str, str]]:

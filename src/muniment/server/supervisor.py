@@ -1,0 +1,266 @@
+"""
+Several processes on one port: started, replaced when they die, rolled one after another, ended together.
+
+The supervisor binds the sockets and keeps them, one for each place; a process inherits its place's. So what waits in
+a queue is answered by whoever follows in that place, and a roll refuses nobody. It serves nothing itself and imports
+nothing that serves: each process is a new interpreter, so a roll takes up a new version of the software too.
+"""
+
+import logging
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from muniment.server import figures
+from muniment.server.listening import bind_beside, share
+from muniment.server.member import LISTENING, READY, bequest
+
+STEADY_S: Final = 10.0
+"""A process that dies younger than this is not simply started again at once."""
+SHORTEST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 30.0
+READY_WAIT_S: Final = 90.0
+END_WAIT_S: Final = 30.0
+"""More than a process gives to what is being answered and to its jobs; who is not done by then is ended."""
+FIRST_WAIT_S: Final = 3.0
+"""The first process listens before the others start: they would take its turns on a small machine."""
+LOOK_S: Final = 0.2
+log = logging.getLogger("muniment.server")
+
+
+class Child:
+    """One process."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket, number: int) -> None:
+        self.process = process
+        self.control = control
+        self.number = number
+        self.began = time.monotonic()
+        self.is_listening = self.is_ready = False
+        self.end_by: float | None = None
+
+    def end(self) -> None:
+        """Ask it to end after what it is answering."""
+        self.end_by = time.monotonic() + END_WAIT_S
+        self.process.send_signal(signal.SIGTERM)
+
+    def hurry(self) -> None:
+        """End it if it was asked to long ago."""
+        if self.end_by is not None and time.monotonic() > self.end_by:
+            log.error("a process did not end in time", extra={"pid": self.process.pid})
+            self.process.kill()
+
+
+class Place:
+    """One listening socket, and the process behind it."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.child: Child | None = None
+        self.incoming: Child | None = None
+        """During a roll: the next one, until it is ready."""
+        self.leaving: Child | None = None
+        self.deaths = 0
+        self.again_at = 0.0
+
+
+class Supervisor:
+    """
+    Keeps *workers* processes serving.
+
+    Args:
+        listener: bound and listening.
+        command: the arguments of ``muniment`` for each process; where it stands among them is added.
+        first_command: the same for the first process until it has been ready once.
+        folder: takes the file of shared figures, which has no name there.
+    """
+
+    def __init__(
+        self, listener: socket.socket, workers: int, *, command: list[str], first_command: list[str], folder: Path
+    ) -> None:
+        share(listener)
+        self._places = [Place(listener), *(Place(bind_beside(listener)) for _ in range(workers - 1))]
+        self._command = command
+        self._first_command: list[str] | None = first_command
+        self._figures = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - kept for as long as the supervisor lives
+        self._children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+        self._signals: deque[int] = deque()
+        self._rolling: deque[Place] = deque()
+        self._others_from = time.monotonic() + FIRST_WAIT_S
+        self._has_listened = False
+        self._is_ending = False
+        self._status = 0
+
+    def run(self) -> int:
+        """
+        Serve until a signal ends it.
+
+        Returns:
+            The exit status: 1 when the first process never listened.
+        """
+        heard, wake = socket.socketpair()
+        for end in (heard, wake):
+            end.setblocking(False)  # noqa: FBT003 - the socket's own signature
+        self._selector.register(heard, selectors.EVENT_READ, lambda: heard.recv(64))
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, self._signaled)
+        while self._children or not self._is_ending:
+            self._look()
+            for key, _ in self._selector.select(LOOK_S):
+                answer: Callable[[], object] = key.data
+                answer()
+        return self._status
+
+    def _signaled(self, number: int, _frame: FrameType | None) -> None:
+        self._signals.append(number)
+
+    def _look(self) -> None:
+        while self._signals:
+            number = self._signals.popleft()
+            if number in {signal.SIGTERM, signal.SIGINT}:
+                self._end_all(number)
+            elif number == signal.SIGHUP and not self._is_ending:
+                log.info("every process is being replaced, one after another")
+                self._rolling.extend(place for place in self._places if place not in self._rolling)
+        self._bury()
+        for child in self._children:
+            child.hurry()
+        if not self._is_ending:
+            self._start_missing()
+            self._roll()
+
+    # ------------------------------------------------------------------ starting
+
+    def _start_missing(self) -> None:
+        now = time.monotonic()
+        for index, place in enumerate(self._places):
+            if place.child is None and now >= place.again_at:
+                if index and not self._has_listened and now < self._others_from:
+                    return
+                place.child = self._start(place)
+
+    def _start(self, place: Place) -> Child:
+        number = next(
+            number
+            for number in range(1, len(self._children) + 2)
+            if all(child.number != number for child in self._children)
+        )
+        figures.clear(self._figures.fileno(), number)
+        ours, theirs = socket.socketpair()
+        inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
+        is_first = place is self._places[0] and self._first_command is not None
+        command = self._first_command if is_first and self._first_command else self._command
+        process = subprocess.Popen(  # noqa: S603 - this very program
+            [sys.executable, "-m", "muniment", *command, "--member", bequest(number, *inherited)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=inherited,
+            process_group=0,  # Ctrl-C is for the supervisor, which ends them in order
+        )
+        theirs.close()
+        ours.setblocking(False)  # noqa: FBT003 - the socket's own signature
+        child = Child(process, ours, number)
+        self._children.append(child)
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._told(child))
+        return child
+
+    def _told(self, child: Child) -> None:
+        """Hear how far *child* is."""
+        try:
+            progress = child.control.recv(64)
+        except OSError:
+            progress = b""
+        if not progress:
+            self._selector.unregister(child.control)
+            child.control.close()
+            return
+        if LISTENING in progress:
+            child.is_listening = self._has_listened = True
+        if READY in progress:
+            child.is_ready = True
+            if child is self._places[0].child:
+                self._first_command = None
+
+    # ------------------------------------------------------------------ dying
+
+    def _bury(self) -> None:
+        for child in [child for child in self._children if child.process.poll() is not None]:
+            self._children.remove(child)
+            figures.clear(self._figures.fileno(), child.number)
+            place = next(place for place in self._places if child in {place.child, place.incoming, place.leaving})
+            if place.leaving is child:
+                place.leaving = None
+            elif place.incoming is child:
+                place.incoming = None
+                self._stop_roll(f"the new process ended with {child.process.returncode}")
+            else:
+                place.child, place.incoming = place.incoming, None
+                if place.child is None and not self._is_ending:
+                    self._died(place, child)
+
+    def _died(self, place: Place, child: Child) -> None:
+        code = child.process.returncode
+        if not self._has_listened:
+            self._status = 1  # it says why; the next one would say the same
+            self._end_all(signal.SIGTERM)
+            return
+        now = time.monotonic()
+        place.deaths = 1 if now - child.began > STEADY_S else place.deaths + 1
+        pause_s = 0.0 if place.deaths == 1 else min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** (place.deaths - 2))
+        log.error("a process ended unasked; another takes its place in %.1f s", pause_s, extra={"code": code})
+        place.again_at = now + pause_s
+        if pause_s:
+            # Nobody is to wait in the queue of a process that does not come.
+            former, place.listener = place.listener, bind_beside(place.listener)
+            former.close()
+
+    # ------------------------------------------------------------------ rolling
+
+    def _roll(self) -> None:
+        """Take the next step of a roll: a new process is ready before the former one is asked to end."""
+        if not self._rolling or any(place.leaving for place in self._places):
+            return
+        place = self._rolling[0]
+        if place.child is None:
+            self._rolling.popleft()  # another starts anyway
+        elif place.incoming is None:
+            place.incoming = self._start(place)
+        elif place.incoming.is_ready:
+            place.leaving, place.child, place.incoming = place.child, place.incoming, None
+            place.leaving.end()
+            self._rolling.popleft()
+            if not self._rolling:
+                log.info("every process has been replaced")
+        elif time.monotonic() - place.incoming.began > READY_WAIT_S:
+            place.incoming.process.kill()
+
+    def _stop_roll(self, reason: str) -> None:
+        if not self._is_ending:
+            log.error("the processes are not being replaced further: %s; the former ones go on", reason)
+        self._rolling.clear()
+
+    # ------------------------------------------------------------------ ending
+
+    def _end_all(self, number: int) -> None:
+        """Ask every process to end; a second Ctrl-C is passed on, and ends them without waiting."""
+        self._rolling.clear()
+        if self._is_ending and number == signal.SIGINT:
+            for child in self._children:
+                child.process.send_signal(signal.SIGINT)
+            return
+        self._is_ending = True
+        for child in self._children:
+            if child.end_by is None:
+                child.end()
+        for place in self._places:
+            place.listener.close()

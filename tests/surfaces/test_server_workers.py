@@ -1,0 +1,147 @@
+"""Several processes on one port: they share the work, are replaced when they die, and are rolled unnoticed."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from services.load import Load
+from services.ports import wait_until
+from services.product import Product, run
+
+
+@pytest.fixture(scope="module")
+def pair(demo, tmp_path_factory):
+    """Give the demo registry, served by two processes."""
+    data = tmp_path_factory.mktemp("pair") / "data"
+    shutil.copytree(demo.data, data)
+    with Product(data, "--workers", "2") as product:
+        wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
+        yield product
+
+
+def children(product):
+    """Give the process ids of those who serve."""
+    return {int(pid) for pid in Path(f"/proc/{product.pid}/task/{product.pid}/children").read_text().split()}
+
+
+def ready(product):
+    """Give the numbers of the processes whose pages are there."""
+    product.get("/")
+    text = product.get("/metrics").body.decode()
+    return set(re.findall(r'^muniment_ready\{process="(\d+)"\} 1$', text, re.MULTILINE))
+
+
+def processes(product):
+    """Give the numbers of those who left figures, with the answers of the API that each has given."""
+    text = product.get("/metrics").body.decode()
+    found = re.findall(
+        r'^muniment_requests_total\{process="(\d+)",surface="api",method="GET",status="200"\} (\d+)$',
+        text,
+        re.MULTILINE,
+    )
+    return {int(number): int(count) for number, count in found}
+
+
+@pytest.mark.requirement("serve.workers")
+def test_two_processes_share_one_port_and_whoever_is_asked_tells_the_figures_of_both(pair):
+    with Load([pair.port], threads=24, pause_s=0.01) as load:
+        wait_until(lambda: load.total > 500, within_s=30, what="load")
+    assert load.failures == []
+    wait_until(lambda: sum(processes(pair).values()) >= load.total, within_s=10, what="every answer to be counted")
+    shares = processes(pair)
+    assert len(shares) == 2
+    assert min(shares.values()) > load.total / 10
+    text = pair.get("/metrics").body.decode()
+    assert text.count("# TYPE muniment_requests_total counter") == 1
+    assert text.count("# TYPE muniment_edition gauge") == 1
+    assert len(re.findall(r"^process_resident_memory_bytes\{", text, re.MULTILINE)) == 2
+
+
+def test_counters_never_go_back_whoever_answers(pair):
+    former = {}
+    for _ in range(30):
+        pair.get("/api/v1/stats")
+        now = processes(pair)
+        assert all(now[number] >= count for number, count in former.items())
+        former = now
+
+
+@pytest.mark.requirement("serve.workers")
+def test_a_process_that_dies_is_replaced_and_the_other_goes_on(pair):
+    before = children(pair)
+    victim = min(before)
+    with Load([pair.port], threads=8, pause_s=0.005) as load:
+        wait_until(lambda: load.total > 100, within_s=30, what="load")
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: len(children(pair)) == 2 and victim not in children(pair), within_s=10, what="another")
+        asked = load.total
+        wait_until(lambda: load.total > asked + 300, within_s=30, what="load")
+    # Each client of the killed process loses the request that it had under way, and no other.
+    assert len(load.failures) <= 8
+    assert len(children(pair) & before) == 1
+    assert "another takes its place" in pair.output()
+    wait_until(lambda: len(ready(pair)) == 2, within_s=60, what="two processes ready")
+
+
+@pytest.mark.requirement("serve.rolling")
+@pytest.mark.parametrize("lane", ["on", pytest.param("off", marks=pytest.mark.proof)])
+def test_a_roll_replaces_every_process_and_fails_no_request(pair, lane, tmp_path):
+    product = pair
+    if lane == "off":
+        shutil.copytree(pair.data, tmp_path / "data")
+        product = Product(tmp_path / "data", "--workers", "2", express_lane="off").start()
+        wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
+    before = children(product)
+    with Load([product.port], threads=6, pause_s=0.01) as load:
+        wait_until(lambda: load.total > 100, within_s=30, what="load")
+        os.kill(product.pid, signal.SIGHUP)
+        wait_until(lambda: "every process has been replaced" in product.output(), within_s=90, what="the roll")
+        wait_until(lambda: len(children(product)) == 2, within_s=30, what="the former ones to end")
+        asked = load.total
+        wait_until(lambda: load.total > asked + 100, within_s=30, what="load")
+    assert load.failures == []
+    assert not children(product) & before
+    if lane == "off":
+        assert product.stop() == 0
+
+
+def test_a_fresh_start_of_two_processes_migrates_once_and_stops_when_asked(tmp_path):
+    product = Product(tmp_path / "data", "--workers", "2").start()
+    assert product.data_of("/api/v1/stats")["total"] == 0
+    wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
+    assert product.output().count("brought to this version's form") == 1
+    assert len(list((tmp_path / "data" / "keys").iterdir())) == 1
+    assert "Traceback" not in product.output()
+    ours = children(product)
+    assert product.stop() == 0
+    assert not [pid for pid in ours if Path(f"/proc/{pid}").exists()]
+
+
+def test_processes_end_when_their_supervisor_is_killed(demo, tmp_path):
+    shutil.copytree(demo.data, tmp_path / "data")
+    product = Product(tmp_path / "data", "--workers", "2").start()
+    wait_until(lambda: len(children(product)) == 2, within_s=20, what="two processes")
+    ours = children(product)
+    product.kill()
+
+    def gone():
+        try:
+            socket.create_connection(("127.0.0.1", product.port), timeout=1).close()
+        except ConnectionRefusedError:
+            return not [pid for pid in ours if Path(f"/proc/{pid}/exe").exists()]
+        return False
+
+    wait_until(gone, within_s=30, what="the processes to end")
+
+
+def test_a_port_that_several_processes_hold_is_taken(pair):
+    for arguments in ((), ("--workers", "2")):
+        done = run("serve", "--port", str(pair.port), *arguments, data=pair.data, check=False)
+        assert done.returncode == 1
+        assert "--port" in done.stderr
+        assert "Traceback" not in done.stderr
