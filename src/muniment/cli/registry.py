@@ -125,7 +125,7 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
 
     try:
         document = msgspec.json.decode(file.read())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.ClickException(f"{file.name} is no JSON: {error}. Write it as assessment-spec/1.") from None
     ready()
     from muniment.registry.frameworks import author_framework

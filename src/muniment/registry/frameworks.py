@@ -153,8 +153,6 @@ def author_framework(actor: Actor, framework_id: str, document: dict[str, Any]) 
     """
     _need_reviewer(actor)
     faults = [Fault(path, why) for path, why in faults_of(document)]
-    if found := first_text_fault(document):
-        faults.append(Fault(*found))
     if faults:
         raise BadFields(faults, "The form is described as assessment-spec/1.")
     with transaction.atomic():

@@ -7,12 +7,16 @@ Source: assessment-spec/1.
 from collections.abc import Iterator
 from typing import Any, Final
 
+from muniment.kernel.texts import first_text_fault
+
 SCHEMA: Final = "assessment-spec/1"
 COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=", "in", "exists")
 PHRASES: Final = ("anyPhrase", "allPhrases")
 SOURCES: Final = ("profile", "positions", "proposals", "capTable", "distribution", "documents")
 EVALUATORS: Final = ("auto", "rules", "model")
 METHODS: Final = ("weighted_mean",)
+MOST: Final = 10**12
+DEEPEST: Final = 50
 
 Found = Iterator[tuple[str, str]]
 
@@ -26,7 +30,10 @@ def faults_of(specification: object) -> list[tuple[str, str]]:
     """
     if not isinstance(specification, dict):
         return [("$", "is not an object")]
-    return list(_document(specification))
+    if _is_deep(specification):
+        return [("$", f"is nested more than {DEEPEST} deep")]
+    unfit = first_text_fault(specification)
+    return [*_document(specification), *([unfit] if unfit else [])]
 
 
 def _document(document: dict[str, Any]) -> Found:
@@ -242,8 +249,24 @@ def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
         yield path, f"is not a number from {low:g} to {high:g}" if low < high else "is not a number"
 
 
+def _is_deep(value: object) -> bool:
+    """Tell what is nested deeper than anything reads it: without recursion, which would end at such a value."""
+    layer = [value]
+    for _ in range(DEEPEST):
+        layer = [
+            member
+            for each in layer
+            if isinstance(each, dict | list)
+            for member in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not layer:
+            return False
+    return True
+
+
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Tell a number that can be reckoned with: no NaN, no infinity, none that a float does not hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
 
 
 def _is_text(value: object) -> bool:
