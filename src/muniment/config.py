@@ -36,6 +36,13 @@ def _natural(value: str) -> int:
     return int(value)
 
 
+def _positive(value: str) -> int:
+    if _natural(value) == 0:
+        message = "takes a whole number from 1"
+        raise ValueError(message)
+    return int(value)
+
+
 def _switch(value: str) -> bool:
     if value.lower() not in {"on", "off"}:
         message = "takes on or off"
@@ -196,8 +203,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model_key", "", _text, "The key that the endpoint wants; empty sends none."),
     Setting("model_run_tokens", "500000", _natural, "Tokens that one report run may use; rules judge what is left."),
     Setting("model_run_seconds", "300", _natural, "Seconds that one report run may ask; rules judge what is left."),
-    Setting("model_timeout_s", "60", _natural, "Seconds that the model has for one answer."),
-    Setting("model_parallel", "4", _natural, "Questions to the model at once, for each run."),
+    Setting("model_timeout_s", "60", _positive, "Seconds that the model has for one answer."),
+    Setting("model_parallel", "4", _positive, "Questions to the model at once, for each run."),
     Setting(
         "credit_packs",
         "",
@@ -276,7 +283,7 @@ class Config:
             overrides: finished values that win over the environment, by setting name.
 
         Raises:
-            ConfigError: a value that its setting does not take.
+            ConfigError: a value that its setting does not take, or one that needs another.
         """
         source = os.environ if environment is None else environment
         for setting in SETTINGS:
@@ -289,6 +296,9 @@ class Config:
                     message = f"{setting.variable} {error}."
                     raise ConfigError(message) from None
             object.__setattr__(self, setting.name, value)
+        if self.model_url and not self.model_name:
+            message = "MUNIMENT_MODEL_URL names an endpoint; MUNIMENT_MODEL_NAME says which of its models judges."
+            raise ConfigError(message)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse: settings are read once."""

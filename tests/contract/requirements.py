@@ -164,6 +164,7 @@ DECISIONS: dict[str, str] = {
     "credits.ledger": "Credits are integers in an append-only double-entry ledger; never negative.",
     "runs.lifecycle": "A run spends once, resumes after a kill and answers every tool within 2 s.",
     "reports.applications": "A report is submitted to the program's company, which sees what it received.",
+    "reports.model": "A language model may judge within a budget; its quotes are found or dropped, its form is closed.",
     "reports.rules": "Assessment follows the specification's form; reports are private to owners.",
     # 6. Import and export
     "import.form": "import takes a folder or one file of the decided form.",

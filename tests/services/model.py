@@ -89,6 +89,61 @@ def good(asked: Asked) -> Reply:
     return Reply(judged(asked))
 
 
+class _Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: "_Server"
+
+    def do_POST(self) -> None:
+        """One completion."""
+        model = self.server.model
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = Asked(body, {name.lower(): value for name, value in self.headers.items()}, self.path)
+        with model._lock:
+            model.asked.append(asked)
+            asked.tries = sum(each.body == body for each in model.asked)
+            model._now += 1
+            model.at_once = max(model.at_once, model._now)
+        try:
+            self.say(model.answer(asked))
+        except OSError:
+            self.close_connection = True  # whoever asked has gone
+        finally:
+            with model._lock:
+                model._now -= 1
+
+    def say(self, reply: Reply) -> None:
+        stopping = self.server.model.stopping
+        stopping.wait(reply.wait_s)
+        body = reply.body()
+        self.send_response(reply.status)
+        for name, value in {"Content-Type": "application/json", **reply.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if reply.cut:
+            self.wfile.write(body[: len(body) // 2])
+            self.close_connection = True
+        elif reply.drip_s:
+            for byte in body:
+                if stopping.wait(reply.drip_s):
+                    break
+                self.wfile.write(bytes([byte]))
+        else:
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Stay quiet."""
+
+
+class _Server(ThreadingHTTPServer):
+    model: "Model"
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, *_: object) -> None:
+        """Stay quiet: whoever asked has gone."""
+
+
 class Model:
     """The server, in a context; ``asked`` holds what came, ``answer`` may be exchanged at any time."""
 
@@ -98,54 +153,9 @@ class Model:
         self.at_once = 0
         self._now = 0
         self._lock = threading.Lock()
-        model = self
-
-        class Answers(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                """One completion."""
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                asked = Asked(body, {name.lower(): value for name, value in self.headers.items()}, self.path)
-                with model._lock:
-                    model.asked.append(asked)
-                    asked.tries = sum(each.body == body for each in model.asked)
-                    model._now += 1
-                    model.at_once = max(model.at_once, model._now)
-                try:
-                    self.say(model.answer(asked))
-                except OSError:
-                    self.close_connection = True  # whoever asked has gone
-                finally:
-                    with model._lock:
-                        model._now -= 1
-
-            def say(self, reply: Reply) -> None:
-                model.stopping.wait(reply.wait_s)
-                body = reply.body()
-                self.send_response(reply.status)
-                for name, value in {"Content-Type": "application/json", **reply.headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                if reply.cut:
-                    self.wfile.write(body[: len(body) // 2])
-                    self.close_connection = True
-                elif reply.drip_s:
-                    for byte in body:
-                        if model.stopping.wait(reply.drip_s):
-                            break
-                        self.wfile.write(bytes([byte]))
-                else:
-                    self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Stay quiet."""
-
         self.stopping = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
+        self._server = _Server(("127.0.0.1", 0), _Answers)
+        self._server.model = self
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 

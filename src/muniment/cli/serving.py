@@ -28,6 +28,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     replaces them all, one after another, without refusing a request.
     """
     settings = config.current()
+    _refuse_without_extras(settings)
     if member is not None:
         _serve_among(member, _named(settings, host, port), demo=demo)
         return
@@ -104,6 +105,7 @@ def worker(threads: int, drain: int) -> None:
     import signal
     import threading
 
+    _refuse_without_extras(config.current())
     use_django()
     from muniment.jobs.worker import Worker
     from muniment.store.migrations import migrate as bring_up_to_date
@@ -117,3 +119,12 @@ def worker(threads: int, drain: int) -> None:
     stop.wait()
     if not running.stop(within_s=drain):
         click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)
+
+
+def _refuse_without_extras(settings: config.Config) -> None:
+    """Stop before anybody is charged for what cannot be done."""
+    if settings.model_url:
+        from muniment.assessments.evaluation.language_model.endpoint import lacking
+
+        if told := lacking():
+            raise click.ClickException(told)

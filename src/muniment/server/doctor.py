@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
@@ -15,7 +16,8 @@ from muniment.server.logs import masked
 from muniment.server.warmup import writable
 from muniment.store.published import SCHEMA_VERSION
 
-_HIDDEN: Final = ("secret", "password", "token")
+_HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
+"""Words of a setting's name that make its value a secret."""
 
 
 class Finding(NamedTuple):
@@ -39,7 +41,7 @@ def settings_lines(config: Config) -> Iterator[str]:
     for setting in SETTINGS:
         value = getattr(config, setting.name)
         is_default = value == setting.read(setting.default)
-        if any(word in setting.name for word in _HIDDEN):
+        if _HIDDEN & set(setting.name.split("_")):
             shown = "(set)" if value else "(empty)"
         else:
             shown = masked(_shown(value)) or "(empty)"
@@ -65,6 +67,7 @@ def examine(config: Config) -> list[Finding]:
         _published(config),
         _store(config),
         _billing(config),
+        _model(config),
     ]
 
 
@@ -151,6 +154,17 @@ def _billing(config: Config) -> Finding:
     mode = "in test mode" if "_test_" in config.stripe_secret_key else "with real money"
     webhook = f"{config.base_url or 'http://…'}{WEBHOOK}"
     return _good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; its webhook is {webhook}")
+
+
+def _model(config: Config) -> Finding:
+    """Tell whether what asks a language model is there. The model itself is not asked: that costs."""
+    from muniment.assessments.evaluation.language_model.endpoint import lacking
+
+    if not config.model_url:
+        return _good("language model", "off; rules judge reports")
+    if told := lacking():
+        return _bad("language model", told)
+    return _good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} judges reports")
 
 
 def examine_storage() -> list[Finding]:

@@ -104,5 +104,5 @@ def set_up(log_format: str) -> None:
     root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
     # Their lines about each start, stop and odd request say less than ours.
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp", "stripe"):
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp", "openai", "httpx2", "stripe"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -46,4 +46,4 @@ def lacking() -> str:
     """Say how to install what the evaluator needs, empty when it is there."""
     if importlib.util.find_spec("openai") is not None:
         return ""
-    return f"MUNIMENT_MODEL_URL is set, and the extra language-model is not installed: {INSTALL}"
+    return f"MUNIMENT_MODEL_URL is set, and the extra that asks a model is not installed: {INSTALL}."
