@@ -6,7 +6,7 @@ WORKERS ?= 2
 # A registry in the import form, and the reference systems of the benchmark: beside the checkout when nothing is said.
 export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
-COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock" pyproject.toml
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
 .PHONY: screenshots help install serve test check prove bench lock readme services
 
@@ -60,5 +60,8 @@ screenshots: install services ## pictures of every page in light, dark and phone
 	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
 
 lock: install ## pin every dependency by hash
-	$(COMPILE) -o requirements/runtime.lock
-	$(COMPILE) --all-extras --group dev -o requirements/dev.lock
+	$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --all-extras --constraint requirements/dev.lock -o requirements/container.lock
+	$(COMPILE) --group build --constraint requirements/dev.lock -o requirements/build.lock
+	$(COMPILE) --group deploy --constraint requirements/dev.lock -o requirements/deploy.lock

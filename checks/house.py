@@ -37,6 +37,7 @@ FOREIGN = [
 NAMES_THE_SAMPLE = {"Makefile"}
 """Where the default place of the sample data may stand."""
 TEXT = {".py", ".md", ".toml", ".html", ".css", ".js", ".json", ".lock", ".txt", ".yml", ".ts", ".svg", ""}
+TEXT |= {".env", ".service", ".timer", ".yaml"}
 
 
 def committed() -> list[Path]:
@@ -106,7 +107,15 @@ def stale_locks() -> Iterator[str]:
     runtime = project["project"]["dependencies"]
     extras = project["project"].get("optional-dependencies", {})
     everything = [*runtime, *project["dependency-groups"]["dev"], *(one for many in extras.values() for one in many)]
-    for name, wanted in (("runtime.lock", runtime), ("dev.lock", everything)):
+    shipped = [*runtime, *(one for many in extras.values() for one in many)]
+    groups = project["dependency-groups"]
+    for name, wanted in (
+        ("runtime.lock", runtime),
+        ("dev.lock", everything),
+        ("container.lock", shipped),
+        ("build.lock", groups["build"]),
+        ("deploy.lock", groups["deploy"]),
+    ):
         text = (ROOT / "requirements" / name).read_text()
         pinned = {
             canonicalize_name(match[1]): match[2]

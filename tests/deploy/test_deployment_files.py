@@ -1,0 +1,177 @@
+"""The files of deploy/: their form, what they may do, and that they speak of what the product has."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from muniment.cli import main as command
+from muniment.config import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+MANIFESTS = [
+    document
+    for file in sorted((DEPLOY / "kubernetes").rglob("*.yaml"))
+    for document in yaml.safe_load_all(file.read_text())
+]
+OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("muniment:")}
+PODS = {
+    each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in MANIFESTS if each["kind"] == "Deployment"
+}
+CONTAINERS = [
+    pytest.param(container, id=f"{name}-{container['name']}")
+    for name, pod in PODS.items()
+    for container in (*pod.get("initContainers", ()), *pod["containers"])
+]
+OF_THE_PROXY = {"MUNIMENT_SITE", "MUNIMENT_NODES"}
+NOT_YET = {"backup"}
+MOST_EXPOSED = 2.0
+"""Of 10, as systemd counts; a unit without any hardening has 9.6."""
+
+
+def taken(words: list[str]) -> None:
+    """Hold a command line of ours against the command: it exists and takes these options."""
+    if words[0] in NOT_YET - set(command.commands):
+        return
+    if "--workers" in words and not any("--workers" in option.opts for option in command.commands["serve"].params):
+        return
+    command.commands[words[0]].make_context(words[0], list(words[1:]), resilient_parsing=False)
+
+
+def test_compose_follows_the_published_format():
+    schema = json.loads((ROOT / "tests" / "schemas" / "compose-spec.json").read_text())
+    jsonschema.Draft7Validator(schema).validate(COMPOSE)
+
+
+def test_every_setting_that_is_named_is_one():
+    known = {setting.variable for setting in SETTINGS} | OF_THE_PROXY
+    for file in DEPLOY.rglob("*"):
+        if file.is_file():
+            named = set(re.findall(r"MUNIMENT_[A-Z_]+(?<!_)", file.read_text())) - known
+            assert not named, f"{file.relative_to(ROOT)} names {named}"
+
+
+def test_images_are_named_without_a_host_and_with_a_version():
+    containerfile = (DEPLOY / "Containerfile").read_text()
+    named = [service["image"] for service in COMPOSE["services"].values()]
+    named += re.findall(r"(?m)^ARG BASE=(\S+)$", containerfile)
+    assert set(re.findall(r"(?m)^FROM (\S+)", containerfile)) == {"${BASE}"}
+    (tagged,) = (each["images"] for each in MANIFESTS if each["kind"] == "Kustomization" and "images" in each)
+    named += [f"{each['name']}:{each['newTag']}" for each in tagged]
+    assert {container.values[0]["image"] for container in CONTAINERS} == {each["name"] for each in tagged}
+    for image in named:
+        name, _, tag = image.partition(":")
+        assert tag, image
+        assert tag != "latest", image
+        assert "." not in name.partition("/")[0], f"{image} names a host"
+
+
+def test_the_image_has_an_unprivileged_user_and_watches_itself():
+    last = (DEPLOY / "Containerfile").read_text().rpartition("\nFROM ")[2]
+    assert re.search(r"(?m)^USER 10001:10001$", last)
+    assert "HEALTHCHECK" in last
+    assert "COPY src" not in last
+    for lock in ("build", "container"):
+        assert "--hash=sha256:" in (ROOT / "requirements" / f"{lock}.lock").read_text()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_service_of_compose_may_do_nothing_that_it_need_not(name):
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    assert not service.get("privileged")
+    assert "ports" not in service, "only the proxy is reached from outside"
+    taken(service["command"])
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_container_of_kubernetes_may_do_nothing_that_it_need_not(container):
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["resources"]["limits"]["memory"]
+    assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+    taken(container["args"])
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_pod_runs_as_nobody_and_knows_nothing_of_its_cluster(name):
+    pod = PODS[name]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["terminationGracePeriodSeconds"] > 30
+
+
+def test_a_node_of_kubernetes_is_probed_where_the_product_answers():
+    (node,) = PODS["muniment-node"]["containers"]
+    assert {probe: node[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")} == {
+        "startupProbe": "/healthz",
+        "livenessProbe": "/healthz",
+        "readinessProbe": "/readyz",
+    }
+
+
+@pytest.fixture
+def system(tmp_path):
+    """Give the root of a system on which the units are installed, with everything that they call."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not on this machine")
+    units = tmp_path / "etc" / "systemd" / "system"
+    shutil.copytree(DEPLOY / "systemd", units)
+    if (stock := Path("/usr/lib/systemd/system")).is_dir():
+        shutil.copytree(stock, tmp_path / "usr" / "lib" / "systemd" / "system", symlinks=True)
+    for unit in UNITS:
+        for called in re.findall(r"(?m)^Exec\w+=(?:.* exec )?(/\S+)", unit.read_text()):
+            program = tmp_path / called[1:]
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o755)
+    for name in ("bin/sh", "opt/muniment/bin/muniment"):
+        assert (tmp_path / name).exists()
+    (tmp_path / "etc" / "passwd").write_text("muniment:x:990:990::/:/usr/sbin/nologin\n")
+    return tmp_path
+
+
+def test_systemd_takes_every_unit_without_a_word(system):
+    names = [unit.name for unit in (DEPLOY / "systemd").iterdir()]
+    asked = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={system}", *names]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_exposes_little(unit, system):
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={system}", unit.name],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    found = re.search(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    assert found, done
+    assert float(found[1]) < MOST_EXPOSED
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_calls_what_the_command_takes(unit):
+    (line,) = re.findall(r"(?m)^ExecStart=(.*)$", unit.read_text())
+    words = shlex.split(line)
+    if words[:2] == ["/bin/sh", "-c"]:
+        words = shlex.split(words[2].removeprefix("exec "))
+    assert words[0] == "/opt/muniment/bin/muniment"
+    taken(words[1:])
