@@ -2,10 +2,12 @@
 
 import re
 import socket
+import time
 
 import pytest
 
 from muniment.server.lane import missing_internals
+from services.mcp import legacy, modern
 from services.product import Product
 from services.raw import exchange, status
 
@@ -81,6 +83,89 @@ def test_the_lane_answers_as_the_ordinary_path_does(both, name):
         if name == "no host":
             first, second = (re.sub(rb"x-request-id: \S+", b"", answer) for answer in (first, second))
         assert masked(first) == masked(second)
+
+
+def call(headers_and_body, *lines, target=b"/api/mcp", drop=()):
+    """Write a request to the public tool server as it goes over the wire."""
+    headers, body = headers_and_body
+    kept = [f"{name}: {value}".encode() for name, value in headers if name.lower() not in {*drop, "host"}]
+    length = () if "content-length" in drop else (b"Content-Length: %d" % len(body),)
+    return get(target, *kept, *length, *lines, method=b"POST") + body
+
+
+COMPANY = ("tools/call", {"name": "get_company", "arguments": {"slug": "quillmere"}})
+CALLS = {
+    "company, modern": [call(modern(*COMPANY))] * 2,
+    "company, legacy": [call(legacy(*COMPANY))] * 2,
+    "a list": [call(modern("tools/call", {"name": "list_companies", "arguments": {"q": "tide"}}))] * 2,
+    "nobody": [call(modern("tools/call", {"name": "get_company", "arguments": {"slug": "quilmere"}}))],
+    "bad argument": [call(modern("tools/call", {"name": "get_company", "arguments": {"slug": 7}}))],
+    "no such tool": [call(modern("tools/call", {"name": "get_nothing", "arguments": {}}))],
+    "tools": [call(modern("tools/list")), call(legacy("tools/list"))],
+    "ping": [call(legacy("ping"))],
+    "discover": [call(modern("server/discover"))],
+    "resources": [call(modern("resources/list"))],
+    "header and body differ": [call(modern(*COMPANY), drop=("mcp-name",))],
+    "a routing header twice": [call(modern(*COMPANY), b"Mcp-Name: get_company")],
+    "foreign host": [call(modern(*COMPANY)).replace(b"Host: registry.example", b"Host: other.example")],
+    "no type": [call(modern(*COMPANY), drop=("content-type",))],
+    "no json": [call((modern(*COMPANY)[0], b"{"))],
+    "batch": [call((modern(*COMPANY)[0], b"[]"))],
+    "no body": [call((modern(*COMPANY)[0], b""))],
+    "forwarded, not believed": [call(modern(*COMPANY), b"X-Forwarded-For: 198.51.100.7")],
+    "trailing slash": [call(modern(*COMPANY), target=b"/api/mcp/")],
+    "query": [call(modern(*COMPANY), target=b"/api/mcp?x=1")],
+    "close": [call(modern(*COMPANY), b"Connection: close")],
+    "owners": [call(modern(*COMPANY), target=b"/api/manage/mcp")],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_lane_answers_calls_of_tools_as_the_ordinary_path_does(both, name):
+    lane, plain = both
+    for sent in CALLS[name]:
+        first, second = (exchange(product.port, sent)[0] for product in (lane, plain))
+        assert masked(first) == masked(second)
+
+
+def test_a_call_in_chunks_or_in_pieces_is_answered_like_one_in_a_piece(both):
+    headers, body = modern(*COMPANY)
+    chunked = call((headers, b""), b"Transfer-Encoding: chunked", drop=("content-length",))
+    chunked += b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    whole = call((headers, body))
+    for product in both:
+        expected = masked(exchange(product.port, whole)[0])
+        assert b'"isError":false' in expected
+        assert masked(exchange(product.port, chunked)[0]) == expected
+        with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for piece in (whole[:300], whole[300:-50], whole[-50:-1], whole[-1:]):
+                connection.sendall(piece)
+                time.sleep(0.02)
+            got = b""
+            while len(got) < len(expected) - 100:
+                got += connection.recv(65536)
+        assert masked(got) == expected
+
+
+def test_calls_and_reads_in_one_go_are_answered_in_their_order(both):
+    asked = [call(modern(*COMPANY)), get(), call(modern("resources/list")), call(legacy("ping")), get(b"/nothing")] * 4
+    lane, plain = (exchange(product.port, b"".join(asked), answers=len(asked)) for product in both)
+    assert [status(answer) for answer in lane] == [200, 200, 200, 200, 404] * 4
+    assert [masked(answer) for answer in lane] == [masked(answer) for answer in plain]
+
+
+def test_calls_of_tools_count_against_the_rate_on_both_paths(demo):
+    for lane in ("on", "off"):
+        with Product(demo.data, express_lane=lane, rate_limit="1", rate_burst="3") as product:
+            product.wait_ready()
+            sent = call(modern(*COMPANY)).replace(b"registry.example", b"127.0.0.1:%d" % product.port)
+            answers = exchange(product.port, sent * 4, answers=4)
+            left = [int(re.search(rb"ratelimit: [^\r]*;r=(\d+)", answer)[1]) for answer in answers]
+            assert left == [2, 1, 0, 0]
+            assert b'"isError":false' in answers[2]
+            assert b'"isError":true' in answers[3]
+            assert b"Wait" in answers[3]
 
 
 def test_mixed_requests_in_one_go_are_answered_in_their_order(both):

@@ -32,7 +32,7 @@ PREFLIGHT: Headers = [
     (b"allow", ALLOW.encode()),
 ]
 JSON_HEADERS: Headers = [(b"content-type", b"application/json"), *CORS]
-ACCEPTED: Headers = [(b"content-length", b"0"), *CORS]
+NOTHING: Headers = [(b"content-length", b"0"), *CORS]
 
 
 class Reply(NamedTuple):

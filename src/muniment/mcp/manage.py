@@ -15,12 +15,13 @@ from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
+from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
 from muniment.mcp import cuts, schemas
 from muniment.mcp.gate import Gate
 from muniment.mcp.http import Scope
 from muniment.mcp.offer import Arguments, Caller, Offer, Tool
-from muniment.mcp.transport import Access, Limiter, ToolServer
+from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.bearers import Bridge, Doorkeeper
 from muniment.oauth.resources import manage_server as address_of
 from muniment.registry import operations, profiles

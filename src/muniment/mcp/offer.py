@@ -50,6 +50,7 @@ class Tool:
         handler: gets validated arguments and the caller; raises Problem to refuse. May give an awaitable.
             What runs in the handler itself runs on the event loop, so anything slow is awaited.
         scope: what the caller's credential must permit; None asks for nothing.
+        instant: its handler never gives an awaitable, so that a call can be answered without a task.
 
     Source: decisions, section 3.
     """
@@ -62,6 +63,7 @@ class Tool:
     handler: Callable[[Arguments, Caller], Answer | Awaitable[Answer]]
     required: tuple[str, ...] = ()
     scope: str | None = None
+    instant: bool = False
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False

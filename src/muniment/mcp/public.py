@@ -49,6 +49,7 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
         required=required,
         answer=answer,
         handler=handler,
+        instant=name.startswith("get_"),  # one document by its key; lists may have to wait for a search
         read_only=True,
         idempotent=True,
     )

@@ -3,7 +3,10 @@
 import msgspec
 
 from muniment.kernel.problems import TooMany
-from muniment.mcp.http import ACCEPTED, JSON_HEADERS, Reply
+from muniment.mcp.http import JSON_HEADERS, NOTHING, Reply
+
+ACCEPTED = Reply(202, NOTHING, b"")
+"""The answer to a notification."""
 
 BATCH = (
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A body is one JSON-RPC request or notification; '
@@ -21,12 +24,6 @@ def result_members(structured: bytes, *, failed: bool) -> bytes:
 def result(request_id: bytes, rest: bytes) -> Reply:
     """Give the answer to a request: its id, and the result with both closing braces."""
     return Reply(200, JSON_HEADERS, b'{"jsonrpc":"2.0","id":' + request_id + b',"result":' + rest)
-
-
-def accepted(waits_s: int) -> Reply:
-    """Give the answer to a notification."""
-    hold_to_rate(waits_s)
-    return Reply(202, ACCEPTED, b"")
 
 
 def too_many(waits_s: int) -> TooMany:

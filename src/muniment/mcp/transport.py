@@ -14,12 +14,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
+from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.gate import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
@@ -28,6 +29,7 @@ from muniment.mcp.http import (
     JSON_HEADERS,
     PREFLIGHT,
     Finishing,
+    Headers,
     Message,
     Receive,
     Reply,
@@ -39,7 +41,7 @@ from muniment.mcp.http import (
     tidy,
 )
 from muniment.mcp.offer import Caller, Offer, Tool
-from muniment.mcp.replies import BATCH, accepted, hold_to_rate, result, result_members, too_many
+from muniment.mcp.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:
     from muniment.mcp.reference import Reference
@@ -52,25 +54,6 @@ _encode = msgspec.json.encode
 _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
-
-
-class Verdict(Protocol):
-    """What a rate limiter says of one request."""
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the request is within the rate."""
-
-    @property
-    def retry_after_s(self) -> int:
-        """How many seconds to wait when it is not."""
-
-
-class Limiter(Protocol):
-    """The rate limiter that REST uses too."""
-
-    def take(self, client: str) -> Verdict:
-        """Count one request of *client*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +76,15 @@ class Bound:
 
     tool: Tool
     check: Check
+
+
+class Called(NamedTuple):
+    """An ordinary call of a tool: with what, and what stands behind the result's members."""
+
+    request_id: bytes
+    bound: Bound
+    arguments: dict[str, Any] | None
+    end: bytes
 
 
 class ToolServer:
@@ -199,14 +191,7 @@ class ToolServer:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
         """Give the answer; None when the SDK has sent it, or nobody is there to take it."""
-        headers: dict[bytes, bytes] = {}
-        odd = False
-        for name, value in scope["headers"]:
-            if name in _ROUTING:
-                odd = odd or name in headers
-                headers[name] = value.strip()
-            else:
-                headers[name] = value
+        headers, odd = _told_apart(scope["headers"])
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         method = scope["method"]
         if method == "OPTIONS":
@@ -235,6 +220,7 @@ class ToolServer:
         waits_s = 0
         if self.limiter is not None:
             verdict = self.limiter.take(client)
+            scope.setdefault("state", {})["verdict"] = verdict
             waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
         # Beyond the rate nobody is looked up: the answer is to wait, whoever asks, and floods cost no look-ups.
         actor = None if self.access is None or waits_s else await self.access.authenticate(scope)
@@ -255,25 +241,68 @@ class ToolServer:
 
     async def _thin(self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int) -> Reply | None:
         """Answer an ordinary request; None hands it to the SDK."""
+        asked = self._understood(headers, body, caller)
+        if asked is None or isinstance(asked, Reply):
+            hold_to_rate(waits_s if asked else 0)
+            return asked
+        if not waits_s:
+            self.permit(asked.bound.tool, caller)
+        structured, failed = await self.call(asked.bound, asked.arguments, caller, waits_s)
+        return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
+
+    def at_once(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
+        """
+        Answer an ordinary request of a public server without waiting, or not at all.
+
+        What it answers is what :meth:`__call__` answers. The caller's rate is charged only if it does.
+
+        Args:
+            lines: the request's headers.
+            body: its whole body.
+            caller: who asks, without an actor.
+        """
+        headers, odd = _told_apart(lines)
+        if odd or self.access is not None or body[:1] != b"{":
+            return None
+        try:
+            self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
+            self._check_types(headers)
+        except Problem:
+            return None
+        asked = self._understood(headers, body, caller)
+        if asked is None or (isinstance(asked, Called) and not asked.bound.tool.instant):
+            return None
+        verdict = None
+        if self.limiter is not None:
+            verdict = self.limiter.take(caller.client)
+            if not verdict.allowed:
+                return None
+        if isinstance(asked, Reply):
+            return asked, verdict
+        try:
+            answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}, ""), caller)
+            structured, failed = (answer if isinstance(answer, bytes) else _encode(answer)), False
+        except Exception as error:  # noqa: BLE001 - told apart there
+            structured, failed = self._failure(error, asked.bound, caller), True
+        return result(asked.request_id, result_members(structured, failed=failed) + asked.end), verdict
+
+    def _understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "Called | Reply | None":
+        """Read an ordinary request: a call of a tool, or what is answered from bytes; None is for the SDK."""
         version = headers.get(b"mcp-protocol-version")
-        modern: messages.Modern | None = None
-        legacy: messages.Legacy | None = None
         try:
             if version == _MODERN_VERSION:
-                modern = messages.decode_modern(body)
-            elif version is None or version in _LEGACY_VERSIONS:
-                legacy = messages.decode_legacy(body)
+                return self._understood_modern(headers, messages.decode_modern(body), caller)
+            if version is None or version in _LEGACY_VERSIONS:
+                return self._understood_legacy(messages.decode_legacy(body), caller)
         except messages.NOT_OF_THIS_SHAPE:
-            return None
-        if modern is not None:
-            return await self._thin_modern(headers, modern, caller, waits_s)
-        return None if legacy is None else await self._thin_legacy(legacy, caller, waits_s)
+            pass
+        return None
 
-    async def _thin_modern(
-        self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller, waits_s: int
-    ) -> Reply | None:
+    def _understood_modern(
+        self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller
+    ) -> "Called | Reply | None":
         if isinstance(message, messages.Initialized | messages.Cancelled):
-            return accepted(waits_s)
+            return ACCEPTED
         request_id = messages.plain_id(message.id)
         method = headers.get(b"mcp-method")
         if request_id is None or message.params.meta.version != messages.MODERN or method != message.method:
@@ -281,41 +310,29 @@ class ToolServer:
         if isinstance(message, messages.ModernCall):
             # The header is ASCII unless it is wrapped in base64, which is for the SDK to read.
             name = message.params.name
-            if headers.get(b"mcp-name") != name.encode():
+            bound = self.tools.get(name)
+            if bound is None or headers.get(b"mcp-name") != name.encode():
                 return None
-            members = await self._call(name, message.params.arguments, caller, waits_s)
-            return None if members is None else result(request_id, members + self._modern_end)
-        hold_to_rate(waits_s)
+            return Called(request_id, bound, message.params.arguments, self._modern_end)
         if isinstance(message, messages.ModernList):
             return result(request_id, self._listing(caller)[0])
         return result(request_id, self._discover)
 
-    async def _thin_legacy(self, message: messages.Legacy, caller: Caller, waits_s: int) -> Reply | None:
+    def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> "Called | Reply | None":
         if isinstance(message, messages.Initialized | messages.Cancelled):
-            return accepted(waits_s)
+            return ACCEPTED
         request_id = messages.plain_id(message.id)
         if request_id is None or (self.keeps_sessions and isinstance(message, messages.Initialize)):
             return None
         if isinstance(message, messages.LegacyCall):
-            members = await self._call(message.params.name, message.params.arguments, caller, waits_s)
-            return None if members is None else result(request_id, members + b"}}")
-        hold_to_rate(waits_s)
+            bound = self.tools.get(message.params.name)
+            return None if bound is None else Called(request_id, bound, message.params.arguments, b"}}")
         if isinstance(message, messages.LegacyList):
             return result(request_id, self._listing(caller)[1])
         if isinstance(message, messages.Initialize):
             asked = message.params.protocol_version
             return result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
         return result(request_id, b"{}}")
-
-    async def _call(self, name: str, arguments: dict[str, Any] | None, caller: Caller, waits_s: int) -> bytes | None:
-        """Call a tool; None for a name that this server does not know."""
-        bound = self.tools.get(name)
-        if bound is None:
-            return None
-        if not waits_s:
-            self.permit(bound.tool, caller)
-        structured, failed = await self.call(bound, arguments, caller, waits_s)
-        return result_members(structured, failed=failed)
 
     # ------------------------------------------------------------------ shared with the SDK's leg
 
@@ -340,11 +357,16 @@ class ToolServer:
             if inspect.isawaitable(answer):
                 answer = await answer
             return (answer if isinstance(answer, bytes) else _encode(answer)), False
-        except Problem as problem:
-            return _encode(problem.to_wire()), True
-        except Exception:
-            log.exception("the tool %s failed (request %s)", bound.tool.name, caller.request_id)
-            return _encode(Internal(caller.request_id).to_wire()), True
+        except Exception as error:  # noqa: BLE001 - told apart there
+            return self._failure(error, bound, caller), True
+
+    @staticmethod
+    def _failure(error: Exception, bound: Bound, caller: Caller) -> bytes:
+        """Give structuredContent of a tool that failed."""
+        if isinstance(error, Problem):
+            return _encode(error.to_wire())
+        log.error("the tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
+        return _encode(Internal(caller.request_id).to_wire())
 
     def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
         """Give tools/list for the caller's scopes: modern and legacy, each up to its end."""
@@ -380,6 +402,19 @@ class ToolServer:
             return pending.pop() if pending else await receive()
 
         await reference.manager.handle_request(replay, again, Finishing(send))
+
+
+def _told_apart(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
+    """Give headers by name, and whether one that routes stands twice."""
+    headers: dict[bytes, bytes] = {}
+    odd = False
+    for name, value in lines:
+        if name in _ROUTING:
+            odd = odd or name in headers
+            headers[name] = value.strip()
+        else:
+            headers[name] = value
+    return headers, odd
 
 
 def _state(scope: Scope, name: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from email.utils import formatdate
 from html import escape
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from muniment.api.application import Api
 from muniment.api.responses import Response, plain, refusal
@@ -18,6 +18,10 @@ from muniment.kernel.rate import Limiter, Verdict
 from muniment.server import logs
 from muniment.server.clients import Clients, Header
 from muniment.server.metrics import CONTENT_TYPE, Metrics
+
+if TYPE_CHECKING:
+    from muniment.mcp.http import Reply
+    from muniment.mcp.offer import Caller
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -39,6 +43,13 @@ class AtOnce(NamedTuple):
     verdict: Verdict
 
 
+class Instant(Protocol):
+    """A tool server that answers what needs no waiting."""
+
+    def at_once(self, lines: "list[Header]", body: bytes, caller: "Caller") -> "tuple[Reply, Verdict | None] | None":
+        """Answer, charging the caller's rate, or leave it to the ordinary path."""
+
+
 class Front:
     """
     Answers every request of the process.
@@ -56,6 +67,8 @@ class Front:
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by the path that they answer alone."""
+        self.instant: dict[bytes, Instant] = {}
+        """Tool servers that may answer from within the HTTP parser, by the path as it is asked for."""
         self.beside_pages: dict[str, Application] = {}
         """Applications that come with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
@@ -95,9 +108,9 @@ class Front:
             lines.append((b"ratelimit-policy", self.policy))
         return lines
 
-    def ending(self, request_id: bytes, verdict: Verdict) -> bytes:
+    def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
         """Give :meth:`closing_lines` as they stand on the wire, and the blank line after them."""
-        if not self.limiter.is_on:
+        if verdict is None or not self.limiter.is_on:
             return b"date: %s\r\nx-request-id: %s\r\n\r\n" % (self.date, request_id)
         return b'date: %s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
             self.date,
@@ -311,7 +324,8 @@ class _Outgoing:
             if self.status == 304 and self.charged:
                 self.verdict = self._front.limiter.give_back(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
-            closing = self._front.closing_lines(self._request_id, self.verdict)
+            verdict = self.verdict or self._scope["state"].get("verdict")
+            closing = self._front.closing_lines(self._request_id, verdict)
             message = {**message, "headers": headers + closing}
         await self._send(message)
 

@@ -1,5 +1,7 @@
 """
-The express lane: a GET whose answer is ready is answered from within the HTTP parser.
+The express lane: what needs no waiting is answered from within the HTTP parser.
+
+That is a GET whose answer is ready, and a call of a public tool that came in one piece and looks one document up.
 
 Nothing is decided here that the ordinary path does not decide alike: what is ready, the rate, the request's id and
 the closing lines come from the same :class:`~muniment.server.front.Front`, and the same tests run with the lane on and
@@ -10,11 +12,14 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from muniment.mcp.offer import Caller
 from muniment.server.clients import FORWARDING
 from muniment.server.connections import Guarded
+from muniment.server.front import Instant
 
 DECLINED: Final = FORWARDING | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
 """What makes a request more than an ordinary one; forwarding headers only where a proxy is believed."""
+UNUSUAL_CALL: Final = FORWARDING | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
     "_start_asgi_task",
     "connection_lost",
@@ -60,8 +65,21 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
     )
 
 
+_PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted\r\n"}
+
+
 class Express(Guarded):
     """One connection with the lane."""
+
+    _tools: Instant | None = None
+    """Who is being called, from the headers of a call to the end of its body or of the piece that came with them."""
+    _called_with: bytes = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Read on; a call whose body is still to come takes the ordinary path, which knows how to wait."""
+        super().data_received(data)
+        if self._tools is not None:
+            self._hand_over()
 
     def on_message_begin(self) -> None:
         """Begin a request, without the scope: only the ordinary path needs one."""
@@ -71,30 +89,102 @@ class Express(Guarded):
         self._begin_head()
 
     def proceed(self) -> None:
-        """Answer at once, or take the ordinary path."""
+        """Answer at once, wait for the rest of a piece, or take the ordinary path."""
         if self._answer_at_once():
             return
+        self._tools = self._tools_at_once()
+        self._called_with = b""
+        if self._tools is None:
+            self._proceed_by_task()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        if self._tools is None:
+            super().on_body(body)
+        else:
+            self._called_with += body
+
+    def on_message_complete(self) -> None:
+        """Note that the request is whole; a call is answered now, or by the ordinary path."""
+        if self._tools is not None:
+            if self._call_at_once(self._tools):
+                self._tools = None
+                return
+            self._hand_over()
+        super().on_message_complete()
+
+    def _hand_over(self) -> None:
+        """Let the ordinary path have the call that was waited for, with as much of its body as is there."""
+        self._tools = None
+        if self._is_over:
+            return
+        self._proceed_by_task()
+        if self._called_with:
+            super().on_body(self._called_with)
+
+    def _proceed_by_task(self) -> None:
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         HttpToolsProtocol.on_message_begin(self)
         self.url, self.headers, self.expect_100_continue = url, headers, expects
         self.scope["headers"] = headers
         super().proceed()
 
-    def retire(self) -> None:
-        """Leave the lane: the ordinary path says that the answer is the last."""
-        super().retire()
-        self._answer_at_once = _never  # type: ignore[method-assign]
-
-    def _answer_at_once(self) -> bool:
+    def _is_open(self, method: bytes) -> bool:
+        """Tell whether a request of *method* may be answered now: nothing before it is, and the client reads."""
         parser = self.parser
         cycle = self.cycle
-        if (
-            parser.get_method() != b"GET"
-            or (cycle is not None and not cycle.response_complete)
-            or self.flow.write_paused
-            or not parser.should_keep_alive()
-            or parser.get_http_version() != "1.1"
-        ):
+        return (
+            parser.get_method() == method
+            and (cycle is None or cycle.response_complete)
+            and not self.flow.write_paused
+            and parser.should_keep_alive()
+            and parser.get_http_version() == "1.1"
+            and not self.is_retiring  # the ordinary path says that the answer is the last
+        )
+
+    def _tools_at_once(self) -> Instant | None:
+        """Give the tool server that the request calls, when the lane may answer for it."""
+        tools = self.front.instant.get(self.url)
+        if tools is None or not self._is_open(b"POST"):
+            return None
+        believes_nobody = self.front.clients.believes_nobody
+        for name, _ in self.headers:
+            if name in UNUSUAL_CALL and (name not in FORWARDING or not believes_nobody):
+                return None
+        return tools
+
+    def _call_at_once(self, tools: Instant) -> bool:
+        front = self.front
+        given_id = None
+        for name, value in self.headers:
+            if name == b"x-request-id":
+                given_id = value
+        request_id = front.request_id(given_id)
+        caller = Caller(None, front.clients.rate_key(self.peer), request_id.decode("ascii"))
+        try:
+            found = tools.at_once(self.headers, self._called_with, caller)
+        except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
+            return False
+        if found is None:
+            return False
+        reply, verdict = found
+        head = _PLAIN_HEADS[reply.status] + b"".join(b"%s: %s\r\n" % line for line in reply.headers)
+        if reply.body:
+            head += b"content-length: %d\r\n" % len(reply.body)
+        self._send(head, front.ending(request_id, verdict), reply.body)
+        front.metrics.answered("mcp", "POST", reply.status, 0.0)
+        if front.log_requests:
+            target = self.url.decode("latin-1")
+            front.write_line("POST", target, reply.status, 0.0, client=self.peer, request_id=caller.request_id)
+        return True
+
+    def _send(self, head: bytes, ending: bytes, body: bytes) -> None:
+        self.transport.writelines((head, ending, body))
+        self.server_state.total_requests += 1
+        self.progress_at = self.heard_at
+
+    def _answer_at_once(self) -> bool:
+        if not self._is_open(b"GET"):
             return False
         front = self.front
         accept_encoding = if_none_match = b""
@@ -117,16 +207,10 @@ class Express(Guarded):
             return False
         response, verdict = found
         request_id = front.request_id(given_id)
-        self.transport.writelines((response.head, front.ending(request_id, verdict), response.body))
-        self.server_state.total_requests += 1
-        self.progress_at = self.heard_at
+        self._send(response.head, front.ending(request_id, verdict), response.body)
         front.metrics.at_once[response.status] += 1
         if front.log_requests:
             target = self.url.decode("latin-1")
             shown = request_id.decode("ascii")
             front.write_line("GET", target, response.status, 0.0, client=self.peer, request_id=shown)
         return True
-
-
-def _never() -> bool:
-    return False

@@ -180,7 +180,7 @@ class Process:
         gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
         public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
         await self._lives.enter_async_context(public.run())
-        self.front.mounts["/api/mcp"] = public
+        self.front.mounts["/api/mcp"] = self.front.instant[b"/api/mcp"] = public
         cards = Cards(
             Identity(
                 base_url=config.base_url,
