@@ -162,6 +162,7 @@ DECISIONS: dict[str, str] = {
     "documents.delete": "Deletion is soft for 30 days, refused while a run uses the document.",
     "documents.served": "Documents are served as attachment, nosniff, sandboxed.",
     "credits.ledger": "Credits are integers in an append-only double-entry ledger; never negative.",
+    "credits.buy": "Packs of credits are bought by Stripe Checkout, and credited once whatever is lost or repeated.",
     "runs.lifecycle": "A run spends once, resumes after a kill and answers every tool within 2 s.",
     "reports.applications": "A report is submitted to the program's company, which sees what it received.",
     "reports.model": "A language model may judge within a budget; its quotes are found or dropped, its form is closed.",

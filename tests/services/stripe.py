@@ -114,6 +114,9 @@ class Stripe:
         if path.startswith("/c/pay/"):
             self._page(request, path.rpartition("/")[2], body)
             return
+        if path == "/favicon.ico":
+            _send(request, 204, b"", {})
+            return
         headers = {"Request-Id": f"req_{next(self._numbers):08d}", "Content-Type": "application/json"}
         try:
             status, found = 200, self._api(request, path, body)

@@ -135,7 +135,11 @@ def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: 
 
 
 def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: str = "Number") -> SafeString:
-    """Draw a course over time as one line over zero, from the oldest point to the newest."""
+    """
+    Draw a course over time as one line over zero, from the oldest point to the newest.
+
+    Its numbers are there for those who do not see the picture; a page that shows it lists them for all.
+    """
     if len(points) < 2:
         return SafeString("")
     low, high = min(0, *(point.value for point in points)), max(0, *(point.value for point in points))
@@ -190,11 +194,12 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
     )
     aspect = ' preserveAspectRatio="none"' if stretch else ""
     tall = f' height="{height}"' if height else ""
+    unseen = " unseen" if kind == "spark" else ""
     return mark_safe(  # noqa: S308 - every value above passed through escape
         f'<figure class="chart chart-{kind}">'
         f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}{tall}>'
         f'<title id="t{key}">{escape(title)}</title><desc id="d{key}">{escape(description)}</desc>{picture}</svg>'
-        f'<table class="numbers"><caption class="unseen">{escape(title)}</caption>'
+        f'<table class="numbers{unseen}"><caption class="unseen">{escape(title)}</caption>'
         f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'
         f"<tbody>{cells}</tbody></table></figure>"
     )
