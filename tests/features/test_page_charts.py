@@ -47,6 +47,11 @@ def test_stacked_parts_fill_the_bar():
     assert re.findall(r'x="([\d.]+)"', drawn) == ["0.000", "75.000"]
 
 
+def test_a_course_stands_on_zero():
+    drawn = charts.sparkline("Balance", "", [Slice("before", 50), Slice("after", 100)])
+    assert 'class="line" points="0.00,15.00 100.00,2.00"' in drawn
+
+
 def test_many_small_shares_fold_into_one_that_says_how_many():
     folded = charts.folded([Slice(str(n), n) for n in range(1, 21)])
     assert [slice_.label for slice_ in folded] == ["20", "19", "18", "17", "16", "15 others"]

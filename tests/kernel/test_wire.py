@@ -10,6 +10,7 @@ from muniment.kernel.wire import (
     MAX_MINOR_UNITS,
     UNSET,
     format_money,
+    format_price,
     month_and_year,
     number,
     parse_money,
@@ -127,3 +128,17 @@ def test_a_whole_number_is_written_without_its_fraction():
 def test_unset_differs_from_none_and_counts_as_nothing():
     assert UNSET is not None
     assert not UNSET
+
+
+@pytest.mark.parametrize(
+    ("minor_units", "currency", "shown"),
+    [
+        (900, "USD", "$9.00"),
+        (123456789, "EUR", "€1,234,567.89"),
+        (5, "GBP", "£0.05"),
+        (900, "JPY", "¥900"),
+        (12345, "KWD", "KWD 12.345"),
+    ],
+)
+def test_a_price_is_shown_to_its_last_minor_unit(minor_units, currency, shown):
+    assert format_price(minor_units, currency) == shown

@@ -44,6 +44,20 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(tmp_path):
     assert "hidden-word" not in done.stdout + done.stderr
 
 
+def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
+    data = tmp_path / "data"
+    assert "buying credits: off; operators grant them" in run("doctor", data=data).stdout
+    given = {"stripe_secret_key": "sk_live_harbour", "credit_packs": "500=4000,100=900", "model_key": "harbour-model"}
+    done = run("doctor", data=data, check=False, **given)
+    assert done.returncode == 1
+    assert "MEND  buying credits: off without MUNIMENT_STRIPE_WEBHOOK_SECRET;" in done.stdout
+    assert "MUNIMENT_CREDIT_PACKS = 500=4000 100=900  [default: (empty)]" in done.stdout
+    told = run("doctor", data=data, stripe_webhook_secret="whsec_harbour", base_url="https://r.example", **given).stdout
+    assert "Stripe with real money, 2 packs; its webhook is https://r.example/billing/stripe/webhook" in told
+    for secret in ("sk_live_harbour", "whsec_harbour", "harbour-model"):
+        assert secret not in done.stdout + told
+
+
 def test_the_contract_is_printed_as_it_is_served(demo):
     printed = json.loads(run("openapi", data=demo.data, base_url=demo.url).stdout)
     assert printed == demo.get("/openapi.json").json()

@@ -146,7 +146,7 @@ def _billing(config: Config) -> Finding:
     if len(missing) == len(needed):
         return _good("buying credits", "off; operators grant them")
     if missing:
-        return _bad("buying credits", f"off, since {' and '.join(missing)} are not set; set all of them, or none")
+        return _bad("buying credits", f"off without {' and '.join(missing)}; set all three, or none")
     if importlib.util.find_spec("stripe") is None:
         return _bad("buying credits", 'off, since the extra is missing: pip install "muniment[stripe]"')
     if not config.stripe_secret_key.startswith(("sk_", "rk_")) or not config.stripe_webhook_secret.startswith("whsec_"):
