@@ -1,22 +1,25 @@
 """A real client, a real browser and the running product: sign-in, consent, tools, renewal, and what is left behind."""
 
 import asyncio
-import gzip
 import json
 import re
 import sqlite3
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
-from muniment.kernel.ids import now
+from services.issuer import Issuer, upstream
+from services.leaks import PLANTED, PLANTS, left_behind, look_through, sqlite_dump
+from services.mail import Mailbox
 from services.node import NODE, PINNED, environment, node, packages
 from services.owner import EMAIL, PASSWORD, Agent, agree, answers, owned_instance, result_of
 from services.ports import wait_until
 from services.product import run
+from services.walk import Walk
 
 pytestmark = pytest.mark.xdist_group("oauth flow")
 TOOLS = {
@@ -31,15 +34,29 @@ MOST_CALLS, MOST_BYTES = 5, 12_000
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory):
-    with owned_instance(tmp_path_factory.mktemp("owned"), log_requests="on") as (product, slug):
+def surroundings():
+    with Mailbox() as mailbox, Issuer({"sub": "7", "email": "ada@harbour.example", "email_verified": True}) as issuer:
+        yield mailbox, issuer
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory, surroundings):
+    mailbox, issuer = surroundings
+    settings = {"log_requests": "on", "mail_url": mailbox.url, **upstream(issuer)}
+    with owned_instance(tmp_path_factory.mktemp("owned"), **settings) as (product, slug):
         yield product, slug
 
 
 @pytest.fixture(scope="module")
-def secrets():
-    """Every secret that a test of this module used."""
-    return {PASSWORD}
+def walk(instance, surroundings):
+    product, slug = instance
+    return Walk(product, surroundings[0], owner=EMAIL, password=PASSWORD, company=slug)
+
+
+@pytest.fixture(scope="module")
+def secrets(walk):
+    """Every secret that a test of this module used, and what it is."""
+    return walk.used
 
 
 @pytest.fixture
@@ -77,7 +94,7 @@ def test_the_official_python_client_goes_the_whole_way_and_renews_by_itself(inst
     assert agent.kept.tokens.access_token != before
     assert agent.answered[0]["iss"] == product.url
     assert "Back in the app" in page.content()
-    secrets |= {*agent.kept.every, agent.answered[0]["code"]}
+    secrets |= agent.secrets()
 
 
 @pytest.mark.requirement("auth.token")
@@ -85,7 +102,7 @@ def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, sec
     product, slug = instance
     url = f"{product.url}/api/manage/mcp"
     text = run("user", "token", EMAIL, "--name", "clients", data=product.data).stdout.strip()
-    secrets.add(text)
+    secrets[text] = "personal token"
 
     async def job():
         async with (
@@ -114,7 +131,7 @@ def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, sec
 def test_what_is_revoked_is_refused_within_a_second(instance, secrets):
     product, _ = instance
     text = run("user", "token", EMAIL, "--name", "short", data=product.data).stdout.strip()
-    secrets.add(text)
+    secrets[text] = "personal token"
 
     def status():
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
@@ -159,7 +176,7 @@ def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance,
         done = agent.work(job)
         agree(page, agent.to_open.get(timeout=40), sign_in=True)
         applied = result_of(done)
-    secrets |= {*agent.kept.every, agent.answered[0]["code"]}
+    secrets |= agent.secrets()
     assert applied["data"]["applied"] == ["description"]
     assert len(calls) <= MOST_CALLS, calls
     assert sum(sizes) <= MOST_BYTES, dict(zip(calls, sizes, strict=True))
@@ -209,22 +226,22 @@ def test_mcp_remote_signs_in_through_the_browser(instance, page, secrets, tmp_pa
     assert seen["first"] == slug
     for file in tmp_path.rglob("*tokens.json"):
         kept = json.loads(file.read_text())
-        secrets |= {kept["access_token"], kept["refresh_token"]}
+        secrets |= dict.fromkeys((kept["access_token"], kept["refresh_token"]), "token of mcp-remote")
 
 
-def test_nothing_that_opens_anything_is_left_in_the_database_or_the_logs(instance, secrets):
-    """The last of this module: it looks for each secret that the others used."""
-    product, _ = instance
-    assert len(secrets) >= 6
-    database = sqlite3.connect(product.data / "muniment.sqlite3")
-    dump = "\n".join(database.iterdump())
-    database.close()
-    places = {"the database": dump, "the log": product.output()}
+@pytest.mark.requirement("secrets.at-rest")
+def test_nothing_that_opens_anything_is_left_in_the_database_or_the_logs(instance, surroundings, walk):
+    """The last of this module: it does what the others did not, and looks for each secret that any of them used."""
+    product, issuer = instance[0], surroundings[1]
+    assert {"the owner's password", "personal token", "token of the Python client"} <= set(walk.used.values())
+    walk.everything(issuer)
+    walk.used[(product.data / "keys" / "django.key").read_text()] = "the instance's key"
+    assert len(set(walk.used.values())) >= 20, sorted(set(walk.used.values()))
+    with closing(sqlite3.connect(product.data / "muniment.sqlite3")) as database, database:
+        database.execute(PLANTED.replace("%s", "?"), PLANTS)
+    look_through(walk.used, sqlite_dump(product.data), product)
     for file in product.data.rglob("*"):
-        if file.is_file() and "sqlite3" not in file.name:
-            content = file.read_bytes()
-            places[file.name] = (gzip.decompress(content) if file.suffix == ".gz" else content).decode(errors="replace")
-    assert f"{now():%Y-%m-%d}" in dump
-    for place, text in places.items():
-        for secret in secrets:
-            assert secret not in text, f"{secret[:8]}… stands in {place}"
+        if not file.is_file() or "sqlite3" in file.name or file.parent.name == "keys":
+            continue
+        found = left_behind(file.read_bytes(), walk.used)
+        assert not found, f"{[walk.used[each] for each in found]} in {file.name}"

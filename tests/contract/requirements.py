@@ -149,6 +149,7 @@ DECISIONS: dict[str, str] = {
     "oauth.scopes": "Eight scopes; tools/list shows only what the scopes permit.",
     "tokens.personal": "mun_pat_ tokens: checksum, hash, name, scopes, expiry, last use, regenerate, revoke, burn.",
     "auth.missing": "Without a good token: 401 with WWW-Authenticate; without the scope: 403; revoked within 1 s.",
+    "secrets.at-rest": "Nothing in the database, a dump of it or the log opens anything: digests and sealed values.",
     "auth.not-owned": "What is not owned answers as what is missing.",
     # 5. Owners' work
     "owners.edits": "Edits are published at once, save name, symbol, type; history, revert, dryRun, expectedVersion.",

@@ -35,6 +35,7 @@ def is_in(client):
     return client.get("/accounts/email/").status_code == 200
 
 
+@pytest.mark.requirement("secrets.at-rest")
 def test_the_stored_key_is_no_cookie(browser):
     stored = Session.objects.get().session_key
     assert (stored, len(cookie(browser))) == (Key.of(cookie(browser)), 43)
@@ -77,6 +78,7 @@ def test_signing_in_and_out_each_leave_the_key_before_dead(browser):
     assert not is_in(late)
 
 
+@pytest.mark.requirement("secrets.at-rest")
 def test_what_a_session_remembers_is_sealed(browser, settings):
     settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
     waiting, letters = Client(), Letters()

@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from services.ports import free_port
 
+SHARED = "between the registry and its issuer"
+
 
 class Issuer:
     """
@@ -83,3 +85,8 @@ class Issuer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(5)
+
+
+def upstream(issuer: Issuer) -> dict[str, str]:
+    """Give the settings of a product whose people may sign in there."""
+    return {"oidc_issuer": issuer.url, "oidc_client_id": "registry", "oidc_client_secret": SHARED}

@@ -16,7 +16,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
-from services.ports import free_port
+from services.ports import free_port, wait_until
 from services.product import DEMO, Product, run
 
 EMAIL = "owner@harbour.example"
@@ -27,11 +27,13 @@ PASSWORD = "four harbours, one tide"
 def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str]]:
     """Serve the demo registry, the first listing of which has an owner; gives the product and the slug."""
     data = folder / "data"
-    run("import", str(DEMO), data=data)
-    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n")
+    run("import", str(DEMO), data=data, **settings)
+    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
     with Product(data, **settings) as product:
-        slug = product.data_of("/api/v1/companies?pageSize=1")[0]["id"]
-        run("own", EMAIL, slug, data=data)
+        first = "/api/v1/companies?pageSize=1"
+        wait_until(lambda: product.data_of(first), within_s=30, what="the demo registry")
+        slug = product.data_of(first)[0]["id"]
+        run("own", EMAIL, slug, data=data, **settings)
         product.wait_ready()
         yield product, slug
 
@@ -146,6 +148,11 @@ class Agent:
 
         threading.Thread(target=thread, daemon=True).start()
         return done
+
+    def secrets(self) -> dict[str, str]:
+        """Give every secret that it was given."""
+        codes = [found["code"] for found in self.answered]
+        return {**dict.fromkeys(self.kept.every, "token of the Python client"), **dict.fromkeys(codes, "code")}
 
     def expire(self) -> None:
         """Let the access token be as old as an hour, as the client sees it."""

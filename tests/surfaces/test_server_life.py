@@ -5,6 +5,7 @@ import re
 import socket
 import stat
 import threading
+from urllib.parse import quote
 
 import pytest
 
@@ -158,6 +159,9 @@ def test_requests_are_logged_with_their_ids_and_without_secrets(demo):
         for kind in ("mun_pat_", "mun_at_handle_", "mun_rt_handle_", "mun%5Fac%5F", "x-mun_pat_"):
             product.get(f"/api/v1/companies/{kind}verysecret4?q={kind}verysecret5")
             product.get(f"/companies/{kind}verysecret6/{kind}verysecret7")
+        for link in ("/manage/invitations/verysecret8", "/reports/shared/verysecret9"):
+            product.get(link)
+            product.get(f"/accounts/login/?next={quote(link, safe='')}%3Fx&more=1")
         product.get("/api/v1/nothing?code=verysecret2", X_Request_Id="find-me-2", Authorization="Bearer verysecret3")
         wait_until(lambda: "find-me-2" in product.output(), within_s=5, what="the line")
         lines = [json.loads(line) for line in product.output().splitlines() if line.startswith("{")]

@@ -21,8 +21,8 @@ _SECRETS: Final = (
     re.compile(r"(?i)([?&](?:token|code|key|secret|state|access_token|refresh_token|code_verifier)=)[^&\s'\"]+"),
     re.compile(r"(?i)((?:cookie|set-cookie)['\"]?\s*[:=]\s*['\"]?)[^\r\n]+"),
     re.compile(r"(://[^/\s:@]+:)[^@\s/]+(?=@)"),
-    # One-time links carry their secret in the path.
-    re.compile(r"(/(?:uploads|downloads|confirm-email|reset/key|invitations)/)[^/\s?'\"]+"),
+    # Some links carry their secret in the path, which a sign-in on the way carries in its own address.
+    re.compile(r"(?i)((?:/|%2f)(?:uploads|downloads|confirm-email|key|invitations|shared)(?:/|%2f))[^/\s?&'\"]+"),
 )
 _SECRET_NAMES: Final = re.compile(
     r"(?i)(?:^|[_-])(?:authorization|cookie|passwd|password|secret|token|api_?key|secret_?key|private_?key)(?:$|[_-])"
