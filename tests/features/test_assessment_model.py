@@ -4,13 +4,17 @@ import json
 import logging
 import time
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from muniment.assessments.evaluation.inputs import DocumentText, read_inputs
 from muniment.assessments.evaluation.judgement import Spent, settle
 from muniment.assessments.evaluation.language_model import evaluator as asking
+from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET, SILENT, UNUSABLE, LanguageModel
+from muniment.assessments.evaluation.words import fold
 from services.model import KEY, Asked, Model, Reply, good, judged
 
 SCALE = (0, 4)
@@ -124,6 +128,7 @@ def test_nothing_of_the_starting_environment_goes_along(model, monkeypatch):
         "I think they did well.",
         '{"criterionId": "accounts", "quotes": [',
         "[]",
+        '{"criterionId": "accounts", "quotes": ' + "[" * 100_000,
         json.dumps({"criterionId": "accounts", "quotes": [], "reason": "x", "level": None}),
         json.dumps({"criterionId": "accounts", "quotes": [], "reason": 5, "level": None, "confidence": 1}),
         json.dumps({"criterionId": "accounts", "quotes": [], "reason": "x", "level": None, "confidence": 7}),
@@ -139,10 +144,37 @@ def test_an_answer_that_misses_the_form_is_asked_for_again_and_then_judged_by_ru
     model.answer = lambda asked: Reply(text)
     (found,) = reports(evaluator(model))
     assert (found["by"], found["note"], len(model.asked)) == ("rules", UNUSABLE, 2)
-    assert model.asked[1].body["messages"][2] == {"role": "assistant", "content": text}
+    assert model.asked[1].body["messages"][2] == {"role": "assistant", "content": text[:4000]}
     model.answer = lambda asked: good(asked) if len(asked.body["messages"]) > 2 else Reply(text)
     (found,) = reports(evaluator(model))
     assert found["by"] == "model"
+
+
+@hypothesis.given(
+    text=st.text(max_size=60) | st.sampled_from([ACCOUNTS, ACCOUNTS.upper(), INJECTION, REQUIREMENT, "Tide Works"]),
+    reason=st.text(max_size=80) | st.sampled_from([GUIDANCE, REQUIREMENT]),
+    level=st.none() | st.floats(-1, 5) | st.just("high"),
+    quote=st.tuples(st.integers(-2, 20), st.floats(-1, 5)),
+    more=st.dictionaries(st.text(max_size=5), st.integers(), max_size=1),
+)
+@hypothesis.settings(max_examples=300, deadline=None)
+def test_whatever_is_answered_what_is_shown_stands_in_a_passage_and_is_not_private(text, reason, level, quote, more):
+    asked = criterion()
+    answer = {"criterionId": "accounts", "reason": reason, "level": level, "confidence": 1} | more
+    number, carried = quote
+    answer["quotes"] = [{"passage": number, "text": text, "level": carried}]
+    try:
+        found = read_answer(json.dumps(answer), asked, SCALE, INPUTS, range(1, len(INPUTS.chunks)), forgiving=True)
+    except Unusable:
+        return
+    shown = settle(asked, SCALE, found, INPUTS)
+    for citation in shown["citations"]:
+        assert fold(citation["quote"]) in INPUTS.chunks[number].folded
+    assert not (shown["level"] and not shown["citations"])
+    assert fold(REQUIREMENT) not in fold(shown["rationale"])
+    assert fold(GUIDANCE) not in fold(shown["rationale"])
+    assert shown["rationale"].isprintable()
+    json.dumps(shown).encode()
 
 
 @pytest.mark.parametrize(
@@ -153,10 +185,11 @@ def test_an_answer_that_misses_the_form_is_asked_for_again_and_then_judged_by_ru
         Reply(raw=b'{"choices": [{"message": {"content": null, "refusal": "No."}}]}'),
         Reply(raw=b'{"id": 5}'),
         Reply(raw=b"\xff\xfe"),
+        Reply(raw=b'{"x": ' + b"[" * 100_000),
         Reply(text="{", finish="length"),
         Reply(text="{}", finish="content_filter"),
     ],
-    ids=["html", "no choice", "refusal", "no completion", "no text", "cut by length", "filtered"],
+    ids=["html", "no choice", "refusal", "no completion", "no text", "deep", "cut by length", "filtered"],
 )
 def test_what_is_no_completion_is_judged_by_rules(model, reply):
     model.answer = lambda asked: reply

@@ -86,6 +86,8 @@ def test_a_worker_runs_a_report_by_a_model_to_its_end(model):
     assert sorted(model.criteria) == sorted(WANTED)
     assert numbers(me) == (90, 0)
     assert "by the model tide" in to_markdown(report)
+    assert "**Met**, level 4 of 4, by rules." in to_markdown(report)
+    assert "**Met**, level 4 of 4." in to_markdown(report)
 
 
 @pytest.mark.django_db

@@ -199,5 +199,13 @@ def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: 
 
 
 handlers.register(
-    handlers.Handler(kind=KIND, work=execute, lease_s=15, max_attempts=4, per_group=PER_ACCOUNT, ended=ended)
+    handlers.Handler(
+        kind=KIND,
+        work=execute,
+        lease_s=15,
+        max_attempts=4,
+        back_off_s=10,  # 70 s in all: what keeps a model from answering is often over within a minute
+        per_group=PER_ACCOUNT,
+        ended=ended,
+    )
 )

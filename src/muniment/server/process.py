@@ -41,6 +41,7 @@ PAGES_WAIT_S: Final = 25.0
 CHECK_WAIT_S: Final = 3.0
 STORE_ASKED_EVERY_S: Final = 10.0
 GRACE_S: Final = 10
+WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
 """The C library's number for how many heaps it may make."""
 TOOL_PATHS: Final = (
@@ -338,7 +339,8 @@ class Process:
         census = Census(self.bridge.call)
         self.front.metrics.source_of_instance(census.families)
         self.front.census = census.look
-        self._worker = Worker().start()
+        # A run by a model waits for minutes and works little: it must not keep the texts of documents waiting.
+        self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(Pages(application, self.bridge))
         if self._member is not None:
             self._member.tell(READY)

@@ -46,7 +46,8 @@ def to_markdown(report: Mapping[str, Any]) -> str:
         reached = "" if section["score"] is None else f" ({section['score']:g} of 100)"
         lines += ["", f"## {plain(section['title'])}{reached}"]
         for criterion in section["criteria"]:
-            lines += ["", *_criterion(criterion)]
+            by = ", by rules" if report["evaluator"]["model"] and criterion.get("evaluator") == "rules" else ""
+            lines += ["", *_criterion(criterion, by)]
     return "\n".join(lines) + "\n"
 
 
@@ -54,9 +55,9 @@ def _judge(evaluator: Mapping[str, Any]) -> str:
     return f"the model {plain(evaluator['model'])}" if evaluator["model"] else "rules"
 
 
-def _criterion(criterion: Mapping[str, Any]) -> list[str]:
+def _criterion(criterion: Mapping[str, Any], by: str) -> list[str]:
     level = "" if criterion["level"] is None else f", level {criterion['level']:g} of {criterion['maxLevel']:g}"
-    lines = [f"### {plain(criterion['title'])}", "", f"**{STATUSES[criterion['status']]}**{level}."]
+    lines = [f"### {plain(criterion['title'])}", "", f"**{STATUSES[criterion['status']]}**{level}{by}."]
     if criterion["rationale"]:
         lines[-1] += f" {plain(criterion['rationale'])}"
     for citation in criterion["citations"]:

@@ -65,11 +65,15 @@ class Rules:
             return _by_checks(criterion, scale, inputs)
         return self._by_words(criterion, scale, inputs)
 
-    def _by_words(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
-        sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
+    def full_text(self, inputs: Inputs) -> "FullText":
+        """Give the index of *inputs*, made once."""
         if self._index is None or self._index[0] is not inputs:
             self._index = inputs, FullText(inputs)
-        cited = self._index[1].find(f"{criterion['title']} {criterion['requirement']}", sources)
+        return self._index[1]
+
+    def _by_words(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+        sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
+        cited = self.full_text(inputs).find(f"{criterion['title']} {criterion['requirement']}", sources)
         if not cited:
             return Judgement(rationale=_nothing(inputs))
         level = _middle(criterion, scale)

@@ -62,7 +62,7 @@ def read_answer(
     fenced = _FENCE.match(text.strip())
     try:
         answer = msgspec.json.decode(fenced[1] if fenced else text, type=_Answer)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Unusable(f"The answer is not one JSON object of the form: {error}.") from None
     if answer.criterionId != criterion["id"]:
         raise Unusable("criterionId is not the id of the criterion that was asked.")

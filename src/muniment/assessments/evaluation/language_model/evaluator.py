@@ -24,7 +24,7 @@ from muniment.assessments.evaluation.language_model.answer import Unusable, read
 from muniment.assessments.evaluation.language_model.budget import Budget, estimated_tokens
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages
-from muniment.assessments.evaluation.rules import FullText, Rules, holds
+from muniment.assessments.evaluation.rules import Rules, holds
 from muniment.registry.specification import PHRASES, SOURCES
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ MOST_EVIDENCE: Final = 16_000
 """Characters of passages that a model is shown for one criterion."""
 _MOST_ANSWER: Final = 4_000
 """Tokens of an answer, with what a model thinks before it."""
+_MOST_REPEATED: Final = 4_000
+"""Characters of an answer that a model is shown again, to mend it."""
 _TRIES: Final = 2
 """How often a criterion is asked: once more when the answer misses the form."""
 _MOST_SILENT: Final = 3
@@ -124,9 +126,8 @@ class LanguageModel:
             ModelUnavailable: the endpoint refuses the settings, or answers nothing any more.
         """
         waiting: deque[_Asked] = deque()
-        index = FullText(inputs)
         for number, criterion in enumerate(criteria):
-            passages = [] if _is_for_rules(criterion, inputs) else self._passages(criterion, scale, inputs, index)
+            passages = [] if _is_for_rules(criterion, inputs) else self._passages(criterion, scale, inputs)
             if passages:
                 waiting.append(_Asked(number, criterion, passages))
             else:
@@ -135,16 +136,15 @@ class LanguageModel:
             with closing(self._ask_all(waiting, scale, inputs)) as answers:
                 yield from answers
 
-    def _passages(
-        self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs, index: FullText
-    ) -> list[int]:
+    def _passages(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> list[int]:
         """Give the chunks to look at: all of the sources if they are few, else what is nearest to the requirement."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
         first = [cited.chunk for support in by_rules.supports for cited in support.cited]
         every = inputs.of(sources)
         if sum(len(inputs.chunks[each].text) for each in every) > MOST_EVIDENCE:
-            every = index.nearest(f"{criterion['title']} {criterion['requirement']}", sources)
+            text = f"{criterion['title']} {criterion['requirement']}"
+            every = self._rules.full_text(inputs).nearest(text, sources)
         chosen: list[int] = []
         room = MOST_EVIDENCE
         for each in dict.fromkeys([*first, *every]):
@@ -220,7 +220,7 @@ class LanguageModel:
                 if tried == _TRIES:
                     raise
                 conversation += [
-                    {"role": "assistant", "content": text},
+                    {"role": "assistant", "content": text[:_MOST_REPEATED]},
                     {"role": "user", "content": f"{fault} Answer again, in the form that was asked for."},
                 ]
         raise AssertionError
@@ -281,7 +281,7 @@ class LanguageModel:
                 raise _Silent(f"status {error.status_code}") from None
             except openai.OpenAIError as error:
                 raise _Silent(type(error).__name__) from None
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 raise Unusable("What came is not of the chat-completions protocol.") from None
             self._form = max(self._form, form)
             return completion
