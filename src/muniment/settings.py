@@ -31,7 +31,8 @@ def _secret_key(folder: Path) -> str:
     return file.read_text()
 
 
-def _database() -> dict[str, Any]:
+def database(config: process.Config) -> dict[str, Any]:
+    """Give the database that *config* names, as Django takes it."""
     if not config.on_postgresql:
         return {
             "ENGINE": "muniment.store.sqlite",
@@ -135,7 +136,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": _database()}
+DATABASES = {"default": database(config)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.Account"

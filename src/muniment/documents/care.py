@@ -7,6 +7,7 @@ blob is removed, so that it cannot come back and record it.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -15,10 +16,11 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
-from muniment.documents.models import Document, State, TextState
+from muniment.documents.models import BlobHold, Document, State, TextState
 from muniment.documents.operations import remove_blob
 from muniment.documents.records import RESTORE_DAYS, storage
 from muniment.kernel.ids import now
+from muniment.kernel.problems import Unavailable
 
 LEFTOVER_HOURS = 24
 _BATCH = 200
@@ -44,6 +46,23 @@ class Examined:
     """Blobs that no row names."""
     missing: list[str] = field(default_factory=list)
     """Documents whose blob is not there, or has another size."""
+
+
+@contextmanager
+def blobs_held(hours: int = 24) -> Iterator[None]:
+    """
+    Have no blob removed that a row named when the context began; what a killed process held is let go by itself.
+
+    Raises:
+        Unavailable: the context lasted longer than *hours*, so that blobs may be gone.
+    """
+    hold = BlobHold.objects.create(until=now() + timedelta(hours=hours))
+    try:
+        yield
+        if hold.until <= now():
+            raise Unavailable(f"It took longer than {hours} hours.", "Begin again, closer to the store of documents.")
+    finally:
+        hold.delete()
 
 
 def sweep(*, at: datetime | None = None) -> Swept:

@@ -112,3 +112,12 @@ class Pin(models.Model):
 
     def __str__(self) -> str:
         return f"{self.holder} needs {self.document_id}"
+
+
+class BlobHold(models.Model):
+    """While one is alive no blob is removed: a backup is reading what its snapshot names."""
+
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"until {self.until}"

@@ -17,7 +17,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from muniment.documents import inspection, scanning
-from muniment.documents.models import Document, Page, Pin, State, TextState
+from muniment.documents.models import BlobHold, Document, Page, Pin, State, TextState
 from muniment.documents.records import (
     LINK_MINUTES,
     RECEIVING_S,
@@ -266,9 +266,11 @@ def reject(document: Document, reason: str) -> None:
 
 
 def remove_blob(key: str) -> None:
-    """Remove a blob that no row names any more. If the store fails, the sweep does it later."""
+    """Remove a blob that no row names any more. If the store fails, or a backup reads, the sweep does it later."""
     try:
-        storage().delete(key)
+        # The row has let go before this question: a backup that begins after it does not name the blob.
+        if not BlobHold.objects.filter(until__gt=now()).exists():
+            storage().delete(key)
     except Exception:
         log.exception("a blob could not be removed; the sweep will")
 

@@ -96,6 +96,13 @@ class Storage:
         found = obstore.get(self._store, key)
         return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
 
+    def size_bytes(self, key: str) -> int | None:
+        """Give the size of a blob; None when there is none."""
+        try:
+            return int(obstore.head(self._store, key)["size"])
+        except FileNotFoundError:
+            return None
+
     async def read_stream(self, key: str) -> AsyncIterator[bytes]:
         """
         Give a blob's bytes, piece by piece, to a loop.

@@ -9,14 +9,12 @@ Source: decisions, section 6.
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import connection
 
 from muniment.kernel.wire import timestamp
 from muniment.registry.exchange.companies import round_on_wire
@@ -25,6 +23,7 @@ from muniment.registry.history import exact_money
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
 from muniment.registry.publishing import company_views
 from muniment.registry.rendering import CompanyView, company_bundle, company_object, company_reference
+from muniment.store.snapshots import snapshot
 
 CHUNK: Final = 500
 _encode = msgspec.json.Encoder().encode
@@ -49,25 +48,10 @@ def export_registry(
     """
     folder.mkdir(parents=True, exist_ok=True)
     counts = {}
-    with _snapshot():
+    with snapshot():
         for kind, rows in (("companies", _companies()), ("people", _people()), ("frameworks", _frameworks(private))):
             counts[kind] = _write(folder / f"{kind}.jsonl", rows, partial(progress, kind))
     return counts
-
-
-@contextmanager
-def _snapshot() -> Iterator[None]:
-    """See one state of the database throughout, as a reader: writers go on meanwhile."""
-    if connection.in_atomic_block:  # the caller's transaction is the snapshot
-        yield
-        return
-    begin = "BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    with connection.cursor() as cursor:
-        cursor.execute(begin)
-        try:
-            yield
-        finally:
-            cursor.execute("ROLLBACK")
 
 
 def _write(path: Path, rows: Iterator[dict[str, Any]], progress: Callable[[int], object]) -> int:

@@ -117,6 +117,52 @@ def create_tables(using: str = "default") -> None:
     _store(chosen.vendor).create(chosen.connection)
 
 
+def documents() -> Iterator[Document]:
+    """Render every public document from the rows as they stand, in the order of publication."""
+    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, Document]]], ...] = (
+        (Company, lambda keys: _companies(keys, None)),
+        (Person, _people),
+        (Framework, _frameworks),
+    )
+    for model, render in kinds:
+        public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name
+        keys = iter(list(public.values_list("pk", flat=True)))
+        while chunk := list(islice(keys, CHUNK)):
+            found = render(chunk)
+            yield from (found[key] for key in chunk)
+
+
+def head(using: str = "default") -> tuple[int, str, str]:
+    """Tell where the published documents stand: edition, epoch, and when they last changed."""
+    chosen: Any = connections[using]
+    chosen.ensure_connection()
+    edition, epoch, at = _store(chosen.vendor).head(chosen.connection)
+    return edition, epoch, at
+
+
+def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
+    """Give kind, key and ETag of every published document as it stands. Inside a transaction or a snapshot."""
+    chosen: Any = connections[using]
+    found: Iterator[tuple[str, str, str]] = _store(chosen.vendor).etags(chosen.connection)
+    return found
+
+
+def clear(*, edition: int) -> None:
+    """Empty what is published, inside the caller's transaction; every reader and follower will notice."""
+    _store(connection.vendor).clear(_raw(), edition=edition)
+
+
+def publish_all(*, at: str) -> None:
+    """
+    Fill with every public document what :func:`clear` has emptied, without a word in the feed.
+
+    Args:
+        at: when they last changed, as the wire shows it.
+    """
+    with connection.wrap_database_errors:
+        _store(connection.vendor).load(_raw(), documents(), at=at)
+
+
 def publish(touched: Touched) -> int | None:
     """
     Bring the published documents of *touched* rows up to what the tables say.

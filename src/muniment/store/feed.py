@@ -7,11 +7,13 @@ earlier publisher's writes, and sequence numbers are dense in the order of commi
 
 import secrets
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import psycopg
 
+from muniment.kernel.ids import digest
 from muniment.store.published import CHANGES_KEPT, Document, Entry
 
 Connection = psycopg.Connection[Any]
@@ -49,6 +51,27 @@ def create(connection: Connection) -> None:
 def renew_epoch(connection: Connection) -> None:
     """Tell every follower that history has changed, as a restored backup does: each builds its file anew."""
     connection.execute("UPDATE published_edition SET epoch = %s", (secrets.token_hex(8),))
+
+
+def clear(connection: Connection, *, edition: int = 0) -> None:
+    """Empty everything and begin again under a new epoch; the next sequence number is one more than *edition*."""
+    connection.execute("DELETE FROM published_document")
+    connection.execute("DELETE FROM published_change")
+    connection.execute("UPDATE published_edition SET value = %s, at = ''", (edition,))
+    renew_epoch(connection)
+
+
+def load(connection: Connection, documents: Iterable[Document], *, at: str) -> None:
+    """Fill tables that :func:`clear` has emptied, without a word in the feed."""
+    # A batch at a time: what renders documents asks the same connection, which executemany would keep for itself.
+    given = iter(documents)
+    with connection.cursor() as cursor:
+        while batch := list(islice(given, FETCH)):
+            cursor.executemany(
+                "INSERT INTO published_document VALUES (%s, %s, %s)",
+                [(each.kind, each.key, msgspec.msgpack.encode(each)) for each in batch],
+            )
+    connection.execute("UPDATE published_edition SET at = %s", (at,))
 
 
 def reserve(connection: Connection, count: int) -> int:
@@ -138,6 +161,11 @@ def changes(connection: Connection, after: int) -> Iterator[Entry]:
         for sequence, kind, key, change, at, document in cursor:
             found = None if document is None else _decoder.decode(document)
             yield Entry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=found)
+
+
+def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:
+    """Give kind, key and ETag of every document. Inside a transaction."""
+    return ((each.kind, each.key, digest(each.body)) for each in documents(connection))
 
 
 def documents(connection: Connection) -> Iterator[Document]:

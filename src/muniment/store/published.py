@@ -13,7 +13,7 @@ import hashlib
 import secrets
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -249,6 +249,17 @@ def load(connection: sqlite3.Connection, documents: Iterable[Document], *, at: s
     totals.write(connection)
     values.write()
     connection.execute("UPDATE published_meta SET at = ?", (at,))
+
+
+def head(connection: sqlite3.Connection) -> tuple[int, str, str]:
+    """Tell where the tables stand: edition, epoch, and when they last changed."""
+    edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
+    return edition, epoch, at
+
+
+def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
+    """Give kind, key and ETag of every document."""
+    return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
 def record(connection: sqlite3.Connection, entry: Entry) -> None:

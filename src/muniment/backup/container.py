@@ -1,0 +1,240 @@
+"""
+One file: a tar archive, compressed with Zstandard, and its own digest behind it.
+
+The digest stands in a skippable frame, which every Zstandard reader passes over, so that ``tar --zstd -xf``
+opens a backup without this software. It covers every byte before it, and is itself compared byte for byte:
+no flipped bit and no missing end goes unnoticed.
+
+Source: RFC 8878, section 3.1.2, skippable frames.
+"""
+
+import fcntl
+import hashlib
+import io
+import os
+import struct
+import tarfile
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final
+
+import msgspec
+import zstandard
+
+from muniment.backup.contents import FORMAT, Part, hashed
+from muniment.kernel.problems import BadRequest, Conflict
+
+PIECE_BYTES: Final = 1 << 20
+_LABEL: Final = f"{FORMAT} sha256 ".encode()
+_FRAME: Final = struct.pack("<II", 0x184D2A50, len(_LABEL) + 32) + _LABEL
+_TRAILER_BYTES: Final = len(_FRAME) + 32
+_ENTRIES: Final = "entries.jsonl"
+
+
+class Damaged(BadRequest):
+    """The file is not what was once written, or never was a backup."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "Use another backup.")
+
+
+class _Digested(io.RawIOBase):
+    """Writes through, and digests what goes by."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self.sha256 = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        self.sha256.update(piece)
+        self._out.write(piece)
+        return len(piece)
+
+
+class _Limited(io.RawIOBase):
+    """Reads the first *size* bytes."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        piece = self._file.read(min(len(view), self._left))
+        view[: len(piece)] = piece
+        self._left -= len(piece)
+        return len(piece)
+
+
+def write(path: Path, parts: Iterable[Part], *, proved: Callable[[Path], object]) -> int:
+    """
+    Write *parts* to *path*: whole and proved, or not at all. Readable by this user alone.
+
+    Args:
+        proved: reads the finished file back before it gets its name; raises when something is wrong.
+
+    Returns:
+        The size of the file.
+
+    Raises:
+        Conflict: there is something at *path*, or another backup is being written there.
+        OSError: no room, no such folder, no permission. Nothing is left behind.
+    """
+    if path.exists():
+        raise Conflict(f"{path} is there already.", "Name another file, or move that one away.")
+    with _draft(path) as (draft, out):
+        digested: Any = _Digested(out)
+        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(digested, closefd=False) as packed:
+            _archive(packed, parts)
+        out.write(_FRAME + digested.sha256.digest())
+        out.flush()
+        os.fsync(out.fileno())
+        size_bytes = out.tell()
+        proved(draft)
+        draft.rename(path)
+        _keep_name(path.parent)
+    return size_bytes
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    draft = path.with_name(f".{path.name}.partial")
+    with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as out:
+        try:
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Conflict(
+                f"Another backup is being written to {path}.", "Wait for it, or name another file."
+            ) from None
+        try:
+            os.fchmod(out.fileno(), 0o600)
+            out.truncate(0)  # what a killed process left
+            yield draft, out
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _keep_name(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _archive(packed: IO[bytes], parts: Iterable[Part]) -> None:
+    with tempfile.TemporaryFile() as entries, tarfile.open(fileobj=packed, mode="w|", bufsize=PIECE_BYTES) as archive:
+        for each in parts:
+            entries.write(_line(each.name, each.size_bytes, _put(archive, each)))
+        size_bytes = entries.tell()
+        entries.seek(0)
+        _put(archive, Part(_ENTRIES, size_bytes, iter(lambda: entries.read(PIECE_BYTES), b"")))
+
+
+def _put(archive: tarfile.TarFile, each: Part) -> str:
+    member = tarfile.TarInfo(each.name)
+    member.size, member.mode = each.size_bytes, 0o600
+    digest = hashlib.sha256()
+    archive.addfile(member, io.BufferedReader(_Pieces(hashed(each.pieces, digest)), PIECE_BYTES))
+    return digest.hexdigest()
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = piece
+        taken = min(len(view), len(self._rest))
+        view[:taken] = self._rest[:taken]
+        self._rest = self._rest[taken:]
+        return taken
+
+
+def _line(name: str, size_bytes: int, sha256: str) -> bytes:
+    return msgspec.json.encode({"name": name, "sizeBytes": size_bytes, "sha256": sha256}) + b"\n"
+
+
+def check_bytes(path: Path) -> None:
+    """
+    Hold every byte of the file against the digest at its end.
+
+    Raises:
+        Damaged: they do not agree.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size - _TRAILER_BYTES
+        digest = hashlib.sha256()
+        while left > 0:
+            piece = file.read(min(PIECE_BYTES, left))
+            if not piece:
+                break
+            digest.update(piece)
+            left -= len(piece)
+        trailer = file.read() if left == 0 else b""
+    if trailer[: len(_FRAME)] != _FRAME:
+        raise Damaged(f"{path} is no backup of Muniment, or its end is missing.")
+    if trailer[len(_FRAME) :] != digest.digest():
+        raise Damaged(f"{path} is damaged: its bytes are not those that were written.")
+
+
+def read(path: Path) -> Generator[Part]:
+    """
+    Give the parts of a file, each to be read before the next; what is left unread of one is read over.
+
+    Raises:
+        Damaged: an entry has other bytes than the list at the end tells, or the file cannot be unpacked.
+        OSError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            inner: Any = _Limited(file, os.fstat(file.fileno()).st_size - _TRAILER_BYTES)
+            with (
+                zstandard.ZstdDecompressor().stream_reader(inner, read_size=PIECE_BYTES, closefd=False) as unpacked,
+                tarfile.open(fileobj=unpacked, mode="r|", bufsize=PIECE_BYTES) as archive,
+            ):
+                yield from _members(archive, path)
+    except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
+        raise Damaged(f"{path} cannot be unpacked: {error}.") from error
+
+
+def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
+    seen, listed = hashlib.sha256(), b""
+    for member in archive:
+        content = archive.extractfile(member)
+        if content is None:
+            raise Damaged(f"{path} holds {member.name}, which is no file.")
+        digest = hashlib.sha256()
+        pieces = hashed(iter(lambda file=content: file.read(PIECE_BYTES), b""), digest)  # type: ignore[misc]
+        if member.name == _ENTRIES:
+            for _ in pieces:
+                pass
+            listed = digest.digest()
+            continue
+        yield Part(member.name, member.size, pieces)
+        for _ in pieces:
+            pass
+        seen.update(_line(member.name, member.size, digest.hexdigest()))
+    if listed != seen.digest():
+        raise Damaged(f"{path} does not hold the entries that its list names.")

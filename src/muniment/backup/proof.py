@@ -1,0 +1,148 @@
+"""Proves a backup without an instance: every byte, every entry, every count, every document with its blob."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from muniment.backup import container
+from muniment.backup.container import Damaged
+from muniment.backup.contents import (
+    BLOBS,
+    FORMAT,
+    HEADER,
+    KEYS,
+    MANIFEST,
+    ROWS,
+    Header,
+    Manifest,
+    Part,
+    Tally,
+    blob_line,
+    hashed,
+    table_of,
+)
+
+DOCUMENTS = "documents_document"
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What a good backup holds."""
+
+    header: Header
+    manifest: Manifest
+    keys: int
+    size_bytes: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all tables."""
+        return sum(count.n for count in self.manifest.tables.values())
+
+
+def header_of(part: Part | None) -> Header:
+    """
+    Read the first part.
+
+    Raises:
+        Damaged: it is no header, or of a form that this version does not know.
+    """
+    try:
+        if part is None or part.name != HEADER:
+            raise Damaged("The backup does not begin with its header.")
+        found = msgspec.json.decode(part.read(), type=Header)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"The header of the backup cannot be read: {error}.") from error
+    if found.format != FORMAT:
+        raise Damaged(f"The backup has the form {found.format}; this version reads {FORMAT}.")
+    return found
+
+
+def manifest_of(part: Part) -> Manifest:
+    """Read the last part; Damaged when it is no manifest."""
+    try:
+        return msgspec.json.decode(part.read(), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"The manifest of the backup cannot be read: {error}.") from error
+
+
+def prove(path: Path) -> Proved:
+    """
+    Prove the backup at *path*; nothing is written, and no more than a few megabytes are held.
+
+    Raises:
+        Damaged: says what is wrong.
+        OSError: it cannot be read.
+    """
+    container.check_bytes(path)
+    parts = container.read(path)
+    contents = _Contents(header_of(next(parts, None)))
+    for each in parts:
+        contents.take(each)
+    return Proved(contents.header, contents.finish(path), contents.keys, path.stat().st_size)
+
+
+class _Contents:
+    """What was found while reading."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.keys = 0
+        self._tables = {name: Tally() for name in header.tables}
+        self._blobs, self._wanted = Tally(), Tally()
+        self._blob_bytes = 0
+        self._manifest: Manifest | None = None
+
+    def take(self, part: Part) -> None:
+        if part.name == MANIFEST:
+            self._manifest = manifest_of(part)
+        elif part.name.startswith(ROWS):
+            self._rows(part)
+        elif part.name.startswith(BLOBS):
+            self._blob(part)
+        elif part.name.startswith(KEYS):
+            self.keys += 1
+        else:
+            raise Damaged(f"The backup holds {part.name}, which is no part of one.")
+
+    def _rows(self, part: Part) -> None:
+        table = table_of(part.name)
+        if table not in self._tables:
+            raise Damaged(f"The backup holds rows of {table}, which its header does not name.")
+        lines = part.read().splitlines()
+        self._tables[table].add(*lines)
+        columns = self.header.tables[table]
+        for line in lines:
+            row = msgspec.json.decode(line)
+            if len(row) != len(columns):
+                raise Damaged(f"A row of {table} has {len(row)} values, and the table {len(columns)} columns.")
+            if table == DOCUMENTS:
+                self._wants(dict(zip(columns, row, strict=True)))
+
+    def _wants(self, document: dict[str, object]) -> None:
+        key = document["blob_key"]
+        if key:
+            line = blob_line(str(key), int(str(document["size_bytes"])), str(document["sha256"]))
+            self._wanted.add(line)
+
+    def _blob(self, part: Part) -> None:
+        digest, key = hashlib.sha256(), part.name.removeprefix(BLOBS)
+        for _ in hashed(part.pieces, digest):
+            pass
+        self._blob_bytes += part.size_bytes
+        self._blobs.add(blob_line(key, part.size_bytes, digest.hexdigest()))
+
+    def finish(self, path: Path) -> Manifest:
+        manifest = self._manifest
+        if manifest is None:
+            raise Damaged(f"{path} has no manifest.")
+        for table, tally in self._tables.items():
+            if manifest.tables.get(table) != tally.count():
+                raise Damaged(f"{path}: the rows of {table} are not those that its manifest counts.")
+        if (manifest.blobs, manifest.blob_bytes) != (self._blobs.count(), self._blob_bytes):
+            raise Damaged(f"{path}: its documents' files are not those that its manifest counts.")
+        if not (manifest.lost or manifest.damaged) and self._wanted.count() != self._blobs.count():
+            raise Damaged(f"{path}: documents and their files do not belong together.")
+        return manifest

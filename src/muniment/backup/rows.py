@@ -1,0 +1,266 @@
+"""
+The rows of a database in a form that SQLite and PostgreSQL share, at any form that its migrations describe.
+
+A value is null, a boolean, a number or a text: moments are ISO 8601 in UTC, days ISO 8601, binaries base64,
+JSON columns canonical text. A line is the JSON array of a row's values, the same bytes on both databases.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.db.models import Field, Model
+
+from muniment.backup.contents import Tally
+
+Migrations = Collection[tuple[str, str]]
+
+BATCH: Final = 500
+CHUNK_BYTES: Final = 1 << 20
+CHANGES: Final = "published_change"
+LEFT_OUT: Final = frozenset({"documents_blobhold"})
+"""What only a running process has a use for."""
+IN_EVERY_INSTANCE: Final = frozenset(
+    {"django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"}
+)
+"""Tables in which migrations and a server that nobody has used yet leave rows."""
+_encode = msgspec.json.Encoder().encode
+
+
+def _moment(value: datetime) -> str:
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat()
+
+
+def _canonical(value: Any) -> str:
+    """Order the keys: PostgreSQL keeps JSON columns in an order of its own."""
+    return msgspec.json.encode(msgspec.json.decode(value), order="sorted").decode()
+
+
+_OUT: Final[dict[str, Callable[[Any], Any]]] = {
+    "BooleanField": bool,
+    "DateTimeField": _moment,
+    "DateField": date.isoformat,
+    "JSONField": _canonical,
+    "BinaryField": lambda value: base64.b64encode(value).decode(),
+}
+_IN: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "DateTimeField": lambda value, ops: ops.adapt_datetimefield_value(datetime.fromisoformat(value)),
+    "DateField": lambda value, ops: ops.adapt_datefield_value(date.fromisoformat(value)),
+    "BinaryField": lambda value, _: binascii.a2b_base64(value),
+}
+_PLAIN: Final = frozenset(
+    {
+        *("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "BigIntegerField", "SmallIntegerField"),
+        *("PositiveIntegerField", "PositiveBigIntegerField", "PositiveSmallIntegerField", "FloatField"),
+        *("CharField", "TextField", "SlugField", "GenericIPAddressField"),
+    }
+)
+
+
+class Table(NamedTuple):
+    """A table at one form of the database; *counter* is its column that numbers itself, if it has one."""
+
+    name: str
+    key: str
+    types: dict[str, str]
+    counter: str = ""
+
+
+CHANGES_TABLE: Final = Table(
+    CHANGES,
+    "sequence",
+    {"sequence": "BigIntegerField", "kind": "TextField", "key": "TextField", "change": "TextField", "at": "TextField"},
+)
+
+
+@lru_cache(maxsize=1)
+def loader() -> MigrationLoader:
+    """Give the migrations that this version has."""
+    return MigrationLoader(None)
+
+
+def applied(using: str) -> set[tuple[str, str]]:
+    """Give the migrations that the database has."""
+    return set(MigrationRecorder(connections[using]).applied_migrations())
+
+
+def unknown(migrations: Migrations) -> list[str]:
+    """Name the migrations that this version of the software does not have."""
+    known = loader().disk_migrations or {}
+    return sorted(f"{app}.{name}" for app, name in migrations if (app, name) not in known)
+
+
+def tables(migrations: Migrations) -> dict[str, Table]:
+    """
+    Give every table of a database that has *migrations*, with the feed of changes.
+
+    Raises:
+        TypeError: a column has a type whose portable form is not decided.
+    """
+    return _tables(frozenset(migrations))
+
+
+@lru_cache(maxsize=4)
+def _tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
+    state = loader().project_state(list(migrations))
+    found = [
+        _table(model)
+        for model in state.apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - Django's public name
+    ]
+    return {table.name: table for table in (*found, CHANGES_TABLE) if table.name not in LEFT_OUT}
+
+
+def _table(model: type[Model]) -> Table:
+    meta = model._meta  # noqa: SLF001 - Django's public name
+    types = {str(field.column): _type(field) for field in meta.local_concrete_fields}
+    key = str(meta.pk.column)
+    return Table(meta.db_table, key, types, key if types[key].endswith("AutoField") else "")
+
+
+def _type(field: "Field[Any, Any]") -> str:
+    column: Any = field
+    while column.remote_field is not None:
+        column = column.target_field
+    found = str(column.get_internal_type())
+    if found not in _PLAIN and found not in _OUT:
+        message = f"{field} is a {found}, for which backups have no form"
+        raise TypeError(message)
+    return found
+
+
+def read(using: str, table: Table) -> Iterator[bytes]:
+    """Give a table's lines in the order of its key, a batch at a time; inside a snapshot or a transaction."""
+    connection = connections[using]
+    quoted = connection.ops.quote_name
+    columns = ", ".join(map(quoted, table.types))
+    key = quoted(table.key)
+    place = list(table.types).index(table.key)
+    converters = [_OUT.get(type_) for type_ in table.types.values()]
+    after: list[Any] = []
+    while True:
+        where = f"WHERE {key} > %s" if after else ""
+        with connection.cursor() as cursor:
+            statement = f"SELECT {columns} FROM {quoted(table.name)} {where} ORDER BY {key} LIMIT {BATCH}"
+            cursor.execute(statement, after)
+            rows = cursor.fetchall()
+        for row in rows:
+            yield _encode(
+                [
+                    value if value is None or convert is None else convert(value)
+                    for value, convert in zip(row, converters, strict=True)
+                ]
+            )
+        if len(rows) < BATCH:
+            return
+        after = [rows[-1][place]]
+
+
+def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
+    """Gather lines into pieces of about a megabyte, and count them."""
+    held, size = [], 0
+    for line in lines:
+        tally.add(line)
+        held.append(line)
+        size += len(line) + 1
+        if size >= CHUNK_BYTES:
+            yield b"\n".join(held) + b"\n"
+            held, size = [], 0
+    if held:
+        yield b"\n".join(held) + b"\n"
+
+
+def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> None:
+    """Write lines, whose values stand in the order of *columns*."""
+    connection = connections[using]
+    quoted, ops = connection.ops.quote_name, connection.ops
+    converters = [_IN.get(table.types[column]) for column in columns]
+    names = ", ".join(map(quoted, columns))
+    marks = ", ".join(["%s"] * len(columns))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({marks})",
+            [
+                [
+                    value if value is None or convert is None else convert(value, ops)
+                    for value, convert in zip(msgspec.json.decode(line), converters, strict=True)
+                ]
+                for line in lines
+            ],
+        )
+
+
+def count(using: str, table: Table) -> Tally:
+    """Count and digest what stands in a table."""
+    tally = Tally()
+    for line in read(using, table):
+        tally.add(line)
+    return tally
+
+
+def delete_all(using: str, table: Table) -> None:
+    """Empty a table."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {connection.ops.quote_name(table.name)}")
+
+
+def filled(using: str) -> list[str]:
+    """Name the tables that hold what somebody would miss; none in an empty instance."""
+    connection = connections[using]
+    present = connection.introspection.table_names()
+    if "django_migrations" not in present:
+        return []
+    known = set(applied(using)) & set(loader().disk_migrations or ())
+    found = []
+    for name in sorted(tables(known)):
+        if name in IN_EVERY_INSTANCE or name not in present:
+            continue
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(name)} LIMIT 1")
+            if cursor.fetchone():
+                found.append(name)
+    return found
+
+
+def next_ids(using: str, found: dict[str, Table]) -> dict[str, int]:
+    """Give the highest number that each table which numbers its rows has ever given."""
+    connection = connections[using]
+    given: dict[str, int] = {}
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("SELECT name, seq FROM sqlite_sequence")
+            given = {name: number for name, number in cursor.fetchall() if name in found}
+        else:
+            for table in found.values():
+                if table.counter:
+                    cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [f'"{table.name}"', table.counter])
+                    (sequence,) = cursor.fetchone() or ("",)
+                    cursor.execute(f"SELECT last_value, is_called FROM {sequence}")
+                    number, is_called = cursor.fetchone() or (0, False)
+                    given[table.name] = number if is_called else number - 1
+    return {name: number for name, number in given.items() if number}
+
+
+def set_next_ids(using: str, found: dict[str, Table], given: dict[str, int]) -> None:
+    """Have each table go on after the highest number that it has ever given."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        for name, number in given.items():
+            if name not in found:
+                continue
+            if connection.vendor == "sqlite":
+                cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [name])
+                cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [name, number])
+            else:
+                cursor.execute(
+                    "SELECT setval(pg_get_serial_sequence(%s, %s), %s)", [f'"{name}"', found[name].counter, number]
+                )

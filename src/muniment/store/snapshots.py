@@ -1,0 +1,22 @@
+"""One state of the database, seen throughout, while writers go on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connections
+
+
+@contextmanager
+def snapshot(using: str = "default") -> Iterator[None]:
+    """See one state of the database throughout, as a reader: writers go on meanwhile."""
+    connection = connections[using]
+    if connection.in_atomic_block:  # the caller's transaction is the snapshot
+        yield
+        return
+    begin = "BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    with connection.cursor() as cursor:
+        cursor.execute(begin)
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")

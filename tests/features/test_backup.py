@@ -1,0 +1,260 @@
+"""A backup holds everything, is proved byte by byte, and becomes an instance whole or not at all."""
+
+import errno
+import stat
+import threading
+
+import msgspec
+import pytest
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from make import documents, instances, registry
+from muniment import config
+from muniment.backup import container, rows
+from muniment.backup.container import Damaged
+from muniment.backup.contents import BLOBS, HEADER, ROWS, Header, part
+from muniment.backup.loading import Differs
+from muniment.backup.operations import back_up, restore
+from muniment.backup.proof import prove
+from muniment.backup.snapshot import Living
+from muniment.credits.operations import prove as prove_ledger
+from muniment.documents import care
+from muniment.documents.models import BlobHold, Document
+from muniment.documents.operations import remove_blob
+from muniment.documents.records import storage
+from muniment.kernel.problems import Conflict
+from muniment.registry import publishing
+from muniment.registry.models import Company
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_blobs_stay():
+    instances.without_blobs()
+    yield
+    instances.without_blobs()
+
+
+def parts():
+    return Living(config.current(), "default", storage()).parts()
+
+
+def written(path, each):
+    container.write(path, each, proved=lambda _: None)
+    return path
+
+
+def with_header(**changes):
+    """Give the parts of the instance, with another header."""
+    for each in parts():
+        if each.name == HEADER:
+            header = msgspec.json.decode(each.read(), type=Header)
+            changed = msgspec.structs.replace(header, **changes)
+            yield part(HEADER, msgspec.json.encode(changed))
+        else:
+            yield each
+
+
+@pytest.mark.requirement("cli.operate")
+def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(tmp_path):
+    instances.filled()
+    gone = Company.objects.create(slug="soon-gone", name="Soon Gone").pk
+    Company.objects.filter(pk=gone).delete()
+    before, epoch = instances.counted(), publishing.head()[1]
+    found = back_up(config.current(), tmp_path / "b")
+    assert (found.manifest.blobs.n, found.keys) == (3, 1)
+    instances.emptied()
+    loaded = restore(config.current(), tmp_path / "b")
+    assert loaded.notes == []
+    assert instances.counted() == before
+    assert publishing.head()[1] != epoch, "readers and cursors notice"
+    assert prove_ledger() == []
+    assert care.examine().missing == []
+    after = Company.objects.create(slug="the-next", name="The Next")
+    assert after.pk > gone, "a number that was given is not given again"
+    assert Document.objects.filter(deleted_at=None).count() == 3
+
+
+def test_a_backup_is_readable_by_its_owner_alone_and_replaces_nothing(tmp_path):
+    instances.filled()
+    file = tmp_path / "b"
+    back_up(config.current(), file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    before = file.read_bytes()
+    with pytest.raises(Conflict, match="is there already"):
+        back_up(config.current(), file)
+    assert file.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["b"]
+
+
+def test_a_flipped_bit_and_a_missing_end_are_noticed_anywhere(tmp_path):
+    instances.filled()
+    back_up(config.current(), tmp_path / "b")
+    good = (tmp_path / "b").read_bytes()
+    step = len(good) // 300
+    ends = {*range(64), *(len(good) - n for n in range(1, 128))}
+    for place in sorted({*range(0, len(good), step), *ends}):
+        bad = bytearray(good)
+        bad[place] ^= 1 << (place % 8)
+        (tmp_path / "bad").write_bytes(bad)
+        with pytest.raises(Damaged):
+            prove(tmp_path / "bad")
+    for length in (0, 1, 100, len(good) // 2, len(good) - 1):
+        (tmp_path / "bad").write_bytes(good[:length])
+        with pytest.raises(Damaged, match=r"no backup|end is missing|damaged"):
+            prove(tmp_path / "bad")
+    (tmp_path / "bad").write_bytes(good + b"\0")
+    with pytest.raises(Damaged):
+        prove(tmp_path / "bad")
+
+
+def test_a_good_digest_over_wrong_contents_is_noticed_too(tmp_path):
+    instances.filled()
+
+    def without_a_blob():
+        first = True
+        for each in parts():
+            if each.name.startswith(BLOBS) and first:
+                first = False
+                each.read()
+                continue
+            yield each
+
+    def with_a_row_twice():
+        for each in parts():
+            if each.name.startswith(f"{ROWS}accounts_account/"):
+                lines = each.read()
+                yield part(each.name, lines + lines.splitlines(keepends=True)[0])
+            else:
+                yield each
+
+    for number, made in enumerate((without_a_blob(), with_a_row_twice())):
+        with pytest.raises(Damaged, match="not those that its manifest counts"):
+            prove(written(tmp_path / f"{number}", made))
+
+
+def test_an_instance_that_is_not_empty_is_not_restored_into(tmp_path):
+    instances.filled()
+    back_up(config.current(), tmp_path / "b")
+    before = instances.counted()
+    with pytest.raises(Conflict, match="not empty: there are rows in accounts_account"):
+        restore(config.current(), tmp_path / "b")
+    assert instances.counted() == before
+
+
+def test_a_newer_version_and_another_currency_are_refused_with_the_way_out(tmp_path):
+    instances.filled()
+    newer = [*sorted(rows.applied("default")), ("registry", "9999_from_tomorrow")]
+    written(tmp_path / "newer", with_header(migrations=newer, version="9.0"))
+    written(tmp_path / "euro", with_header(currency="EUR"))
+    instances.emptied()
+    with pytest.raises(Conflict, match=r"made by Muniment 9\.0, which is newer.*registry\.9999_from_tomorrow"):
+        restore(config.current(), tmp_path / "newer")
+    with pytest.raises(Conflict, match="EUR") as refused:
+        restore(config.current(), tmp_path / "euro")
+    assert refused.value.hint == "Set MUNIMENT_CURRENCY=EUR."
+    assert rows.filled("default") == []
+
+
+def test_a_backup_of_an_older_form_is_restored_and_brought_forward(tmp_path):
+    instances.filled()
+    before = instances.counted()
+    older = [each for each in sorted(rows.applied("default")) if each != ("documents", "0002_blob_hold")]
+    written(tmp_path / "b", with_header(migrations=older))
+    instances.emptied()
+    restore(config.current(), tmp_path / "b")
+    assert instances.counted(without=()) == before
+    assert rows.applied("default") > set(older)
+    assert BlobHold.objects.count() == 0
+
+
+def test_what_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
+    instances.filled()
+    back_up(config.current(), tmp_path / "b")
+
+    def full():
+        for number, each in enumerate(parts()):
+            if number == 20:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            yield each
+
+    with pytest.raises(OSError, match="No space left"):
+        written(tmp_path / "full", full())
+    assert [file.name for file in tmp_path.iterdir()] == ["b"]
+    assert BlobHold.objects.count() == 0
+    instances.emptied()
+    monkeypatch.setattr(publishing, "publish_all", lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        restore(config.current(), tmp_path / "b")
+    assert rows.filled("default") == []
+    assert documents.blob_keys() == []
+    monkeypatch.undo()
+    restore(config.current(), tmp_path / "b")
+
+
+def test_a_store_that_gives_other_bytes_back_undoes_the_restore(tmp_path, monkeypatch):
+    instances.filled()
+    back_up(config.current(), tmp_path / "b")
+    instances.emptied()
+    monkeypatch.setattr(type(storage()), "stream", lambda *_: iter([b"rotten"]))
+    with pytest.raises(Differs, match="other bytes of documents/"):
+        restore(config.current(), tmp_path / "b")
+    assert rows.filled("default") == []
+
+
+def test_blobs_that_go_while_a_backup_reads_are_in_it(tmp_path):
+    found = instances.filled()
+
+    def removal():
+        for document in found:
+            Document.objects.filter(pk=document.pk).delete()
+            remove_blob(document.blob_key)
+        care.sweep()
+        connections.close_all()
+
+    def meanwhile():
+        for number, each in enumerate(parts()):
+            if number == 1:
+                remover = threading.Thread(target=removal)
+                remover.start()
+                remover.join()
+                assert Document.objects.count() == 3, "the snapshot sees them still"
+            yield each
+
+    written(tmp_path / "b", meanwhile())
+    assert prove(tmp_path / "b").manifest.blobs.n == 3
+    assert Document.objects.count() == 0
+    assert len(documents.blob_keys()) == 3, "they stay while the backup reads"
+    assert care.sweep().orphans == 3
+    assert documents.blob_keys() == []
+
+
+def test_a_document_that_has_lost_its_blob_is_told_and_holds_up_nothing(tmp_path):
+    lost, damaged, _ = instances.filled()
+    remove_blob(lost.blob_key)
+    storage().write(damaged.blob_key, b"rotten")
+    found = back_up(config.current(), tmp_path / "b")
+    assert (found.manifest.lost, found.manifest.damaged) == ([lost.pk], [damaged.pk])
+    instances.emptied()
+    loaded = restore(config.current(), tmp_path / "b")
+    assert [note.split(" before")[0] for note in loaded.notes] == [
+        "1 documents had lost their file",
+        "1 documents had a damaged file",
+    ]
+
+
+def test_every_table_has_a_portable_form_and_every_migration_can_be_undone_with_the_rest():
+    assert set(rows.tables(rows.applied("default"))) >= {"registry_company", "mfa_authenticator", "jobs_job"}
+    for (app, name), migration in MigrationLoader(None).disk_migrations.items():
+        assert migration.atomic, f"{app}.{name}: a restore is one transaction, whatever form it begins with"
+
+
+def test_a_public_listing_that_waits_unread_goes_along(tmp_path):
+    owner = registry.owner()
+    registry.draft(owner, name="Waiting Harbour")
+    back_up(config.current(), tmp_path / "b")
+    instances.emptied()
+    restore(config.current(), tmp_path / "b")
+    assert Company.objects.get().name == "Waiting Harbour"

@@ -1,0 +1,61 @@
+"""A small instance with something in every corner, what is seen of it, and how it is emptied."""
+
+import shutil
+from typing import Any
+
+from django.db import transaction
+
+from make import documents, registry
+from muniment import config
+from muniment.accounts.models import Account
+from muniment.accounts.tokens import create_token
+from muniment.backup import rows, snapshot
+from muniment.credits.operations import grant
+from muniment.documents.models import Document
+from muniment.documents.records import storage
+from muniment.kernel.actor import COMMAND, SCOPES
+from muniment.registry import publishing
+from muniment.registry.importing import import_registry
+from muniment.store.snapshots import snapshot as seen
+from services.product import DEMO
+
+
+def filled() -> list[Document]:
+    """Fill the instance; gives its documents."""
+    import_registry(DEMO)
+    owner = registry.owner("keeper@harbour.example")
+    company = registry.published(owner, name="Harbour Board", description="Keeps the «harbour» — 港.")
+    registry.draft(owner, name="Not Yet Known")
+    found = [documents.uploaded(owner, company.slug, f"Minutes {n}.".encode() * n * 50) for n in (1, 2, 3)]
+    grant(COMMAND, "keeper@harbour.example", 7, key="spring")
+    keeper = Account.objects.get(email="keeper@harbour.example")
+    create_token(COMMAND, "a token", permitted=SCOPES, days=30, account=keeper)
+    return found
+
+
+def counted(*, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Give count and digest of every table, of the public answers and of the blobs."""
+    with seen():
+        counts: dict[str, Any] = {
+            name: rows.count("default", table).count()
+            for name, table in rows.tables(rows.applied("default")).items()
+            if name not in without
+        }
+        counts["public answers"] = snapshot.published_tally("default").count()
+        counts["edition"] = publishing.head()[0], publishing.head()[2]
+    counts["blobs"] = {blob.key: b"".join(storage().stream(blob.key)) for blob in storage().blobs("documents")}
+    return counts
+
+
+def emptied() -> None:
+    """Remove every row and every blob."""
+    with transaction.atomic():
+        publishing.clear(edition=0)
+        for table in rows.tables(rows.applied("default")).values():
+            rows.delete_all("default", table)
+    without_blobs()
+
+
+def without_blobs() -> None:
+    """Remove every blob."""
+    shutil.rmtree(config.current().data / "blobs" / "documents", ignore_errors=True)
