@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
-import obstore
 
 from muniment.documents import downloading, receiving
 from muniment.documents.records import RECEIVING_S, storage
@@ -86,6 +85,8 @@ class UploadLink:
             await self._call(receiving.let_go, transfer)
             if stream.fault is not None:  # the store wraps what the stream raised
                 raise stream.fault from None
+            import obstore  # the store has loaded it; whoever sends no file never does
+
             if isinstance(error, OSError | obstore.exceptions.BaseError):
                 log.exception("the store did not take a file")
                 raise Unavailable("The file could not be stored.", "Send it again in a moment.") from None

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from django.db.models import Q, QuerySet, Sum
@@ -14,13 +14,15 @@ from django.db.models import Q, QuerySet, Sum
 from muniment import config
 from muniment.accounts.models import Account
 from muniment.documents.models import Document, State
-from muniment.documents.storage import Storage
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
 from muniment.registry.listings import missing
 from muniment.registry.models import Company
+
+if TYPE_CHECKING:
+    from muniment.documents.storage import Storage
 
 SMALL_BYTES: Final = 8_192
 LINK_MINUTES: Final = 15
@@ -30,8 +32,10 @@ RECEIVING_S: Final = 120
 
 
 @lru_cache(maxsize=1)
-def storage() -> Storage:
+def storage() -> "Storage":
     """Give this process's store."""
+    from muniment.documents.storage import Storage  # four megabytes, for the first who touches a document
+
     settings = config.current()
     return Storage(settings.data / "blobs", settings.storage_url)
 

@@ -8,9 +8,9 @@ import hashlib
 import io
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 from django.db import transaction
-from PIL import Image, ImageOps
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -18,6 +18,9 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry import history
 from muniment.registry.models import Person, Picture
 from muniment.registry.profiles import publish_person
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 MAX_BYTES = 2 << 20
 MAX_PIXELS = 16_000_000
@@ -50,6 +53,8 @@ def draw(content: bytes) -> tuple[bytes, bytes]:
     Raises:
         BadRequest: as :func:`store_picture`.
     """
+    from PIL import Image, ImageOps  # eight megabytes, which most processes never need
+
     if len(content) > MAX_BYTES:
         raise BadRequest(f"The picture has {len(content) / (1 << 20):.1f} MB.", _HINT)
     try:
@@ -71,7 +76,9 @@ def draw(content: bytes) -> tuple[bytes, bytes]:
     return _webp(upright.convert(mode), SMALL), _webp(upright.convert(mode), LARGE)
 
 
-def _webp(picture: Image.Image, side: int) -> bytes:
+def _webp(picture: "Image.Image", side: int) -> bytes:
+    from PIL import Image
+
     picture.thumbnail((side, side), Image.Resampling.LANCZOS)
     canvas = Image.new("RGBA", (side, side), (0, 0, 0, 0))
     canvas.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))

@@ -1,8 +1,6 @@
 """What is imported and prepared behind the first answers: the database's form, the pages, the tool servers."""
 
 import asyncio
-import contextlib
-import ctypes
 import gc
 import logging
 import os
@@ -15,6 +13,7 @@ from typing import Any, Final
 from wsgiref.util import setup_testing_defaults
 
 from muniment.config import Config
+from muniment.kernel.memory import give_back
 
 RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
@@ -150,8 +149,7 @@ def _give_back_memory() -> None:
     """Return to the system what importing needed for a moment, and take what stays out of every later collection."""
     gc.collect()
     gc.freeze()
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)  # only GNU's C library has it
+    give_back()
 
 
 def _visit(application: Any, path: str) -> None:

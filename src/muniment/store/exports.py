@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from muniment.kernel.memory import give_back
 from muniment.kernel.wire import timestamp
 
 log = logging.getLogger(__name__)
@@ -118,6 +119,7 @@ class Exports:
                 return
             except (OSError, sqlite3.Error):
                 log.exception("exports could not be made")
+            give_back()
 
     def make(self) -> bool:
         """Make every file of the present edition, unless they stand there or another process is at it."""

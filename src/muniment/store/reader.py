@@ -197,8 +197,8 @@ class Reader:
                 connection.execute("COMMIT")
             connection.execute("BEGIN")
             self._held = generation
-        row = connection.execute(_DOCUMENT, (document_id(kind, key), kind, key)).fetchone()
-        if row is None:
+        row = connection.execute(_DOCUMENT, (document_id(kind, key),)).fetchone()
+        if row is None or row[3] != key or row[4] != kind:
             row = connection.execute(_NAMED_DOCUMENT, (kind, key)).fetchone()
         return None if row is None else Found(row[0], row[1], row[2], edition)
 
@@ -465,7 +465,7 @@ class Reader:
         return True
 
 
-_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE id = ? AND kind = ? AND key = ?"
+_DOCUMENT: Final = "SELECT body, etag, updated_at, key, kind FROM published_document WHERE id = ?"
 _NAMED_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
 
 
