@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import sqlite3
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -15,9 +14,9 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 from services.issuer import Issuer, upstream
 from services.leaks import PLANTED, PLANTS, left_behind, look_through, sqlite_dump
 from services.mail import Mailbox
-from services.node import NODE, PINNED, environment, node, packages
-from services.owner import EMAIL, PASSWORD, Agent, agree, answers, owned_instance, result_of
-from services.ports import wait_until
+from services.node import node
+from services.owner import EMAIL, PASSWORD, Agent, agree, answers, by_browser, owned_instance, result_of, spoil
+from services.ports import free_port, wait_until
 from services.product import run
 from services.walk import Walk
 
@@ -30,6 +29,7 @@ TOOLS = {
     "update_my_profile",
     "list_company_form_options",
 }
+INSPECTOR = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 MOST_CALLS, MOST_BYTES = 5, 12_000
 
 
@@ -121,9 +121,8 @@ def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, sec
         seen = json.loads(done.stdout.splitlines()[-1])
         assert set(seen["tools"]) >= TOOLS, kind
         assert seen["first"] == slug, kind
-    launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
     header = ("--header", f"Authorization: Bearer {text}")
-    done = node(launcher, "--cli", url, "--transport", "http", *header, "--method", "tools/list", timeout_s=60)
+    done = node(INSPECTOR, "--cli", url, "--transport", "http", *header, "--method", "tools/list", timeout_s=60)
     assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} >= TOOLS
 
 
@@ -192,41 +191,49 @@ def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance,
     )
 
 
-def test_mcp_remote_signs_in_through_the_browser(instance, page, secrets, tmp_path):
+@pytest.mark.requirement("auth.oauth")
+@pytest.mark.parametrize("kind", ["client", "sdk"])
+def test_the_typescript_clients_go_the_whole_way_and_renew_by_themselves(instance, page, secrets, kind):
     product, slug = instance
-    url = f"{product.url}/api/manage/mcp"
-    packages()
-    process = subprocess.Popen(
-        [NODE, "manage.mjs", "remote", url],
-        cwd=PINNED,
-        env=environment(MCP_REMOTE_CONFIG_DIR=str(tmp_path), BROWSER="true"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        for line in process.stderr:
-            if found := re.search(r"https?://\S+/oauth/authorize\?\S+", line):
-                page.goto(found[0])
-                break
-        page.fill("input[name=login]", EMAIL)
-        page.fill("input[name=password]", PASSWORD)
-        page.click("form[action$='/login/'] button[type=submit]")
-        page.wait_for_url("**/oauth/authorize**")
-        page.click("button[value=allow]")
-        page.wait_for_url("**/callback?**")
-        out, _ = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
-    seen = json.loads(out.splitlines()[-1])
-    assert set(seen["tools"]) >= TOOLS
-    assert seen["first"] == slug
-    for file in tmp_path.rglob("*tokens.json"):
-        kept = json.loads(file.read_text())
-        secrets |= dict.fromkeys((kept["access_token"], kept["refresh_token"]), "token of mcp-remote")
+    told = by_browser(page, "oauth.mjs", kind, f"{product.url}/api/manage/mcp")
+    seen = json.loads(told.splitlines()[-1])
+    secrets |= dict.fromkeys(seen.pop("secrets"), f"secret of the TypeScript {kind}")
+    assert set(seen.pop("tools")) >= TOOLS
+    assert seen == {"first": slug, "email": EMAIL, "iss": product.url, "method": "none", "renewed": True}
+
+
+@pytest.mark.requirement("auth.oauth")
+def test_mcp_remote_signs_in_through_the_browser_and_renews_by_itself(instance, page, secrets, tmp_path):
+    product, slug = instance
+    where = {"MCP_REMOTE_CONFIG_DIR": str(tmp_path)}
+    call = ("manage.mjs", "remote", f"{product.url}/api/manage/mcp")
+    first = by_browser(page, *call, **where)
+    spoilt = spoil(tmp_path)
+    again = node(*call, timeout_s=60, **where).stdout
+    for told in (first, again):
+        seen = json.loads(told.splitlines()[-1])
+        assert set(seen["tools"]) >= TOOLS
+        assert seen["first"] == slug
+    renewed = spoil(tmp_path)
+    assert len(spoilt | renewed) == 4
+    secrets |= dict.fromkeys(spoilt | renewed, "token of mcp-remote")
+
+
+@pytest.mark.requirement("auth.oauth")
+def test_the_inspector_goes_the_whole_way_and_renews_by_itself(instance, page, secrets, tmp_path):
+    """By its command line, which shares its OAuth with its page; it is told that a browser may be opened."""
+    product, _ = instance
+    environment = {"HOME": str(tmp_path), "MCP_INSPECTOR_SECRET_STORE": "file", "MCP_AUTO_OPEN_ENABLED": "true"}
+    call = (INSPECTOR, "--cli", f"{product.url}/api/manage/mcp", "--transport", "http", "--format", "json")
+    call += ("--method", "tools/call", "--tool-name", "get_my_profile")
+    first = by_browser(page, *call, "--callback-url", f"http://127.0.0.1:{free_port()}/callback", **environment)
+    spoilt = spoil(tmp_path)
+    again = node(*call, "--stored-auth-only", timeout_s=60, **environment).stdout
+    for told in (first, again):
+        assert json.loads(told.splitlines()[-1])["result"]["structuredContent"]["data"]["email"] == EMAIL
+    renewed = spoil(tmp_path)
+    assert len(spoilt | renewed) == 4
+    secrets |= dict.fromkeys(spoilt | renewed, "token of the Inspector")
 
 
 @pytest.mark.requirement("secrets.at-rest")

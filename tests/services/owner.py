@@ -3,6 +3,8 @@
 import asyncio
 import http.server
 import queue
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 
+from services.node import NODE, PINNED, environment, packages
 from services.ports import free_port, wait_until
 from services.product import DEMO, Product, run
 
@@ -77,6 +80,51 @@ def agree(page: Any, address: str, *, sign_in: bool) -> None:
         page.wait_for_url("**/oauth/authorize**")
     page.click("button[value=allow]")
     page.wait_for_url("**/callback?**")
+
+
+def by_browser(page: Any, *arguments: str, **more: str) -> str:
+    """
+    Run node, open the address that it wants opened in *page*, sign in there and agree; gives what it printed.
+
+    Args:
+        more: variables of its environment.
+
+    Raises:
+        AssertionError: it asked for nothing, or failed; carries what it printed.
+    """
+    packages()
+    process = subprocess.Popen(
+        [NODE, *arguments],
+        cwd=PINNED,
+        env=environment(BROWSER="true", **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    told = ""
+    try:
+        for line in process.stdout or ():
+            told += line
+            if found := re.search(r"https?://\S+/oauth/authorize\?\S+", line):
+                agree(page, found[0], sign_in=True)
+                break
+        told += process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, told
+    assert "/oauth/authorize?" in told, told
+    return told
+
+
+def spoil(folder: Path) -> set[str]:
+    """Make the access tokens in the files of *folder* unfit, as after an hour; gives every token that stood there."""
+    found: set[str] = set()
+    for file in folder.rglob("*.json"):
+        text = file.read_text()
+        found |= set(re.findall(r"mun_[ar]t_\w+", text))
+        file.write_text(re.sub(r"(mun_at_\w{16}_)\w", r"\1-", text))
+    return found
 
 
 class Kept:
