@@ -1,9 +1,7 @@
 """The ledger: what moves, what is held, and that no race and no repetition makes a credit."""
 
-import threading
-
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from make.registry import owner
@@ -12,6 +10,7 @@ from muniment.credits import operations as ledger
 from muniment.credits.models import Hold, LedgerAccount, Transfer
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from services.crowd import at_once
 
 
 @pytest.fixture(autouse=True)
@@ -138,28 +137,6 @@ def test_the_proof_finds_a_balance_that_was_tampered_with():
     assert any("shows 97, its transfers make 90" in fault for fault in faults)
     assert any("holds 3, its open holds make 0" in fault for fault in faults)
     assert any("together make 7" in fault for fault in faults)
-
-
-def at_once(works):
-    """Run every one of *works* at the same moment, and give what each raised or returned."""
-    outcomes, barrier = [], threading.Barrier(len(works))
-
-    def run(work):
-        try:
-            barrier.wait(30)
-            outcomes.append(work())
-        except Exception as error:  # noqa: BLE001 - what was raised is what is looked at
-            outcomes.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert len(outcomes) == len(works)
-    return outcomes
 
 
 @pytest.mark.requirement("credits.ledger")

@@ -73,7 +73,8 @@ class Stripe:
     """
     The account; ``webhook`` is where it tells of events, and nobody is told while that is empty.
 
-    ``is_down`` lets every request of the API fail. ``asked`` holds method, path and form of each.
+    ``is_down`` lets every request of the API fail. ``asked`` holds method, path and form of each, and
+    ``said_of_itself`` what the client told of its machine in the last one.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,7 @@ class Stripe:
         self.webhook = ""
         self.is_down = False
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self.said_of_itself = ""
         self.sessions: dict[str, dict[str, Any]] = {}
         self.payments: dict[str, dict[str, Any]] = {}
         self.deliveries: list[Delivery] = []
@@ -127,6 +129,7 @@ class Stripe:
     def _api(self, request: BaseHTTPRequestHandler, path: str, body: str) -> dict[str, Any]:
         form = tree(body or urlsplit(request.path).query) if body or urlsplit(request.path).query else {}
         self.asked.append((request.command, path, form))
+        self.said_of_itself = str(request.headers.get("X-Stripe-Client-User-Agent"))
         if self.is_down:
             raise Refused(500, "", "Stripe is down.", "api_error")
         if request.headers.get("Authorization") != f"Bearer {KEY}":

@@ -25,6 +25,7 @@ from muniment.jobs.queue import Run
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
+from muniment.kernel.texts import text_fault
 
 LIVES: Final = timedelta(hours=1)
 """How long a payment page waits for its buyer."""
@@ -105,7 +106,7 @@ def get_purchase(actor: Actor, purchase_id: str) -> Purchase:
     Raises:
         NotFound: there is none, or it is another's.
     """
-    found = _bought_by(actor).filter(pk=purchase_id).first()
+    found = None if text_fault(purchase_id) else _bought_by(actor).filter(pk=purchase_id).first()
     if found is None:
         raise NotFound("You have no such purchase.", "The page /manage/credits shows what you bought.")
     return found
@@ -274,7 +275,7 @@ def _settle(purchase: Purchase, seen: Session) -> str:
         _become(purchase, PurchaseState.FAILED, seen, "The payment did not go through.")
     elif seen.state == "expired" and purchase.state in UNSETTLED:
         _become(purchase, PurchaseState.EXPIRED, seen)
-    return purchase.state
+    return str(purchase.state)
 
 
 def _become(purchase: Purchase, state: PurchaseState, seen: Session, note: str = "") -> None:

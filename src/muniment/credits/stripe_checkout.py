@@ -25,6 +25,9 @@ from muniment.credits.billing import (
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams
 
+# Else the library sends what machine this is, and keeps an id in the home of the account that runs it.
+stripe.enable_telemetry = False
+
 _T = TypeVar("_T")
 TIMEOUT_S: Final = (3.0, 10.0)
 """To connect, and between two bytes of an answer: somebody waits for it on a page."""

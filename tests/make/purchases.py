@@ -1,0 +1,66 @@
+"""Purchases against the small Stripe: a registry that sells, and what may happen to a purchase."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from muniment.config import Pack
+from muniment.credits import operations as ledger
+from muniment.credits import purchases
+from muniment.credits.models import Purchase
+from muniment.jobs import handlers, queue
+from muniment.kernel.actor import Actor
+from services.stripe import KEY, WEBHOOK_SECRET, Stripe, signed
+
+PAGE = "http://registry.example/manage/credits"
+
+
+@contextmanager
+def selling(settings: Any) -> Iterator[Stripe]:
+    """Let this process sell packs of 100 and 500; the ledger is proved at the end."""
+    with Stripe() as account:
+        settings.STARTING_CREDITS = 100
+        settings.CREDIT_PACKS = (Pack(100, 900), Pack(500, 4000))
+        settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = KEY, WEBHOOK_SECRET
+        settings.STRIPE_API_BASE = settings.STRIPE_CHECKOUT_URL = account.url
+        yield account
+    assert ledger.prove() == []
+
+
+def bought(actor: Actor, size: int = 500) -> str:
+    """Order a pack; gives the session's id."""
+    return purchases.buy_credits(actor, size, page_url=PAGE).rpartition("/")[2]
+
+
+def tell(event: dict[str, Any], **signature: Any) -> str:
+    """Give an event to the operation, as the webhook does."""
+    body = json.dumps(event).encode()
+    return purchases.receive_event(body, signed(body, **signature))
+
+
+def balance(actor: Actor) -> int:
+    """Give what the actor has."""
+    return ledger.get_balance(actor).balance
+
+
+def state(session_id: str) -> str:
+    """Give the state of a session's purchase."""
+    return Purchase.objects.get(session_id=session_id).state
+
+
+def reconcile(age: timedelta = timedelta(0)) -> dict[str, int]:
+    """Let every purchase be older by *age*, and do the job."""
+    for each in Purchase.objects.all():
+        Purchase.objects.filter(pk=each.pk).update(at=each.at - age, asked_at=each.asked_at and each.asked_at - age)
+    handlers.register(handlers.Handler(kind="tests.reconcile", work=purchases.reconcile_purchases))
+    try:
+        queue.enqueue("tests.reconcile")
+        run = queue.claim("tests")
+        assert run is not None
+        result = purchases.reconcile_purchases(run)
+        run.finish(result)
+    finally:
+        handlers.forget("tests.reconcile")
+    return result
