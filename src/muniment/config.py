@@ -75,6 +75,14 @@ def _base_url(value: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
+def _collector(value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query):
+        message = "takes an address such as http://localhost:4318; credentials go into OTEL_EXPORTER_OTLP_HEADERS"
+        raise ValueError(message)
+    return value
+
+
 def _mail_url(value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in {"smtp", "smtps", "smtp+tls"} or not parts.hostname):
@@ -220,6 +228,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Where Stripe's payment page is; another address when the Stripe account has a domain of its own.",
     ),
     Setting("stripe_api_base", "", _base_url, "Where Stripe's API is; empty means Stripe's own address."),
+    Setting(
+        "otlp_url",
+        "",
+        _collector,
+        "An OpenTelemetry collector that traces go to, such as http://localhost:4318; empty sends none.",
+    ),
     Setting("log_format", "json", _text, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
@@ -271,6 +285,7 @@ class Config:
     stripe_webhook_secret: str
     stripe_checkout_url: str
     stripe_api_base: str
+    otlp_url: str
     log_format: str
     log_requests: bool
 

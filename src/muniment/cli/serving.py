@@ -2,6 +2,8 @@
 
 import errno
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -105,20 +107,39 @@ def worker(threads: int, drain: int) -> None:
     import signal
     import threading
 
-    _refuse_without_extras(config.current())
+    settings = config.current()
+    _refuse_without_extras(settings)
     use_django()
     from muniment.jobs.worker import Worker
+    from muniment.server import logs
     from muniment.store.migrations import migrate as bring_up_to_date
 
+    logs.set_up(settings.log_format)
     bring_up_to_date()
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
-    running = Worker(threads=threads).start()
-    click.echo(f"Working as {running.name}.", err=True)
-    stop.wait()
-    if not running.stop(within_s=drain):
-        click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)
+    with _traced(settings):
+        running = Worker(threads=threads).start()
+        click.echo(f"Working as {running.name}.", err=True)
+        stop.wait()
+        if not running.stop(within_s=drain):
+            click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)
+
+
+@contextmanager
+def _traced(settings: config.Config) -> Iterator[None]:
+    """Send traces of the jobs, where a collector is named."""
+    if not settings.otlp_url:
+        yield
+        return
+    from muniment.server.telemetry import Traces
+
+    traces = Traces(settings.otlp_url)
+    try:
+        yield
+    finally:
+        traces.close()
 
 
 def _refuse_without_extras(settings: config.Config) -> None:
@@ -127,4 +148,9 @@ def _refuse_without_extras(settings: config.Config) -> None:
         from muniment.assessments.evaluation.language_model.endpoint import lacking
 
         if told := lacking():
+            raise click.ClickException(told)
+    if settings.otlp_url:
+        from muniment.server.telemetry import lacking as lacking_for_traces
+
+        if told := lacking_for_traces():
             raise click.ClickException(told)

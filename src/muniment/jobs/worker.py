@@ -11,6 +11,7 @@ from django.db import close_old_connections, connections
 
 from muniment.jobs import queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, LeaseLost, Run
+from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
@@ -95,9 +96,10 @@ class Worker:
     def _work(self, run: Run) -> None:
         """Do one attempt and settle it: exactly one of the outcomes below."""
         try:
-            result = run.handler.work(run)
-            if not run.finished:
-                run.finish(result)
+            with tracing.span(f"job {run.kind}", {"muniment.job.id": run.id, "muniment.job.attempt": run.attempt}):
+                result = run.handler.work(run)
+                if not run.finished:
+                    run.finish(result)
         except LeaseLost:
             log.warning("%s %s: another worker has it now", run.kind, run.id)
         except Canceled:

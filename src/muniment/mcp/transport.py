@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from muniment.kernel import tracing
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter, Verdict
@@ -353,9 +354,10 @@ class ToolServer:
         try:
             if waits_s:
                 raise too_many(waits_s)  # noqa: TRY301 - one door for every failure of a tool
-            answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
-            if inspect.isawaitable(answer):
-                answer = await answer
+            with tracing.span(f"tool {bound.tool.name}", {"gen_ai.tool.name": bound.tool.name}):
+                answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
+                if inspect.isawaitable(answer):
+                    answer = await answer
             return (answer if isinstance(answer, bytes) else _encode(answer)), False
         except Exception as error:  # noqa: BLE001 - told apart there
             return self._failure(error, bound, caller), True

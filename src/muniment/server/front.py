@@ -22,6 +22,7 @@ from muniment.server.metrics import CONTENT_TYPE, Metrics
 if TYPE_CHECKING:
     from muniment.mcp.http import Reply
     from muniment.mcp.offer import Caller
+    from muniment.server.telemetry import Traces
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -77,6 +78,8 @@ class Front:
         """Looks whether database and storage answer."""
         self.census: Callable[[], Awaitable[None]] | None = None
         """Has the database counted what the metrics show of it, unless that was done just now."""
+        self.traces: Traces | None = None
+        """Follows requests, where a collector is named."""
         self.log_requests = config.log_requests
         self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
             config.rate_limit,
@@ -166,13 +169,12 @@ class Front:
         scope["scheme"] = self.clients.scheme(peer, headers) or scope.get("scheme", "http")
         logs.request_id.set(shown)
         out = _Outgoing(self, send, request_id, scope)
-        try:
-            await self._answer(scope, receive, out)
-        except Problem as problem:
-            await out.refuse(problem)
-        except Exception:
-            log.exception("the request failed")
-            await out.refuse(Internal(shown))
+        if self.traces is None or scope["path"].startswith(UNCOUNTED):
+            await self._settle(scope, receive, out)
+        else:
+            with self.traces.request(scope, shown) as span:
+                await self._settle(scope, receive, out)
+                span.answered(out.surface, out.status)
         seconds = time.perf_counter() - began
         self.metrics.answered(out.surface, scope["method"], out.status, seconds)
         if self.log_requests:
@@ -180,6 +182,15 @@ class Front:
             if scope["query_string"]:
                 target += "?" + scope["query_string"].decode("latin-1")
             self.write_line(scope["method"], target, out.status, seconds, client=address, request_id=shown)
+
+    async def _settle(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
+        try:
+            await self._answer(scope, receive, out)
+        except Problem as problem:
+            await out.refuse(problem)
+        except Exception:
+            log.exception("the request failed")
+            await out.refuse(Internal(scope["state"]["request_id"]))
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         path: str = scope["path"]

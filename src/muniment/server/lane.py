@@ -16,10 +16,13 @@ from muniment.mcp.offer import Caller
 from muniment.server.clients import FORWARDING
 from muniment.server.connections import Guarded
 from muniment.server.front import Instant
+from muniment.server.telemetry import is_sampled
 
-DECLINED: Final = FORWARDING | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
+_TRACE: Final = frozenset({b"traceparent"})
+"""Where requests are followed, one that is part of a recorded trace takes the path on which it can be."""
+DECLINED: Final = FORWARDING | _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
 """What makes a request more than an ordinary one; forwarding headers only where a proxy is believed."""
-UNUSUAL_CALL: Final = FORWARDING | {b"transfer-encoding", b"expect", b"upgrade"}
+UNUSUAL_CALL: Final = FORWARDING | _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
     "_start_asgi_task",
     "connection_lost",
@@ -129,6 +132,14 @@ class Express(Guarded):
         self.scope["headers"] = headers
         super().proceed()
 
+    def _declines(self, name: bytes, value: bytes) -> bool:
+        """Tell whether a header that may matter does."""
+        if name in FORWARDING:
+            return not self.front.clients.believes_nobody
+        if name in _TRACE:
+            return self.front.traces is not None and is_sampled(value)
+        return True
+
     def _is_open(self, method: bytes) -> bool:
         """Tell whether a request of *method* may be answered now: nothing before it is, and the client reads."""
         parser = self.parser
@@ -147,9 +158,8 @@ class Express(Guarded):
         tools = self.front.instant.get(self.url)
         if tools is None or not self._is_open(b"POST"):
             return None
-        believes_nobody = self.front.clients.believes_nobody
-        for name, _ in self.headers:
-            if name in UNUSUAL_CALL and (name not in FORWARDING or not believes_nobody):
+        for name, value in self.headers:
+            if name in UNUSUAL_CALL and self._declines(name, value):
                 return None
         return tools
 
@@ -196,7 +206,7 @@ class Express(Guarded):
                 if_none_match = value
             elif name == b"x-request-id":
                 given_id = value
-            elif name in DECLINED and (name not in FORWARDING or not front.clients.believes_nobody):
+            elif name in DECLINED and self._declines(name, value):
                 return False
         client = front.clients.rate_key(self.peer)
         try:

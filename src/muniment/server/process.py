@@ -28,6 +28,7 @@ from muniment.server.front import MANAGE_PATH, Application, Front, plain_answer
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
+from muniment.server.telemetry import Traces
 from muniment.server.warmup import Warmup, writable
 from muniment.store import published
 from muniment.store.reader import Reader
@@ -106,6 +107,7 @@ class Process:
         self._follower: Follower | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._mounting: asyncio.Task[None] | None = None
+        self._tracing: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
         self._managing = asyncio.Event()
         self._worker: Worker | None = None
@@ -262,6 +264,8 @@ class Process:
             load=self._load,
         )
         self._warmup.start()
+        if self.config.otlp_url:
+            self._tracing = asyncio.create_task(self._trace())
         if self._member is not None:
             self._member.watch(loop, self._stop)
             self._member.tell(LISTENING)
@@ -282,6 +286,14 @@ class Process:
         if self._follower is not None:
             self._follower.close()
         self.bridge.close()
+        if self._tracing is not None:
+            await self._tracing
+        if self.front.traces is not None:
+            await asyncio.to_thread(self.front.traces.close)
+
+    async def _trace(self) -> None:
+        """Follow requests as soon as what that needs is imported; the first ones are answered meanwhile."""
+        self.front.traces = await asyncio.to_thread(Traces, self.config.otlp_url)
 
     async def _tick(self, connections: set[Any]) -> None:
         """Take notice of what other processes publish, tell the time, look after connections."""

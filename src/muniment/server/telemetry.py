@@ -1,0 +1,141 @@
+"""
+Traces to an OpenTelemetry collector, where one is named: requests, tools and jobs.
+
+Imported only then. What OTEL_ variables say of sampling, batches, headers and the resource, the SDK reads itself.
+
+Source: decision 18; W3C Trace Context; OpenTelemetry's semantic conventions for HTTP.
+"""
+
+import importlib.util
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from muniment import __version__
+from muniment.kernel import tracing
+from muniment.server.logs import masked
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+LAST_BATCH_S: Final = 3.0
+"""How long the end of a process waits for a collector to take the last spans."""
+_SAMPLED: Final = 1
+
+
+def lacking() -> str:
+    """Say what is missing for traces to be sent, with the way out; nothing when nothing is."""
+    try:
+        found = importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http")
+    except ModuleNotFoundError:
+        found = None
+    if found is not None:
+        return ""
+    return 'MUNIMENT_OTLP_URL is set, and OpenTelemetry is not installed: pip install "muniment[telemetry]".'
+
+
+def is_sampled(traceparent: bytes) -> bool:
+    """Tell whether whoever sent the header records the trace, and so wants ours."""
+    try:
+        return bool(int(traceparent[53:55], 16) & _SAMPLED)
+    except ValueError:
+        return False
+
+
+class Traces:
+    """
+    Sends spans to the collector at *url*.
+
+    Args:
+        url: the collector's base address; ``/v1/traces`` is appended unless it ends so.
+    """
+
+    def __init__(self, url: str) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        ours = {
+            "service.name": "muniment",
+            "service.version": __version__,
+            "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+        }
+        resource = Resource.create().merge(Resource(ours)).merge(OTELResourceDetector().detect())
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        endpoint = url if url.endswith("/v1/traces") else f"{url.rstrip('/')}/v1/traces"
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
+        self._tracer = self._provider.get_tracer("muniment", __version__)
+        self._kinds = SpanKind
+        self._failed = Status(StatusCode.ERROR)
+        self._propagator = TraceContextTextMapPropagator()
+        tracing.use(self._follow)
+
+    @contextmanager
+    def request(self, scope: Mapping[str, Any], request_id: str) -> "Iterator[RequestSpan]":
+        """Follow one request, as part of the trace that its headers name."""
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in scope["headers"]
+            if name in {b"traceparent", b"tracestate"}
+        }
+        attributes = {
+            "http.request.method": scope["method"],
+            "url.scheme": scope["scheme"],
+            # Never the query: one-time links are replaced in the path, and questions are the asker's own.
+            "url.path": masked(scope["path"]),
+            "muniment.request_id": request_id,
+        }
+        with self._tracer.start_as_current_span(
+            scope["method"],
+            context=self._propagator.extract(headers),
+            kind=self._kinds.SERVER,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            yield RequestSpan(span, scope["method"], self._failed)
+
+    @contextmanager
+    def _follow(self, name: str, attributes: tracing.Attributes) -> Iterator[None]:
+        with self._tracer.start_as_current_span(
+            name, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                # An exception's words may hold what was sent; its kind does not.
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(self._failed)
+                raise
+
+    def close(self) -> None:
+        """Send what is left, unless the collector takes too long."""
+        tracing.use(None)
+        last = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
+        last.start()
+        last.join(LAST_BATCH_S)
+
+
+class RequestSpan:
+    """The span of one request."""
+
+    def __init__(self, span: "Span", method: str, failed: Any) -> None:
+        self._span = span
+        self._method = method
+        self._failed = failed
+
+    def answered(self, surface: str, status: int) -> None:
+        """Tell how it was answered."""
+        self._span.update_name(f"{self._method} {surface}")
+        self._span.set_attribute("muniment.surface", surface)
+        if status:
+            self._span.set_attribute("http.response.status_code", status)
+        if not status or status >= 500:
+            self._span.set_attribute("error.type", str(status or "client left"))
+            self._span.set_status(self._failed)
