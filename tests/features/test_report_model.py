@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from make.accounts import account, signed_in
 from make.documents import uploaded
 from make.registry import owner
-from make.reports import SECRETS, company, finished, framework
+from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
 from muniment.assessments import showing, work
@@ -88,6 +89,31 @@ def test_a_worker_runs_a_report_by_a_model_to_its_end(model):
     assert "by the model tide" in to_markdown(report)
     assert "**Met**, level 4 of 4, by rules." in to_markdown(report)
     assert "**Met**, level 4 of 4." in to_markdown(report)
+
+
+@pytest.mark.django_db
+def test_owners_are_told_before_they_pay_that_a_model_judges_and_read_nothing_hostile(model, settings):
+    me = account()
+    browser, actor = signed_in(me), me.actor("web")
+    model.answer = lambda asked: Reply(judged(asked, reason="Fine. <script>alert(1)</script>"))
+    started = runs.start_run(
+        actor, company(actor, description="We mend <script>alert(2)</script> boats."), framework(6)
+    )
+    assert started.to_wire()["evaluator"] == {"kind": "model", "model": "tide-1"}
+    where = f"/manage/reports/{started.run.row.pk}"
+    assert "is sent passages of this listing" in browser.get(where).content.decode()
+    assert model.asked == []
+    runs.execute_run(actor, started.run.row.pk)
+    do_jobs()
+    page = browser.get(where).content.decode()
+    assert "judged by the model" in page
+    assert "by rules</span>" in page
+    assert "alert(1)" not in page
+    assert "<script>alert" not in page
+    settings.MODEL = Endpoint("", "")
+    started = runs.start_run(actor, company(actor), framework())
+    assert started.to_wire()["evaluator"] == {"kind": "rules", "model": None}
+    assert "is sent passages" not in browser.get(f"/manage/reports/{started.run.row.pk}").content.decode()
 
 
 @pytest.mark.django_db

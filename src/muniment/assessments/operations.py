@@ -101,8 +101,15 @@ class StartedRun:
             **self.run.to_wire(),
             "available": self.available,
             "missingEvidence": self.missing_evidence,
+            "evaluator": evaluator_now(),
             "expiresAt": timestamp(self.run.row.expires_at),
         }
+
+
+def evaluator_now() -> dict[str, Any]:
+    """Give who judges runs as things stand: with a model, passages of what is judged go to the service that runs it."""
+    model = settings.MODEL.name if settings.MODEL.url else None
+    return {"kind": "model" if model else "rules", "model": model}
 
 
 def _moment(at: datetime | None) -> str | None:

@@ -52,6 +52,10 @@ _STARTED: Final = {
         **_RUN["properties"],
         "available": {"type": "integer", "description": "credits that can be spent"},
         "missingEvidence": {"type": "array", "items": {"type": "object"}, "description": "what would be empty"},
+        "evaluator": {
+            "type": "object",
+            "description": "kind (rules, model) and model, whose service is sent passages of what is judged",
+        },
         "expiresAt": _TIME,
     },
 }

@@ -77,9 +77,8 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
                 {**each, "word": findings.SOURCES.get(each["source"], each["source"])}
                 for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
-        return render(
-            request, "manage/run.html", {**context, "available": available(actor), "missing_evidence": lacking}
-        )
+        more = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
+        return render(request, "manage/run.html", {**context, **more})
     report = operations.get_report(actor, run_id)
     badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
     more = {
