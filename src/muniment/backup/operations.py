@@ -8,7 +8,7 @@ from muniment.backup import container
 from muniment.backup.contents import Part
 from muniment.backup.loading import Loaded, load, refuse_unless_empty
 from muniment.backup.proof import Proved, prove
-from muniment.backup.snapshot import Living
+from muniment.backup.snapshot import Living, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 
@@ -26,6 +26,8 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Prove
         Damaged: what was written cannot be read back; nothing is left.
         OSError: no room, no such folder. Nothing is left.
     """
+    if not config.on_postgresql and not config.database_file.exists():
+        raise no_instance()
     found: list[Proved] = []
 
     def proved(draft: Path) -> None:

@@ -1,7 +1,7 @@
 """A living instance as a stream of parts, as it stood at one moment."""
 
 import hashlib
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +32,12 @@ from muniment.config import Config
 from muniment.documents.care import blobs_held
 from muniment.documents.storage import Storage
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Conflict, Unavailable
+from muniment.kernel.problems import Conflict
 from muniment.kernel.wire import timestamp
 from muniment.registry import publishing
 from muniment.store.snapshots import snapshot
 
+PIECE_BYTES: Final = 1 << 20
 HOLDS: Final = ("documents", "0002_blob_hold")
 """From this migration on, an instance can be asked to leave its blobs alone for a while."""
 
@@ -49,11 +50,13 @@ class Living:
     Args:
         using: the name of its database among Django's.
         storage: where its blobs are; None leaves them out, because the other side has the same store.
+        check: called before the first part and before the last one; what it raises ends the stream.
     """
 
     config: Config
     using: str
     storage: Storage | None
+    check: Callable[[], object] = lambda: None
     _lost: list[str] = field(default_factory=list)
     _damaged: list[str] = field(default_factory=list)
     _blobs: Tally = field(default_factory=Tally)
@@ -65,15 +68,14 @@ class Living:
 
         Raises:
             Conflict: the database is of a newer version, or empty.
-            Unavailable: the store of documents gave less of a blob than it has.
+            Unavailable: it took so long that blobs may have gone.
+        OSError: the store of documents cannot be read.
         """
         with ExitStack() as stack:
+            self.check()
             migrations = rows.applied(self.using)
             if not migrations:
-                raise Conflict(
-                    "There is no instance here.",
-                    "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them.",
-                )
+                raise no_instance()
             if newer := rows.unknown(migrations):
                 raise Conflict(
                     f"The database is of a newer version of Muniment: it has {', '.join(newer[:5])}.",
@@ -118,35 +120,43 @@ class Living:
             lost=self._lost,
             damaged=self._damaged,
         )
+        self.check()
         yield part(MANIFEST, msgspec.json.encode(manifest))
 
     def _documents(self) -> Iterator[Part]:
         if self.storage is None:
             return
         for number, key, size_bytes, sha256 in blobs(self.using):
-            there = self.storage.size_bytes(key)
-            if there is None:
-                self._lost.append(number)
-                continue
-            digest = hashlib.sha256()
-            yield Part(f"{BLOBS}{key}", there, hashed(_exactly(self.storage, key, there), digest))
+            with ExitStack() as stack:
+                try:
+                    # A file of this machine: a store cannot be read from within another one's writing.
+                    file = stack.enter_context(self.storage.local(key))
+                except FileNotFoundError:
+                    self._lost.append(number)
+                    continue
+                there, digest = file.stat().st_size, hashlib.sha256()
+                yield Part(f"{BLOBS}{key}", there, hashed(_pieces(file), digest))
             self._blobs.add(blob_line(key, there, digest.hexdigest()))
             self._blob_bytes += there
             if (there, digest.hexdigest()) != (size_bytes, sha256):
                 self._damaged.append(number)
 
 
+def no_instance() -> Conflict:
+    """Give the refusal of those who look for an instance where there is none."""
+    return Conflict(
+        "There is no instance here.", "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them."
+    )
+
+
 def _files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.glob("*") if file.is_file())
 
 
-def _exactly(storage: Storage, key: str, size_bytes: int) -> Iterator[bytes]:
-    given = 0
-    for piece in storage.stream(key):
-        given += len(piece)
-        yield piece
-    if given != size_bytes:
-        raise Unavailable(f"The store gave {given:,} bytes of {key}, which has {size_bytes:,}.", "Try again.")
+def _pieces(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as content:
+        while piece := content.read(PIECE_BYTES):
+            yield piece
 
 
 def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:

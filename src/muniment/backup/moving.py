@@ -1,0 +1,88 @@
+"""
+An instance moves to another database and another store: what is read from the one is loaded into the other.
+
+Nobody else may use the old instance meanwhile, or what they wrote would be lost. SQLite's exclusive mode keeps
+everybody out; on PostgreSQL the other connections of the same user are looked for, at the begin and at the end.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Final
+
+from django.db import OperationalError, connections
+
+from muniment.backup.loading import Loaded, load, refuse_unless_empty
+from muniment.backup.snapshot import Living, no_instance
+from muniment.config import Config
+from muniment.documents.records import storage
+from muniment.documents.storage import Storage
+from muniment.kernel.problems import Conflict
+from muniment.settings import database
+
+SOURCE: Final = "source"
+Tell = Callable[[str], object]
+
+
+def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Loaded:
+    """
+    Make the empty instance of *target*, whose settings this process has, what the one of *source* is.
+
+    The old one stays as it was. After a crash at any point the same call begins again, and ends the same; blobs
+    that have arrived are not sent twice.
+
+    Raises:
+        Conflict: somebody uses the old instance, or the new one is not empty. Nothing is written.
+        Differs: the new database or store gave back something else than it was given. Nothing is written.
+    """
+    if not source.on_postgresql and not source.database_file.exists():
+        raise no_instance()
+    refuse_unless_empty()
+    _connect(source)
+    alike = _place(source) == _place(target)
+    living = Living(source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_alone)
+    try:
+        with closing(living.parts()) as parts:
+            return load(parts, target, None if alike else storage(), tell=tell)
+    finally:
+        connections[SOURCE].close()
+
+
+def _place(config: Config) -> str:
+    return config.storage_url or str((config.data / "blobs").resolve())
+
+
+def _connect(source: Config) -> None:
+    """Add the old database to those that Django knows."""
+    described = database(source)
+    if not source.on_postgresql:
+        described["OPTIONS"] = {"timeout": 2, "init_command": "PRAGMA locking_mode=EXCLUSIVE"}
+    connections.databases[SOURCE] = described
+    connections.configure_settings(connections.databases)
+
+
+def _alone() -> None:
+    """
+    Look whether anybody else uses the old database.
+
+    Raises:
+        Conflict: somebody does.
+    """
+    connection = connections[SOURCE]
+    hint = "Stop its servers and workers, then move it."
+    try:
+        with connection.cursor() as cursor:
+            if connection.vendor == "sqlite":
+                cursor.execute("SELECT count(*) FROM django_migrations")
+                return
+            cursor.execute(
+                "SELECT count(*), min(host(client_addr)) FROM pg_stat_activity WHERE datname = current_database()"
+                " AND usename = current_user AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            others, where = cursor.fetchone() or (0, None)
+    except OperationalError as error:
+        if connection.vendor == "sqlite" and "locked" in str(error):
+            raise Conflict("The instance is in use: another process has its database open.", hint) from None
+        raise
+    if others:
+        at = f" from {where}" if where else ""
+        raise Conflict(f"The instance is in use: {others:,} other connections to its database{at}.", hint)

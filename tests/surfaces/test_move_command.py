@@ -1,0 +1,108 @@
+"""`muniment move`: from SQLite to PostgreSQL and back, documents along, whatever breaks off in between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from muniment.cli import main
+from services.product import COMMAND, DEMO, Product, environment, run
+from services.s3 import S3
+
+FILL = """
+import django; django.setup()
+from django.contrib.auth import get_user_model
+from muniment.documents.operations import keep
+from muniment.registry.operations import add_owner
+from muniment.kernel.actor import COMMAND
+keeper = get_user_model().objects.create_user("keeper@harbour.example")
+from muniment.registry.models import Company
+slug = Company.objects.order_by("pk").first().slug
+add_owner(COMMAND, slug, keeper.pk)
+for number in (1, 2, 3):
+    keep(keeper.actor("web", "pages"), slug, f"minutes {number}.txt", [b"Minutes of the board. " * 40_000 * number],
+         len(b"Minutes of the board. " * 40_000 * number))
+"""
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory):
+    """Give the data folder of an instance with documents."""
+    data = tmp_path_factory.mktemp("instance") / "data"
+    run("import", str(DEMO), data=data)
+    settings = {**environment(data), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
+    subprocess.run([sys.executable, "-c", FILL], env=settings, check=True, timeout=60)
+    return data
+
+
+@pytest.fixture(scope="module")
+def before(instance, tmp_path_factory):
+    """Give what the instance exports."""
+    return exported(tmp_path_factory.mktemp("before"), instance)
+
+
+@pytest.fixture
+def url(postgres):
+    """Give an empty database of PostgreSQL."""
+    yield postgres.create("moved")
+    postgres.drop("moved")
+
+
+def exported(folder, data, **settings):
+    run("export", str(folder), "--private", data=data, **settings)
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def blobs(data):
+    return {str(file.relative_to(data)): file.read_bytes() for file in (data / "blobs").rglob("*") if file.is_file()}
+
+
+def test_there_and_back_with_documents_in_another_store_gives_the_same_bytes(instance, before, url, tmp_path):
+    with S3(tmp_path / "s3") as s3:
+        told = run("move", "--to", "-", "--storage", s3.url(), data=instance, stdin=f"{url}\n").stdout
+        assert "3 files of documents are moved and compared" in told
+        assert "secret-of-the-tests" not in told
+        settings = {"database_url": url, "storage_url": s3.url()}
+        assert exported(tmp_path / "there", instance, **settings) == before
+        assert "each has its blob" in run("doctor", "--storage", "--ledger", data=instance, **settings).stdout
+        run("move", "--to", f"sqlite:{tmp_path / 'back'}", "--storage", "folder", data=instance, **settings)
+    assert exported(tmp_path / "back-again", tmp_path / "back") == before
+    assert blobs(tmp_path / "back") == blobs(instance)
+    assert (tmp_path / "back/keys/django.key").read_bytes() == (instance / "keys/django.key").read_bytes()
+
+
+def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance, url, tmp_path):
+    with Product(instance) as product:
+        product.wait_ready()
+        refused = run("move", "--to", url, data=instance, check=False)
+    assert refused.returncode == 1
+    assert "The instance is in use: another process has its database open. Stop its servers" in refused.stderr
+    run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used")
+    refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False)
+    assert "The instance is not empty" in refused.stderr
+
+
+def test_a_target_that_is_none_is_told_at_once():
+    for wrong in (("--to", "mysql://x"), ("--to", "sqlite:"), ("--to", "sqlite:x", "--storage", "ftp://x")):
+        told = CliRunner().invoke(main, ["move", *wrong])
+        assert (told.exit_code, " takes " in told.output) == (2, True)
+
+
+def test_a_move_that_is_killed_begins_again_and_ends_the_same(instance, before, tmp_path):
+    for wait_s in (1.5, 3.0):
+        moving = subprocess.Popen(
+            [*COMMAND, "move", "--to", f"sqlite:{tmp_path / 'killed'}"],
+            env=environment(instance),
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(wait_s)
+        os.kill(moving.pid, signal.SIGKILL)
+        moving.wait()
+    if moving.returncode == -signal.SIGKILL:
+        run("move", "--to", f"sqlite:{tmp_path / 'killed'}", data=instance)
+    assert exported(tmp_path / "after", tmp_path / "killed") == before
+    assert blobs(tmp_path / "killed") == blobs(instance)
