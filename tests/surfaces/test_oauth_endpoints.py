@@ -228,9 +228,12 @@ def test_signing_in_by_password_comes_back_to_the_consent_page(with_password):
 @pytest.mark.parametrize(
     "next_", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "http:evil.example"]
 )
-def test_sign_in_sends_nobody_elsewhere(with_password, next_):
-    answer = Client().post("/accounts/login/", {"login": with_password.email, "password": PASSWORD, "next": next_})
-    assert answer["Location"] == "/manage"
+def test_no_form_on_the_way_sends_anybody_elsewhere(with_password, next_):
+    """RFC 9700, 4.11.1: signing in, saying again who one is, and signing out, by form field and by address."""
+    browser, said = Client(), {"login": with_password.email, "password": PASSWORD}
+    for path, home in (("login", "/manage"), ("reauthenticate", "/manage"), ("logout", "/")):
+        answer = browser.post(f"/accounts/{path}/?{urlencode({'next': next_})}", {**said, "next": next_})
+        assert answer["Location"] == home, path
 
 
 def test_signing_in_changes_the_session(with_password):
