@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import ProtectedError
 
+from make.accounts import account, signed_in
 from make.purchases import PAGE, balance, bought, reconcile, selling, state, tell
 from make.registry import agent_of, owner
 from muniment.accounts.models import Account
@@ -56,7 +57,8 @@ def test_a_paid_session_credits_the_account_once_however_often_and_by_whichever_
     assert (balance(me), balance(stranger), state(session_id)) == (600, 100, "paid")
     [entry] = Transfer.objects.filter(kind="purchase")
     assert (entry.debit.name, entry.amount, entry.reference) == (ledger.SOLD, 500, Purchase.objects.get().pk)
-    assert ledger.get_balance(me).entries[0].kind == "purchase"
+    entry = ledger.get_balance(me).entries[0].to_wire()
+    assert (entry["kind"], entry["amount"], entry["note"]) == ("purchase", 500, "$40.00")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -199,6 +201,34 @@ def test_while_stripe_is_away_nothing_is_sold_nothing_is_lost_and_nothing_is_sai
     assert sorted(Purchase.objects.values_list("state", flat=True)) == ["failed", "paid"]
     assert KEY not in caplog.text
     assert WEBHOOK_SECRET not in caplog.text
+
+
+@pytest.mark.django_db
+def test_an_answer_that_was_lost_on_the_way_is_asked_for_again_and_opens_one_page(stripe):
+    stripe.drops = 1
+    session_id = bought(owner())
+    assert [session_id] == list(stripe.sessions)
+    assert [path for _, path, _ in stripe.asked] == ["/v1/checkout/sessions"] * 2
+    assert Purchase.objects.get().session_id == session_id
+
+
+@pytest.mark.django_db
+def test_operators_see_purchases_and_what_stripe_told_and_change_neither(stripe):
+    session_id = bought(owner())
+    tell(stripe.pay(session_id))
+    tell(stripe.refund(session_id, 4000))
+    desk = signed_in(account("operator@harbour.example", "operator"))
+    purchase = Purchase.objects.get()
+    for path, shown in (
+        ("purchase/", purchase.pk),
+        (f"purchase/?q={session_id}", purchase.pk),
+        (f"purchase/{purchase.pk}/change/", session_id),
+        ("notice/", "500 credits taken back"),
+    ):
+        answer = desk.get(f"/admin/credits/{path}")
+        assert (answer.status_code, shown in answer.content.decode()) == (200, True), path
+    for path in ("purchase/add/", f"purchase/{purchase.pk}/delete/"):
+        assert desk.get(f"/admin/credits/{path}").status_code == 403
 
 
 @pytest.mark.django_db

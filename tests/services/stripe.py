@@ -73,8 +73,8 @@ class Stripe:
     """
     The account; ``webhook`` is where it tells of events, and nobody is told while that is empty.
 
-    ``is_down`` lets every request of the API fail. ``asked`` holds method, path and form of each, and
-    ``said_of_itself`` what the client told of its machine in the last one.
+    ``is_down`` lets every request of the API fail; the answers of the next ``drops`` are lost on the way. ``asked``
+    holds method, path and form of each, and ``said_of_itself`` what the client told of its machine in the last one.
     """
 
     def __init__(self) -> None:
@@ -82,6 +82,7 @@ class Stripe:
         self.url = f"http://127.0.0.1:{self.port}"
         self.webhook = ""
         self.is_down = False
+        self.drops = 0
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
         self.said_of_itself = ""
         self.sessions: dict[str, dict[str, Any]] = {}
@@ -124,6 +125,10 @@ class Stripe:
             status, found = 200, self._api(request, path, body)
         except Refused as refused:
             status, found = refused.status, refused.body
+        if self.drops:
+            self.drops -= 1
+            request.close_connection = True
+            return
         _send(request, status, json.dumps(found).encode(), headers)
 
     def _api(self, request: BaseHTTPRequestHandler, path: str, body: str) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class HoldAdmin(_Seen):
 
     list_display = ("id", "account", "amount", "state", "at", "settled_at")
     list_filter = ("state",)
+    search_fields = ("id", "account__account__email")
     ordering: ClassVar = ("-at",)
 
 
@@ -59,7 +60,7 @@ class PurchaseAdmin(_Seen):
 
     list_display = (
         *("id", "account", "credits", "price_minor", "currency", "state"),
-        *("refunded_minor", "disputed_minor", "taken_back", "note", "at"),
+        *("refunded_minor", "disputed_minor", "taken_back", "owed", "note", "at"),
     )
     list_filter = ("state",)
     search_fields = ("id", "session_id", "payment_id", "account__account__email")

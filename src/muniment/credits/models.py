@@ -162,6 +162,11 @@ class Purchase(models.Model):
         """Give the credits that belong to the money that was given back, whole credits only."""
         return self.credits * min(self.price_minor, self.refunded_minor + self.disputed_minor) // self.price_minor
 
+    @property
+    def owed(self) -> int:
+        """Give the credits of returned money that were spent or held when it went; an operator decides on them."""
+        return max(0, self.to_take_back - self.taken_back) if self.state == PurchaseState.PAID else 0
+
 
 class Notice(models.Model):
     """An event that the payment provider told of and that did something here: told again, it does nothing."""

@@ -26,6 +26,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
 from muniment.kernel.texts import text_fault
+from muniment.kernel.wire import format_price
 
 LIVES: Final = timedelta(hours=1)
 """How long a payment page waits for its buyer."""
@@ -268,6 +269,7 @@ def _settle(purchase: Purchase, seen: Session) -> str:
             purchase.credits,
             kind="purchase",
             reference=purchase.pk,
+            note=format_price(purchase.price_minor, purchase.currency),
         )
     elif seen.state == "pending" and purchase.state == PurchaseState.OPEN:
         _become(purchase, PurchaseState.PENDING, seen)
@@ -309,10 +311,9 @@ def _give_back(purchase: Purchase, told: GivenBack, event_id: str) -> str:
     change = _taken(purchase, event_id) if purchase.state == PurchaseState.PAID else 0
     purchase.taken_back += change
     purchase.save(update_fields=["refunded_minor", "disputed_minor", "taken_back"])
-    owed = purchase.to_take_back - purchase.taken_back if purchase.state == PurchaseState.PAID else 0
-    if owed > 0:
-        log.warning("purchase %s: %d credits of returned money are spent or held already", purchase.pk, owed)
-    return f"{change} credits taken back" + (f", {owed} were spent or held already" if owed > 0 else "")
+    if purchase.owed:
+        log.warning("purchase %s: %d credits of returned money are spent or held already", purchase.pk, purchase.owed)
+    return f"{change} credits taken back" + (f", {purchase.owed} were spent or held already" if purchase.owed else "")
 
 
 def _taken(purchase: Purchase, event_id: str) -> int:
