@@ -35,7 +35,7 @@ def shop(tmp_path_factory):
     with Stripe() as stripe:
         data = tmp_path_factory.mktemp("shop") / "data"
         with Product(data, **stripe.settings()) as product:
-            product.wait_ready()
+            product.wait_ready(within_s=90)
             owner = Owner(product, password=PASSWORD, **stripe.settings())
             yield product, owner, stripe
         told = run("doctor", "--ledger", data=data, **stripe.settings()).stdout
