@@ -399,13 +399,13 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(model, slow):
 
 
 def test_what_the_tokens_do_not_reach_is_judged_by_rules(model):
-    of = evaluator(model, run_tokens=20_000, parallel=1)
+    of = evaluator(model, run_tokens=24_000, parallel=1)
     model.answer = lambda asked: Reply(judged(asked), tokens=6_000)
     found = reports(of, [criterion(f"c{n}") for n in range(4)])
     assert [each["by"] for each in found] == ["model", "model", "model", "rules"]
     assert found[3]["note"] == BUDGET
     assert of.spent.tokens == 18_000
-    again = evaluator(model, run_tokens=20_000, spent=of.spent)
+    again = evaluator(model, run_tokens=24_000, spent=of.spent)
     assert [each["by"] for each in reports(again)] == ["rules"]
     assert len(model.asked) == 3
 
@@ -456,6 +456,24 @@ def test_of_much_evidence_the_nearest_is_shown(model):
     shown = model.asked[0].passages
     assert sum(len(each["text"]) for each in shown) <= asking.MOST_EVIDENCE
     assert any("examiner signed" in each["text"] for each in shown)
+
+
+def test_of_much_evidence_in_another_language_the_beginning_is_shown(model):
+    pages = [(n, f"第{n}頁。独立した監査人が決算書に署名した。" * 30) for n in range(60)]
+    reports(evaluator(model), inputs=read_inputs({"company": {}}, [DocumentText("d", "d.pdf", "cd" * 32, pages)]))
+    shown = model.asked[0].passages
+    assert shown[0]["text"].startswith("第0頁")
+    assert asking.MOST_EVIDENCE - 700 < sum(len(each["text"]) for each in shown) <= asking.MOST_EVIDENCE
+
+
+def test_a_record_of_any_length_is_shown_in_part(model):
+    inputs = read_inputs(
+        FACTS | {"proposals": [{"title": f"Quay {n}", "body": "stone " * 10**5} for n in range(9)]}, []
+    )
+    reports(evaluator(model), inputs=inputs)
+    (asked,) = model.asked
+    assert len(asked.body["messages"][1]["content"]) < asking.MOST_EVIDENCE + 1_000
+    assert any(each["text"].startswith("title: Quay") for each in asked.passages)
 
 
 def test_stopping_leaves_nothing_under_way(model):

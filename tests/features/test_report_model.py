@@ -181,7 +181,7 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
 
 @pytest.mark.django_db
 def test_a_budget_that_is_used_up_leaves_the_rest_to_rules_and_the_report_says_so(model, settings):
-    settings.MODEL = Endpoint(model.url, "tide-1", run_tokens=9_000, parallel=1)
+    settings.MODEL = Endpoint(model.url, "tide-1", run_tokens=13_000, parallel=1)
     model.answer = lambda asked: Reply(judged(asked), tokens=4_500)
     report = finished(owner(), of=framework(6)).document
     criteria = report["sections"][0]["criteria"]

@@ -23,7 +23,17 @@ _FENCE: Final = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 
 class Unusable(Exception):  # noqa: N818 - an outcome of reading
-    """An answer that misses its form. The message is for the model, and may repeat it."""
+    """
+    An answer that is none.
+
+    Args:
+        message: for the model; it may repeat what the model said.
+        why: for the log, in our own words.
+    """
+
+    def __init__(self, message: str, why: str = "it misses the form") -> None:
+        super().__init__(message)
+        self.why = why
 
 
 class _Quote(msgspec.Struct, forbid_unknown_fields=True):

@@ -23,7 +23,7 @@ from muniment.assessments.evaluation.judgement import Judged, Judgement, Judging
 from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
 from muniment.assessments.evaluation.language_model.budget import Budget, estimated_tokens
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
-from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages
+from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages, shown_text
 from muniment.assessments.evaluation.rules import Rules, holds
 from muniment.registry.specification import PHRASES, SOURCES
 
@@ -37,8 +37,9 @@ UNUSABLE: Final = "The model gave no usable answer to this, so rules judged it."
 SILENT: Final = "The model did not answer this in time, so rules judged it."
 MOST_EVIDENCE: Final = 16_000
 """Characters of passages that a model is shown for one criterion."""
-_MOST_ANSWER: Final = 4_000
+_MOST_ANSWER: Final = 8_000
 """Tokens of an answer, with what a model thinks before it."""
+_ENDINGS: Final = {"length": f"it was cut at {_MOST_ANSWER} tokens", "content_filter": "a filter took it away"}
 _MOST_REPEATED: Final = 4_000
 """Characters of an answer that a model is shown again, to mend it."""
 _TRIES: Final = 2
@@ -137,19 +138,20 @@ class LanguageModel:
                 yield from answers
 
     def _passages(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> list[int]:
-        """Give the chunks to look at: all of the sources if they are few, else what is nearest to the requirement."""
+        """Give the chunks to look at: all of the sources if they are few, else the nearest to the requirement first."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
         first = [cited.chunk for support in by_rules.supports for cited in support.cited]
         every = inputs.of(sources)
-        if sum(len(inputs.chunks[each].text) for each in every) > MOST_EVIDENCE:
+        if sum(len(shown_text(inputs, each)) for each in every) > MOST_EVIDENCE:
             text = f"{criterion['title']} {criterion['requirement']}"
-            every = self._rules.full_text(inputs).nearest(text, sources)
+            # Words find little in another language than the requirement's: the rest follows in its order.
+            every = [*self._rules.full_text(inputs).nearest(text, sources), *every]
         chosen: list[int] = []
         room = MOST_EVIDENCE
         for each in dict.fromkeys([*first, *every]):
-            room -= len(inputs.chunks[each].text)
-            if room < 0 and chosen:
+            room -= len(shown_text(inputs, each))
+            if room < 0:
                 break
             chosen.append(each)
         return sorted(chosen)
@@ -199,10 +201,10 @@ class LanguageModel:
             note = SILENT
         except _Exhausted:
             note = BUDGET
-        except Unusable:  # what it says may repeat the answer
+        except Unusable as error:
             self._silent_in_a_row = 0
             self._has_answered = True
-            log.warning("the language model gave no usable answer to a criterion")
+            log.warning("an answer of the language model is of no use: %s", error.why)
             note = UNUSABLE
         else:
             self._silent_in_a_row = 0
@@ -242,8 +244,9 @@ class LanguageModel:
             text = completion.choices[0].message.content if completion.choices else None
             total = completion.usage.total_tokens if completion.usage else None
             used = total if total and total > 0 else asked + estimated_tokens(text or "")
-            if not text or completion.choices[0].finish_reason in {"length", "content_filter"}:
-                raise Unusable("The answer is empty, cut or refused.")
+            ended = completion.choices[0].finish_reason if completion.choices else None
+            if not text or ended in {"length", "content_filter"}:
+                raise Unusable("There is no whole answer.", _ENDINGS.get(ended or "", "it is empty"))
             return text
         finally:
             self._budget.settle(reserved, used)
@@ -271,7 +274,7 @@ class LanguageModel:
                 if form + 1 < len(_FORMS):
                     form += 1
                     continue
-                raise Unusable(f"The request is refused with {error.status_code}.") from None
+                raise Unusable("The request is refused.", f"status {error.status_code}") from None
             except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
                 # What it says may repeat the key: only the status goes on.
                 raise ModelUnavailable(
@@ -282,7 +285,7 @@ class LanguageModel:
             except openai.OpenAIError as error:
                 raise _Silent(type(error).__name__) from None
             except (msgspec.DecodeError, RecursionError):
-                raise Unusable("What came is not of the chat-completions protocol.") from None
+                raise Unusable("There is no answer.", "it is not of the chat-completions protocol") from None
             self._form = max(self._form, form)
             return completion
 

@@ -16,6 +16,8 @@ from muniment.assessments.evaluation.inputs import Inputs
 from muniment.kernel.wire import number
 
 MAX_REASON: Final = 500
+MOST_OF_A_PASSAGE: Final = 4_000
+"""Characters."""
 INSTRUCTIONS: Final = f"""\
 You judge how far an organization fulfils one criterion, by passages from its profile and documents.
 
@@ -72,6 +74,11 @@ def private_texts(criterion: Mapping[str, Any]) -> list[str]:
     return [text for text in (criterion["requirement"], criterion.get("guidance"), *levels) if text]
 
 
+def shown_text(inputs: Inputs, chunk: int) -> str:
+    """Give what a model is shown of a chunk: a record, such as a proposal, may be of any length."""
+    return inputs.chunks[chunk].text[:MOST_OF_A_PASSAGE]
+
+
 def messages(
     criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs, passages: Iterable[int]
 ) -> list[dict[str, str]]:
@@ -93,7 +100,7 @@ def messages(
         ],
     }
     shown = [
-        {"passage": each, "source": inputs.chunks[each].source, "text": inputs.chunks[each].text} for each in passages
+        {"passage": each, "source": inputs.chunks[each].source, "text": shown_text(inputs, each)} for each in passages
     ]
     return [
         {"role": "system", "content": f"{INSTRUCTIONS}\nThe criterion:\n{_json(asked)}"},
