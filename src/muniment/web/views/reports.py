@@ -13,6 +13,7 @@ from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents
+from muniment.kernel.actor import Actor
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
 from muniment.web import findings
@@ -68,6 +69,14 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     """Show a run on its way, or the report that it ended in."""
     actor = actor_of(request)
     seen = operations.get_run(actor, run_id)
+    page = _run(request, actor, seen)
+    if "HX-Request" in request.headers and (seen.is_final or seen.report_id):
+        # What follows the progress bar replaces its part; the end replaces the page.
+        page["HX-Retarget"] = page["HX-Reselect"] = "#main"
+    return page
+
+
+def _run(request: HttpRequest, actor: Actor, seen: operations.SeenRun) -> HttpResponse:
     context: dict[str, Any] = {"room": "manage", "run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[dict[str, Any]] = []
@@ -79,12 +88,12 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
             ]
         more = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
         return render(request, "manage/run.html", {**context, **more})
-    report = operations.get_report(actor, run_id)
+    report = operations.get_report(actor, seen.row.pk)
     badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
     more = {
         "badge": badge,
         "report_row": report,
-        "others": comparison.other_runs(actor, run_id),
+        "others": comparison.other_runs(actor, seen.row.pk),
         "application": applications.application_of(report),
     }
     return render(request, "manage/report.html", {**context, **findings.shown(report, actor), **more})

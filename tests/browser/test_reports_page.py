@@ -1,0 +1,108 @@
+"""A report in Chromium: its progress, with and without scripts, then read, shared, shown, compared and submitted."""
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from browser.test_people_and_pages import RULES
+from browser.tour import COMPANY, OWNER, REVIEWER, origin, sign_in, stand
+from make.reports import specification
+from services.product import run
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("runs.lifecycle")]
+CRITERIA = 700
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with stand(tmp_path_factory.mktemp("site")) as product:
+        yield product
+
+
+@pytest.fixture(scope="module")
+def program(site, tmp_path_factory):
+    """Author a program of so many criteria that its runs can be watched; give its id."""
+    found = next(each for each in site.data_of("/api/v1/frameworks?kind=program") if each["company"])
+    file = tmp_path_factory.mktemp("specification") / "specification.json"
+    file.write_text(json.dumps(specification(CRITERIA)))
+    run("framework", "author", found["frameworkId"], str(file), data=site.data)
+    return found["frameworkId"]
+
+
+def prepare(page, site, program):
+    page.goto(f"{origin(site)}/manage/reports?framework={program}&company={COMPANY}")
+    page.get_by_role("button", name="Prepare").click()
+    page.get_by_role("button", name="Run for").click()
+
+
+def well(page):
+    found = Axe().run(page, options=RULES)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site, program):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = sign_in(context, site, OWNER)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    prepare(page, site, program)
+    page.evaluate("window.unmoved = true")
+    seen = set()
+    while page.locator("#first").count() == 0:
+        if page.locator("progress").count():
+            seen.add(page.evaluate("document.querySelector('progress')?.value ?? 0"))
+        page.wait_for_timeout(100)
+    assert page.evaluate("window.unmoved"), "the page was loaded anew"
+    assert any(0 < done < CRITERIA for done in seen), seen
+    expect(page.locator("h1")).to_have_count(1)
+    expect(page.locator("#standing")).to_have_count(0)
+    expect(page.get_by_text("of 100").first).to_be_visible()
+    first = page.url
+
+    page.get_by_role("button", name="Share by a link").click()
+    link = re.search(r"/reports/shared/\w+", page.get_by_role("status").inner_text())[0]
+    visitor = browser.new_context().new_page()
+    visitor.goto(origin(site) + link)
+    expect(visitor.get_by_text("teamSize").first).to_be_visible()
+    expect(visitor.get_by_role("button", name="Share")).to_have_count(0)
+    page.get_by_role("button", name="Show a badge").click()
+    badge = page.locator("a[href$='badge.svg']").get_attribute("href")
+    assert "<svg" in site.get(badge.removeprefix(origin(site))).body.decode()
+    visitor.context.close()
+
+    prepare(page, site, program)
+    page.locator("#first").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.get_by_text("No criterion changed.")).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("UTC")).first).to_have_attribute("href", first[len(origin(site)) :])
+
+    page.goto(first)
+    page.get_by_role("button", name="Submit to").click()
+    expect(page.get_by_role("button", name="Withdraw")).to_be_visible()
+    page.goto(f"{origin(site)}/manage/applications")
+    well(page)
+    reviewer = sign_in(browser.new_context(), site, REVIEWER)
+    reviewer.goto(f"{origin(site)}/manage/applications")
+    reviewer.locator("#received ~ div a").first.click()
+    expect(reviewer.get_by_text("teamSize").first).to_be_visible()
+    reviewer.get_by_label("Note").fill("Welcome.")
+    reviewer.get_by_role("button", name="Accept").click()
+    expect(reviewer.get_by_text("Accepted", exact=True)).to_be_visible()
+    reviewer.context.close()
+    page.reload()
+    expect(page.get_by_text("Welcome.")).to_be_visible()
+    context.close()
+    assert faults == []
+
+
+def test_without_scripts_the_page_shows_the_report_by_itself(browser, site, program):
+    context = browser.new_context(java_script_enabled=False)
+    page = sign_in(context, site, OWNER)
+    prepare(page, site, program)
+    expect(page.locator("progress")).to_be_visible()
+    page.locator("#first").wait_for(timeout=60_000)
+    context.close()
