@@ -190,6 +190,17 @@ def test_a_job_that_kills_its_process_every_time_ends_after_its_attempts(kind):
     assert settled == ["failed"]
 
 
+def test_an_attempt_that_kept_a_step_is_no_sign_of_poison(kind):
+    job_id = queue.enqueue(kind(lambda _: None, max_attempts=2))
+    for number in range(5):
+        queue.claim("w").checkpoint(f"part {number}", None)
+        expire(job_id)
+    assert queue.claim("w") is not None  # the first that keeps nothing
+    expire(job_id)
+    assert queue.claim("w") is None
+    assert (job(job_id).state, job(job_id).attempt) == (State.FAILED, 6)
+
+
 def test_what_can_never_succeed_is_not_tried_again(kind, worker):
     def work(_):
         raise queue.Abandoned("the company is gone")

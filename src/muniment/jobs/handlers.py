@@ -27,7 +27,7 @@ class Handler:
         work: does it; what it returns is the job's result. It may run again after a crash, so each
             step is made to be repeated.
         lease_s: how long a silent worker keeps the job; the heartbeat renews it every third of that.
-        max_attempts: after so many the job has failed, also when each of them killed its process.
+        max_attempts: after so many that kept no step the job has failed, also when each killed its process.
         back_off_s: wait before the second attempt, doubled for each further one, at most an hour.
         per_group: how many jobs of one group may run at once; 0 is any number.
         ended: called when the job failed for good or was canceled.

@@ -23,7 +23,8 @@ class Job(models.Model):
 
     ``run_at`` is when it may be taken: for a queued job its start, for a running one the end of its
     lease, so that what a dead worker held needs no sweeper. ``attempt`` is the fencing token: whoever
-    holds an older one changes nothing. ``excused`` counts the attempts that were handed back unharmed.
+    holds an older one changes nothing. ``excused`` counts the attempts that say nothing against it: handed back
+    unharmed, or before one that kept a step.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)

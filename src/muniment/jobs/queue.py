@@ -260,7 +260,8 @@ class Run:
     def checkpoint(self, name: str, output: Any, *, done: int | None = None, total: int | None = None) -> None:
         """Keep a finished step, its progress and the lease in one transaction."""
         with transaction.atomic():
-            self._fenced(**self._moved(done, total, name))
+            # Whoever got further is no poison, however often it is stopped: the count begins anew.
+            self._fenced(**self._moved(done, total, name), excused=self.attempt - 1)
             Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
         if self._steps is not None:
             self._steps[name] = output

@@ -86,8 +86,8 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.SeenRun) -> HttpRe
                 {**each, "word": findings.SOURCES.get(each["source"], each["source"])}
                 for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
-        more = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
-        return render(request, "manage/run.html", {**context, **more})
+        waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
+        return render(request, "manage/run.html", {**context, **waiting})
     report = operations.get_report(actor, seen.row.pk)
     badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
     more = {
