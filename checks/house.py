@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 CEILING, NOTICE = 600, 400
 ENVIRONMENT_READERS = {"src/muniment/config.py"}
 EMPTY_NAMES = {"utils", "helpers", "common", "manager", "service", "base"}
-DJANGO_NAMES = {"src/muniment/store/sqlite/base.py"}
+DJANGO_NAMES = {"src/muniment/store/sqlite/base.py", "src/muniment/store/postgresql/base.py"}
 """Django finds a database backend by this name."""
 
 # Written so that this file does not hold what it looks for.

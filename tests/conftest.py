@@ -21,7 +21,7 @@ from muniment import config as settings_of_process
 from services.chromium import chromium
 from services.mail import Mailbox
 from services.postgres import Postgres
-from services.product import DEMO, Product, run
+from services.product import DEMO, Product, Served, run
 
 TEMPLATE = "after_migrations"
 
@@ -29,7 +29,7 @@ TEMPLATE = "after_migrations"
 class Stand:
     """What one process of the suite stands on."""
 
-    def __init__(self, *, database: str, worker: str) -> None:
+    def __init__(self, *, database: str, worker: str, served: int = 0) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
         self.cluster: Postgres | None = None
         self.name = f"muniment_{worker}"
@@ -37,7 +37,10 @@ class Stand:
         overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
         if database == "postgresql":
             self.cluster = Postgres()
+            if served:
+                Served.cluster = self.cluster
             overrides["database_url"] = self.cluster.create(self.name)
+        Served.workers = served or 1
         self.config = settings_of_process.use(settings_of_process.Config({}, **overrides))
 
     def close(self) -> None:
@@ -57,6 +60,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="sqlite",
         help="the database of the tests; with postgresql only the tests that use a database run",
     )
+    parser.addoption(
+        "--served",
+        type=int,
+        default=0,
+        metavar="WORKERS",
+        help="serve every product on --database, by so many processes, and run the whole suite on it",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -71,7 +81,8 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", {}).get("workerid")
     if worker is None and getattr(config.option, "numprocesses", None):
         return  # the one that hands out the tests runs none
-    stand = Stand(database=config.getoption("--database"), worker=worker or "alone")
+    options = {"database": config.getoption("--database"), "served": config.getoption("--served")}
+    stand = Stand(worker=worker or "alone", **options)
     config.stash[stand_key] = stand
     os.environ["DJANGO_SETTINGS_MODULE"] = "muniment.settings"
     import django
@@ -101,7 +112,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if on_postgresql:
             fits = item.get_closest_marker("sqlite") is None and (
-                _uses_database(item) or item.get_closest_marker("postgresql") is not None
+                bool(config.getoption("--served"))
+                or _uses_database(item)
+                or item.get_closest_marker("postgresql") is not None
             )
         else:
             fits = item.get_closest_marker("postgresql") is None

@@ -184,6 +184,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Seconds at least between two makings of the whole-registry files; 0 makes none.",
     ),
     Setting("changes_kept", "200000", _natural, "Entries that the change feed keeps."),
+    Setting(
+        "max_lag_s",
+        "10",
+        _natural,
+        "Seconds behind the newest edition after which a node is not ready; PostgreSQL only.",
+    ),
     Setting("max_connections", "4000", _natural, "Connections that a process holds; beyond it the most idle one goes."),
     Setting("header_timeout_s", "10", _natural, "Seconds that a client has to send a request's headers."),
     Setting("body_timeout_s", "60", _natural, "Seconds that a client may pause while it sends a body."),
@@ -263,6 +269,7 @@ class Config:
     cache_mb: int
     exports_interval_s: int
     changes_kept: int
+    max_lag_s: int
     max_connections: int
     header_timeout_s: int
     body_timeout_s: int

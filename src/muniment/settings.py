@@ -45,9 +45,10 @@ def database(config: process.Config) -> dict[str, Any]:
             },
         }
     parts = urlsplit(config.database_url)
-    options = dict(parse_qsl(parts.query))
+    # A server that neither answers nor refuses must not hold a thread for the minutes that the system would wait.
+    options = {"connect_timeout": "5", "tcp_user_timeout": "15000", **dict(parse_qsl(parts.query))}
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "muniment.store.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

@@ -389,6 +389,7 @@ def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
     assert 429 in answers
 
 
+@pytest.mark.sqlite  # a table of its file is taken away
 @pytest.mark.requirement("errors.internal")
 @pytest.mark.requirement("request-id.internal-error")
 def test_what_breaks_inside_is_an_internal_error_that_tells_its_request_id_and_nothing_else(tmp_path):

@@ -1,5 +1,6 @@
 """The product itself: the command run to its end, and the real server on a free loopback port."""
 
+import hashlib
 import http.client
 import json
 import os
@@ -9,12 +10,35 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from services.ports import free_port, wait_until
 
+if TYPE_CHECKING:
+    from services.postgres import Postgres
+
 COMMAND = (sys.executable, "-m", "muniment")
 DEMO = Path(__file__).parents[2] / "src" / "muniment" / "demo"
+
+
+class Served:
+    """How products are served in this run of the suite; filled by its options."""
+
+    cluster: "Postgres | None" = None
+    """Where the database of each data folder is made; None leaves it in the folder."""
+    workers = 1
+    _made: ClassVar[set[str]] = set()
+
+    @classmethod
+    def database_url(cls, data: Path) -> str:
+        """Give the database of a data folder, made when it is first asked for; "" is the folder's own."""
+        if cls.cluster is None:
+            return ""
+        name = "product_" + hashlib.blake2b(str(data.absolute()).encode(), digest_size=8).hexdigest()
+        if name not in cls._made:
+            cls._made.add(name)
+            return cls.cluster.create(name)
+        return cls.cluster.url(name)
 
 
 def environment(data: Path, **settings: str) -> dict[str, str]:
@@ -25,6 +49,8 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
         data: the child's data folder.
         settings: for example ``rate_limit="off"``.
     """
+    if "database_url" not in settings:
+        settings["database_url"] = Served.database_url(data)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT_", "DJANGO_"))}
     return {
         **kept,
@@ -96,9 +122,10 @@ class Product:
 
     def start(self, *, within_s: float = 30) -> Self:
         """Start, and wait until /healthz answers 200."""
+        workers = [] if Served.workers == 1 or "--workers" in self._arguments else ["--workers", str(Served.workers)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments],
+                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments, *workers],
                 env=environment(self.data, **self._settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from muniment.config import SETTINGS
 from services.product import run
 
@@ -23,6 +25,7 @@ def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.sqlite  # it looks at a file of no size
 def test_what_needs_mending_is_told_with_status_1(tmp_path):
     data = tmp_path / "data"
     (data / "keys").mkdir(parents=True)

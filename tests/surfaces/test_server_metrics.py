@@ -113,6 +113,7 @@ def test_every_metric_is_explained_with_its_type_and_none_other_is(product):
         assert name.endswith("_total") == (kind == "counter"), name
 
 
+@pytest.mark.sqlite  # it writes into the database's file
 def test_credits_jobs_and_files_are_counted_from_the_database(product):
     owner = Owner(product)
     run("credits", "grant", "owner@harbour.example", "25", data=product.data)

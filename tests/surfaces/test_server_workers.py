@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 from pathlib import Path
@@ -11,14 +10,14 @@ import pytest
 
 from services.load import Load
 from services.ports import wait_until
-from services.product import Product, run
+from services.product import DEMO, Product, run
 
 
 @pytest.fixture(scope="module")
-def pair(demo, tmp_path_factory):
+def pair(tmp_path_factory):
     """Give the demo registry, served by two processes."""
     data = tmp_path_factory.mktemp("pair") / "data"
-    shutil.copytree(demo.data, data)
+    run("import", str(DEMO), data=data)
     with Product(data, "--workers", "2") as product:
         wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
         yield product
@@ -93,7 +92,7 @@ def test_a_process_that_dies_is_replaced_and_the_other_goes_on(pair):
 def test_a_roll_replaces_every_process_and_fails_no_request(pair, lane, tmp_path):
     product = pair
     if lane == "off":
-        shutil.copytree(pair.data, tmp_path / "data")
+        run("import", str(DEMO), data=tmp_path / "data")
         product = Product(tmp_path / "data", "--workers", "2", express_lane="off").start()
         wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
     before = children(product)
@@ -122,8 +121,7 @@ def test_a_fresh_start_of_two_processes_migrates_once_and_stops_when_asked(tmp_p
     assert not [pid for pid in ours if Path(f"/proc/{pid}").exists()]
 
 
-def test_processes_end_when_their_supervisor_is_killed(demo, tmp_path):
-    shutil.copytree(demo.data, tmp_path / "data")
+def test_processes_end_when_their_supervisor_is_killed(tmp_path):
     product = Product(tmp_path / "data", "--workers", "2").start()
     wait_until(lambda: len(children(product)) == 2, within_s=20, what="two processes")
     ours = children(product)

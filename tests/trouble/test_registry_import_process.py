@@ -20,6 +20,7 @@ from services.ports import wait_until
 from services.product import COMMAND, DEMO, Product, environment, run
 
 DATABASE = "muniment.sqlite3"
+pytestmark = pytest.mark.sqlite  # they copy and read the database's file
 
 
 def a_registry(folder: Path, companies: int) -> Path:

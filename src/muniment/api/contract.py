@@ -28,13 +28,14 @@ HEADERS: Final[dict[str, Part]] = {
     ),
     "X-Request-Id": _header("Echoed, or made; quote it when something went wrong.", "01jexample0000000000000000"),
     "RateLimit": _header("What is left of what the client may ask at once.", '"burst";r=99;t=1'),
+    "X-Muniment-Edition": _header("The edition that this node shows; it grows with each published change.", "1204"),
     "RateLimit-Policy": _header("The client's rate, and how much at once.", '"default";q=600;w=60, "burst";q=100;w=10'),
     "Retry-After": _header("Seconds to wait.", "2", {"type": "integer", "minimum": 0}),
     "Allow": _header("The methods that the address takes.", "GET, HEAD, OPTIONS"),
     "Deprecation": _header("When the route became deprecated (RFC 9745).", "@1767225600"),
     "Sunset": _header("When the route goes (RFC 8594).", "Wed, 01 Apr 2026 00:00:00 GMT"),
 }
-_ALWAYS: Final = ("X-Request-Id", "RateLimit", "RateLimit-Policy")
+_ALWAYS: Final = ("X-Request-Id", "X-Muniment-Edition", "RateLimit", "RateLimit-Policy")
 _CACHED: Final = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 _TAGS: Final = {
     "Companies": "Reviewed companies, DAOs, nonprofits, accelerators, incubators and funds.",

@@ -18,7 +18,8 @@ from muniment.kernel.problems import Problem
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
 EXPOSED: Final = (
-    b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, Deprecation, Sunset"
+    b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, X-Muniment-Edition, "
+    b"Deprecation, Sunset"
 )
 CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers: " + EXPOSED + b"\r\n"
 ALLOW: Final = "GET, HEAD, OPTIONS"

@@ -43,7 +43,7 @@ from muniment.registry.rendering import (
     framework_document,
     person_document,
 )
-from muniment.store.published import Document, Entry
+from muniment.store.published import Document, Entry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
 """Called with the new edition after each commit that published; filled where the process is composed."""
@@ -161,6 +161,32 @@ def publish_all(*, at: str) -> None:
     """
     with connection.wrap_database_errors:
         _store(connection.vendor).load(_raw(), documents(), at=at)
+
+
+def renew_outdated() -> bool:
+    """
+    Make every published document anew if another version of the software wrote them.
+
+    Returns:
+        Whether that was so. The numbering goes on under a new epoch: followers and readers begin again.
+    """
+    if not _is_outdated():
+        return False
+    with transaction.atomic():
+        _store(connection.vendor).reserve(_raw(), 0)
+        if not _is_outdated():
+            return False  # another node has done it while this one waited
+        clear(edition=head()[0])
+        publish_all(at=timestamp(now()))
+    return True
+
+
+def _is_outdated() -> bool:
+    try:
+        _store(connection.vendor).check(_raw())
+    except SchemaMismatch:
+        return True
+    return False
 
 
 def publish(touched: Touched) -> int | None:

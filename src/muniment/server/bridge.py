@@ -14,7 +14,11 @@ R = TypeVar("R")
 
 
 class Bridge:
-    """A fixed pool of threads. Each call begins and ends without a stale database connection."""
+    """
+    A fixed pool of threads. Each call begins and ends without a stale database connection.
+
+    An operation whose transaction the database took back is called again, see :mod:`muniment.store.attempts`.
+    """
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="bridge")
@@ -29,9 +33,11 @@ class Bridge:
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from django.db import close_old_connections
 
+        from muniment.store.attempts import attempted
+
         close_old_connections()
         try:
-            return operation(*args, **kwargs)
+            return attempted(operation, *args, **kwargs)
         finally:
             close_old_connections()
 

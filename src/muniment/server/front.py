@@ -74,8 +74,8 @@ class Front:
         """Applications that come with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
         """Waits until the pages are there, and gives them."""
-        self.health: Callable[[], Awaitable[Response]] | None = None
-        """Looks whether database and storage answer."""
+        self.health: Callable[[bool], Awaitable[Response]] | None = None
+        """Looks whether what answers need is up; with True, what writes need too."""
         self.census: Callable[[], Awaitable[None]] | None = None
         """Has the database counted what the metrics show of it, unless that was done just now."""
         self.traces: Traces | None = None
@@ -88,12 +88,20 @@ class Front:
         )
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
-        self.date = b""
+        self.edition = b"0"
+        self._moment = b""
+        """The lines of :meth:`closing_lines` that change with time alone, as they stand on the wire."""
         self.tell_time()
 
     def tell_time(self) -> None:
         """Set what the Date header says."""
         self.date = formatdate(usegmt=True).encode()
+        self._moment = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
+
+    def tell_edition(self, edition: int) -> None:
+        """Set what X-Muniment-Edition says: the edition that this process shows at least."""
+        self.edition = b"%d" % edition
+        self.tell_time()
 
     # ------------------------------------------------------------------ what every answer carries
 
@@ -105,7 +113,7 @@ class Front:
 
     def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
         """Give the headers that stand at the end of every answer."""
-        lines = [(b"date", self.date), (b"x-request-id", request_id)]
+        lines = [(b"date", self.date), (b"x-muniment-edition", self.edition), (b"x-request-id", request_id)]
         if verdict is not None and self.limiter.is_on:
             lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
             lines.append((b"ratelimit-policy", self.policy))
@@ -114,9 +122,9 @@ class Front:
     def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
         """Give :meth:`closing_lines` as they stand on the wire, and the blank line after them."""
         if verdict is None or not self.limiter.is_on:
-            return b"date: %s\r\nx-request-id: %s\r\n\r\n" % (self.date, request_id)
-        return b'date: %s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
-            self.date,
+            return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._moment, request_id)
+        return b'%s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
+            self._moment,
             request_id,
             verdict.remaining,
             verdict.reset_s,
@@ -280,7 +288,7 @@ class Front:
         elif self.health is None:
             raise Unavailable("The process is starting.", "Try again in a moment.")
         else:
-            await out.finish(await self.health())
+            await out.finish(await self.health(scope["query_string"] == b"writes"))
 
 
 def _surface(path: str) -> str:
@@ -355,7 +363,7 @@ class _Outgoing:
 
 
 _OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})
-_SET_HERE: Final = frozenset({b"date", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
+_SET_HERE: Final = frozenset({b"date", b"x-muniment-edition", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
 
 
 def _last(headers: Iterable[Header], wanted: bytes) -> bytes | None:

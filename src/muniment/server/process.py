@@ -11,7 +11,6 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,12 +23,13 @@ from muniment.kernel.problems import Unavailable
 from muniment.server import logs
 from muniment.server.bridge import Bridge
 from muniment.server.connections import Guarded, retire, sweep
-from muniment.server.front import MANAGE_PATH, Application, Front, plain_answer
+from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
+from muniment.server.readiness import Readiness
 from muniment.server.telemetry import Traces
-from muniment.server.warmup import Warmup, writable
+from muniment.server.warmup import DATABASE_AWAY, Warmup
 from muniment.store import published
 from muniment.store.reader import Reader
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 REFRESH_S: Final = 0.05
 PAGES_WAIT_S: Final = 25.0
-CHECK_WAIT_S: Final = 3.0
-STORE_ASKED_EVERY_S: Final = 10.0
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
@@ -112,9 +110,10 @@ class Process:
         self._managing = asyncio.Event()
         self._worker: Worker | None = None
         self._lives = contextlib.AsyncExitStack()
-        self._store_answers_until = 0.0
-        self._store_probe: asyncio.Future[None] | None = None
+        self._readiness = Readiness(config, self.bridge)
         self._stop: Callable[[], None] = _nothing
+        self._api: Api | None = None
+        self._shown = -1
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
@@ -152,12 +151,15 @@ class Process:
         file = self.config.published_file
         try:
             if self.config.on_postgresql or not file.exists():
-                _make_published_tables(file)
+                _make_published_tables(self.config)
+            with contextlib.closing(sqlite3.connect(file)) as own:
+                published.check(own)
             reader = Reader(file, currency=self.config.currency, cache_bytes=self.config.cache_mb << 20)
-        except sqlite3.OperationalError:
-            return  # the tables come with the first migration
+        except (sqlite3.OperationalError, published.SchemaMismatch):
+            return  # the tables come with the first migration, or are made anew after it
         self.reader = reader
-        api = self.front.api = Api(reader, self.config)
+        api = self._api = Api(reader, self.config)
+        self._show()
         gauge = self.front.metrics.gauge
         self.front.metrics.counter(
             "muniment_cache_requests_total",
@@ -168,6 +170,14 @@ class Process:
         gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
         gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
 
+    def _show(self) -> None:
+        """Answer from the published file, as soon as it shows the registry: a new node has to build it first."""
+        if self.reader is None:
+            return
+        self.front.tell_edition(self.reader.edition)
+        if self.front.api is None and self.reader.is_built:
+            self.front.api = self._api
+
     async def _mount_tools(self) -> None:
         """Give the tool servers their addresses, once there is a registry to read."""
         from muniment import __version__
@@ -177,7 +187,7 @@ class Process:
         from muniment.mcp.transport import ToolServer
 
         config = self.config
-        if self.reader is None or self._mounted.is_set():
+        if self.reader is None or self.front.api is None or self._mounted.is_set():
             return
         offer = public_offer(self.reader, base_url=config.base_url, registry_name=config.registry_name)
         gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
@@ -219,6 +229,7 @@ class Process:
 
     async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
         """Wait until the tool servers are there, and let them answer."""
+        self._check_start()
         try:
             ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
             await asyncio.wait_for(ready.wait(), PAGES_WAIT_S)
@@ -281,8 +292,8 @@ class Process:
         if self._mounting is not None:
             await self._mounting
         await self._lives.aclose()
-        if self.front.api is not None:
-            self.front.api.close()
+        if self._api is not None:
+            self._api.close()
         if self._follower is not None:
             self._follower.close()
         self.bridge.close()
@@ -304,6 +315,7 @@ class Process:
             try:
                 if self.reader is not None:
                     self.reader.tick()
+                    self._notice(self.reader)
                 if loop.time() - second >= 1 - REFRESH_S / 2:
                     second = loop.time()
                     self.front.tell_time()
@@ -311,6 +323,16 @@ class Process:
                     sweep(connections, second)
             except Exception:
                 log.exception("the clock's work failed; it goes on")
+
+    def _notice(self, reader: Reader) -> None:
+        """Tell of what others have published."""
+        if self.front.api is None:
+            self._show()
+            if self.front.api is not None:
+                self._tools_are_ready()
+        elif reader.edition != self._shown:
+            self._shown = reader.edition
+            self.front.tell_edition(reader.edition)
 
     def _database_is_ready(self) -> None:
         self.open_reader()
@@ -323,8 +345,14 @@ class Process:
                 changes_kept=self.config.changes_kept,
             )
             self._follower.start()
-        if self.front.api is not None:
-            self.front.api.start()
+            follower = self._follower
+            self.front.metrics.gauge(
+                "muniment_edition_lag_seconds",
+                "For how long this node has not been sure to show the newest edition.",
+                lambda: follower.standing.behind_s,
+            )
+        if self._api is not None:
+            self._api.start()
         self._tools_are_ready(has_database=True)
 
     def _published(self, _edition: int) -> None:
@@ -333,6 +361,7 @@ class Process:
             self._follower.catch_up_if_possible()
         if self.reader is not None:
             self.reader.refresh()
+            self.front.tell_edition(self.reader.edition)
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
@@ -373,78 +402,54 @@ class Process:
         """Give the pages; a request that comes before they are there waits for them."""
         if self._pages is None:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")
-        if self._warmup is not None and self._warmup.fault and not self._pages.done():
-            raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
+        if self.reader is not None and not self.reader.is_built:
+            raise Unavailable("This node is still being built.", "Try again in a moment.", retry_after_s=5)
+        self._check_start()
         try:
             return await asyncio.wait_for(asyncio.shield(self._pages), PAGES_WAIT_S)
         except TimeoutError:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.", retry_after_s=5) from None
 
-    async def health(self) -> Response:
+    def _check_start(self) -> None:
         """
-        Look whether everything answers.
+        Refuse at once what waits for a start that does not go on.
+
+        Raises:
+            Unavailable: says what is missing.
+        """
+        if self._warmup is None or not self._warmup.fault or (self._pages is not None and self._pages.done()):
+            return
+        if self._warmup.fault == DATABASE_AWAY:
+            raise Unavailable(
+                "The database does not answer; nothing was done. Public reads go on.",
+                "Try again in a few seconds.",
+                retry_after_s=5,
+            )
+        raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
+
+    async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - a callback's one argument
+        """
+        Look whether everything answers that reads need; and writes, if that is asked.
 
         Raises:
             Unavailable: something does not; names what.
         """
-        lacking = []
-        if self.reader is None:
-            lacking.append("the published documents are not there yet")
-        if not writable(self.config.data):
-            lacking.append("the data folder takes no files")
-        if self._warmup is not None and self._warmup.fault:
-            lacking.append(self._warmup.fault)
-        elif self._pages is None or not self._pages.done():
-            lacking.append("the pages are still being loaded")
-        else:
-            try:
-                await asyncio.wait_for(self.bridge.call(_ask_database), CHECK_WAIT_S)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
-                log.warning("the database does not answer: %s", error)
-                lacking.append("the database does not answer")
-            try:
-                await asyncio.wait_for(self._ask_store(), CHECK_WAIT_S)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the store does not answer
-                log.warning("the store of documents does not answer: %s", error)
-                lacking.append("the store of documents does not answer")
-        if lacking:
-            raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
-        return plain_answer(b'{"status":"ready"}', b"application/json")
-
-    async def _ask_store(self) -> None:
-        """
-        Write, read and delete a probe, unless one came back just now: those who watch ask often.
-
-        A folder of ours is looked at with the data folder that holds it, without loading what S3 needs.
-        """
-        if not self.config.storage_url:
-            return
-        from muniment.documents.records import storage
-
-        clock = asyncio.get_running_loop().time
-        if clock() < self._store_answers_until:
-            return
-        if self._store_probe is None or self._store_probe.done():
-            # One at a time: a store that hangs holds one thread of the bridge, not all of them.
-            self._store_probe = asyncio.ensure_future(self.bridge.call(lambda: storage().probe()))
-        await asyncio.shield(self._store_probe)
-        self._store_answers_until = clock() + STORE_ASKED_EVERY_S
+        fault = self._warmup.fault if self._warmup is not None else ""
+        has_pages = self._pages is not None and self._pages.done()
+        follower = self._follower.standing if self._follower is not None else None
+        return await self._readiness.look(self.reader, follower, fault, has_pages=has_pages, for_writes=for_writes)
 
 
-def _make_published_tables(file: Path) -> None:
+def _make_published_tables(config: Config) -> None:
     """Let the first answers be empty lists, not refusals: what the database lacks beside these takes seconds."""
-    with contextlib.closing(sqlite3.connect(file, timeout=REFRESH_S)) as own:
+    with contextlib.closing(sqlite3.connect(config.published_file, timeout=REFRESH_S, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
-        with contextlib.suppress(published.SchemaMismatch), own:  # the follower makes them anew
+        if config.on_postgresql:
+            published.prepare_copy(own)
+        else:
+            own.execute("BEGIN IMMEDIATE")
             published.create(own)
-
-
-def _ask_database() -> None:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM django_migrations")
-        cursor.fetchone()
+            own.execute("COMMIT")
 
 
 def _ended(_signal: int, _frame: FrameType | None) -> None:

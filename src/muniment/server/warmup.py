@@ -19,6 +19,7 @@ RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once, so that the first visitor does not wait for templates and views to be read."""
+DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
 
 
@@ -87,7 +88,7 @@ class Warmup:
             try:
                 self._prepare()
             except OperationalError as error:
-                self.fault = "the database does not answer"
+                self.fault = DATABASE_AWAY
                 log.warning("the database does not answer; again in %d s: %s", wait_s, error)
             except Exception as error:
                 self.fault = f"{type(error).__name__} while starting: see the log"
@@ -136,6 +137,8 @@ class Warmup:
         applied = migrate()
         if applied:
             log.info("the database was brought to this version's form", extra={"migrations": applied})
+        if publishing.renew_outdated():
+            log.warning("every published document was made anew: another version had written them")
         if self._on_published not in publishing.on_published:
             publishing.on_published.append(self._on_published)
             self._tell(self._on_database)

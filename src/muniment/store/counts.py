@@ -21,6 +21,7 @@ class Counts(DatabaseCache):
     def __init__(self, table: str, params: dict[str, Any]) -> None:
         options = {"MAX_ENTRIES": MAX_ENTRIES, **params.get("OPTIONS", {})}
         super().__init__(table, {**params, "OPTIONS": options})
+        self._quoted = table
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """
@@ -32,7 +33,7 @@ class Counts(DatabaseCache):
         full_key = self.make_and_validate_key(key, version=version)
         using = router.db_for_write(self.cache_model_class)
         connection = connections[using]
-        table = connection.ops.quote_name(self._table)
+        table = connection.ops.quote_name(self._quoted)
         locked = connection.ops.for_update_sql() if connection.features.has_select_for_update else ""
         with transaction.atomic(using=using), connection.cursor() as cursor:
             cursor.execute(f"SELECT value FROM {table} WHERE cache_key = %s {locked}", [full_key])

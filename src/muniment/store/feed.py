@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store.published import CHANGES_KEPT, Document, Entry
+from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, Document, Entry, SchemaMismatch
 
 Connection = psycopg.Connection[Any]
 
@@ -44,21 +44,45 @@ def create(connection: Connection) -> None:
     for statement in _TABLES:
         connection.execute(statement)
     connection.execute(
-        "INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (secrets.token_hex(8),)
+        "INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (_epoch(SCHEMA_VERSION),)
     )
 
 
 def renew_epoch(connection: Connection) -> None:
     """Tell every follower that history has changed, as a restored backup does: each builds its file anew."""
-    connection.execute("UPDATE published_edition SET epoch = %s", (secrets.token_hex(8),))
+    connection.execute("UPDATE published_edition SET epoch = %s", (_epoch(_schema(head(connection).epoch)),))
+
+
+def check(connection: Connection) -> None:
+    """
+    Look whether this version of the software wrote the documents.
+
+    Raises:
+        SchemaMismatch: another did; :func:`clear` and :func:`load` them.
+    """
+    schema = _schema(head(connection).epoch)
+    if schema != SCHEMA_VERSION:
+        message = f"the published documents have schema {schema}, this version writes {SCHEMA_VERSION}"
+        raise SchemaMismatch(message)
+
+
+def _epoch(schema: int) -> str:
+    """Make an epoch that names the schema of the documents."""
+    return f"{schema}:{secrets.token_hex(8)}"
+
+
+def _schema(epoch: str) -> int:
+    schema, colon, _ = epoch.partition(":")
+    return int(schema) if colon else 1
 
 
 def clear(connection: Connection, *, edition: int = 0) -> None:
     """Empty everything and begin again under a new epoch; the next sequence number is one more than *edition*."""
     connection.execute("DELETE FROM published_document")
     connection.execute("DELETE FROM published_change")
-    connection.execute("UPDATE published_edition SET value = %s, at = ''", (edition,))
-    renew_epoch(connection)
+    connection.execute(
+        "UPDATE published_edition SET value = %s, at = '', epoch = %s", (edition, _epoch(SCHEMA_VERSION))
+    )
 
 
 def load(connection: Connection, documents: Iterable[Document], *, at: str) -> None:

@@ -9,9 +9,10 @@ import contextlib
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psycopg
 
@@ -24,6 +25,23 @@ log = logging.getLogger(__name__)
 MANY_CHANGES: Final = 20_000
 """Beyond this, building the file anew is quicker than applying what was missed."""
 LONGEST_PAUSE_S: Final = 5.0
+
+
+class Standing(NamedTuple):
+    """
+    Where a node's file stands.
+
+    Args:
+        edition: what it shows.
+        newest: what the feed said last, or None while PostgreSQL does not answer.
+        behind_s: for how long it has not been sure to show the newest edition.
+        is_building: whether the file is being built anew.
+    """
+
+    edition: int
+    newest: int | None
+    behind_s: float
+    is_building: bool
 
 
 class Gap(Exception):  # noqa: N818 - a state, not an error
@@ -62,12 +80,18 @@ class Follower:
         self._file.execute("PRAGMA journal_mode=WAL")
         # The file is a copy: what a crash takes from it, the feed still has.
         self._file.execute("PRAGMA synchronous=NORMAL")
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
-            published.create(self._file)
-        except published.SchemaMismatch:
-            published.clear(self._file, epoch="outdated")
-        self._file.execute("COMMIT")
+        published.prepare_copy(self._file)
+        self._standing = Standing(self._stand()[0], None, 0.0, is_building=False)
+        self._level_at = time.monotonic()
+        """When the file was last seen to show what the feed had."""
+
+    @property
+    def standing(self) -> Standing:
+        """Tell where the file stands, without waiting for whoever writes it."""
+        seen = self._standing
+        late_s = time.monotonic() - self._level_at
+        # Between two looks the file is as sure as it can be.
+        return seen._replace(behind_s=late_s if seen.newest != seen.edition or late_s > 1 + 2 * self._poll_s else 0.0)
 
     @property
     def edition(self) -> int:
@@ -90,8 +114,14 @@ class Follower:
                 moved = self._follow(self._connected())
             except psycopg.Error:
                 self._disconnect()
+                self._standing = self._standing._replace(newest=None)
                 raise
+            finally:
+                self._standing = self._standing._replace(is_building=False)
             edition = self._stand()[0]
+            self._standing = self._standing._replace(edition=edition)
+            if edition == self._standing.newest:
+                self._level_at = time.monotonic()
         if moved and self._on_moved is not None:
             self._on_moved(edition)
         return moved
@@ -126,6 +156,9 @@ class Follower:
                 if pause_s == self._poll_s:
                     log.warning("the feed cannot be followed, reads go on from what is here: %s", error)
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            except Exception:
+                log.exception("the feed cannot be read, reads go on from what is here")
+                pause_s = LONGEST_PAUSE_S
             else:
                 if pause_s != self._poll_s:
                     log.warning("the feed is followed again")
@@ -133,7 +166,13 @@ class Follower:
 
     def _connected(self) -> Connection:
         if self._source is None or self._source.closed:
-            source: Connection = psycopg.connect(self._database_url, autocommit=True, connect_timeout=5)
+            source: Connection = psycopg.connect(
+                self._database_url,
+                autocommit=True,
+                connect_timeout=5,
+                tcp_user_timeout=15_000,
+                prepare_threshold=None,  # a pooler may give the next transaction another connection
+            )
             source.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             source.read_only = True
             self._source = source
@@ -151,12 +190,15 @@ class Follower:
 
     def _follow(self, source: Connection) -> bool:
         there = feed.head(source)
+        self._standing = self._standing._replace(newest=there.edition)
         if self._stand() == (there.edition, there.epoch):
             return False
         self._file.execute("BEGIN IMMEDIATE")
         try:
             with source.transaction():
-                moved = self._apply(source, feed.head(source))
+                there = feed.head(source)
+                moved = self._apply(source, there)
+            self._standing = self._standing._replace(newest=there.edition)
         except BaseException:
             self._file.execute("ROLLBACK")
             raise
@@ -169,6 +211,7 @@ class Follower:
         if (edition, epoch) == (there.edition, there.epoch):
             return False  # another process of this node was quicker
         if not (epoch == there.epoch and self._join(source, edition, there.edition)):
+            self._standing = self._standing._replace(is_building=True)
             log.warning("the published file is built anew: it stood at %s, the feed is at %s", edition, there.edition)
             published.clear(self._file, epoch=there.epoch, edition=there.edition)
             published.load(self._file, feed.documents(source), at=there.at)

@@ -2,7 +2,8 @@
 The published file: finished public documents, their order, their search text, and the feed of changes.
 
 Written by whoever publishes, inside that transaction; read by :mod:`muniment.store.reader`. On SQLite the
-tables stand in the database itself, on PostgreSQL in a local copy that a node keeps. Nothing here commits.
+tables stand in the database itself, on PostgreSQL in a local copy that a node keeps. Nothing here commits but
+:func:`prepare_copy`.
 
 The order of a kind is one unique integer, the position. List items are clustered by it, and
 ``published_block`` holds how many stand in each stretch of it: a reader finds any page by a sum over about a
@@ -27,6 +28,8 @@ Change = Literal["published", "updated", "unlisted"]
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
 SCHEMA_VERSION: Final = 1
+UNBUILT: Final = "unbuilt"
+"""The epoch of a node's file that has followed nothing yet: what it shows is not the registry."""
 BLOCK_SPLIT: Final = 2_000
 """A block that holds more than this many items is cut in two."""
 CHANGES_KEPT: Final = 200_000
@@ -126,9 +129,12 @@ class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, told to th
     """The published tables were written by another version of the software."""
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
     Make the published tables where they are missing.
+
+    Args:
+        epoch: of tables that are made; a new one when absent.
 
     Raises:
         SchemaMismatch: they stand there in another version; :func:`clear` and publish everything again.
@@ -137,15 +143,35 @@ def create(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     connection.execute(
         "INSERT INTO published_meta VALUES (1, ?, 0, ?, '') ON CONFLICT DO NOTHING",
-        (SCHEMA_VERSION, secrets.token_hex(8)),
+        (SCHEMA_VERSION, epoch or secrets.token_hex(8)),
     )
     for kind in KINDS:
         connection.execute("INSERT INTO published_total VALUES (?, 0, 0, '0') ON CONFLICT DO NOTHING", (kind,))
         connection.execute("INSERT INTO published_block VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (kind,))
+    check(connection)
+
+
+def check(connection: sqlite3.Connection) -> None:
+    """
+    Look whether this version of the software wrote the tables, which stand.
+
+    Raises:
+        SchemaMismatch: another did.
+    """
     (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
     if schema != SCHEMA_VERSION:
         message = f"the published tables have schema {schema}, this version writes {SCHEMA_VERSION}"
         raise SchemaMismatch(message)
+
+
+def prepare_copy(connection: sqlite3.Connection) -> None:
+    """Make the tables of a node's file. Those of another version of the software go: what they hold is in the feed."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        create(connection, epoch=UNBUILT)
+    except SchemaMismatch:
+        clear(connection, epoch=UNBUILT)
+    connection.execute("COMMIT")
 
 
 def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: int = 0) -> None:

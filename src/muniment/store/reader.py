@@ -32,7 +32,7 @@ from muniment.store.lists import (
     place_after,
     selection,
 )
-from muniment.store.published import document_id
+from muniment.store.published import UNBUILT, document_id
 from muniment.store.words import one_slip_from
 
 POOL_THREADS: Final = 2
@@ -141,6 +141,11 @@ class Reader:
     def edition(self) -> int:
         """Give the edition that this process has taken notice of."""
         return self._state.edition
+
+    @property
+    def is_built(self) -> bool:
+        """Tell whether the file shows the registry, and is not a node's that has followed nothing yet."""
+        return self._state.epoch != UNBUILT
 
     @property
     def updated_at(self) -> str:

@@ -1,14 +1,17 @@
 """A refusal becomes a page: what is wrong, the way out, the request's id. JSON never comes from here."""
 
 import logging
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from muniment.kernel.problems import Internal, Problem
+from muniment.store.attempts import RETRY_AFTER_S, attempted, is_away
 
 log = logging.getLogger(__name__)
 _TITLES = {
@@ -33,6 +36,15 @@ class ProblemMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer."""
         return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        """Ask the view; again if the database took back what it did."""
+        try:
+            return attempted(view, request, *args, **kwargs)
+        except Problem as problem:
+            return self.process_exception(request, problem)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Give a Problem's page; anything else stays what it is."""
@@ -94,6 +106,19 @@ def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer what broke: nothing but the request's id."""
+    """Answer what broke: nothing but the request's id. A database that is away is no fault of ours to mend."""
+    error = sys.exc_info()[1]
+    if isinstance(error, DatabaseError | InterfaceError) and is_away(error):
+        return _without_database()
     problem = Internal(request_id(request) or "without an id")
     return page(request, HTTPStatus.INTERNAL_SERVER_ERROR, problem.message, problem.hint)
+
+
+def _without_database() -> HttpResponse:
+    """Answer where even what surrounds a page asks the database."""
+    text = "The database does not answer. Public pages go on; try again in a few seconds."
+    response = HttpResponse(f'<!doctype html><html lang="en"><title>Not up just now</title><h1>{text}</h1></html>')
+    response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
+    response["Retry-After"] = str(RETRY_AFTER_S)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -21,11 +21,12 @@ from muniment import config
 from muniment.accounts import scopes
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import digest, now
-from muniment.kernel.problems import NotFound
+from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
 from muniment.oauth.models import Client
 from muniment.oauth.refusals import Refusal
+from muniment.store.attempts import attempted
 from muniment.web.context import address
 from muniment.web.policy import POLICY
 
@@ -68,9 +69,12 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
                 refused["Allow"] = allow
                 return refused
             try:
-                return view(request)
+                return attempted(view, request)
             except Refusal as refusal:
                 return _refused(refusal)
+            except Unavailable as problem:
+                body = {"error": "temporarily_unavailable", "error_description": problem.message}
+                return _json(body, int(problem.status), wait_s=int(problem.headers["Retry-After"]))
 
         return answer
 

@@ -1,0 +1,129 @@
+"""Whether a load balancer may send requests here: what /readyz says."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from muniment.api.responses import Response
+from muniment.config import Config
+from muniment.kernel.problems import Unavailable
+from muniment.server.bridge import Bridge
+from muniment.server.front import plain_answer
+from muniment.server.warmup import DATABASE_AWAY, writable
+from muniment.store.reader import Reader
+
+if TYPE_CHECKING:
+    from muniment.store.follower import Standing
+
+CHECK_WAIT_S: Final = 3.0
+STORE_ASKED_EVERY_S: Final = 10.0
+log = logging.getLogger("muniment.server")
+
+
+class Readiness:
+    """
+    Looks at everything that an answer may need.
+
+    A node on PostgreSQL is ready while its reads are good. All nodes lose the database at the same moment: if they
+    said so here, nobody would be left to answer reads. Who asks for writes too is told.
+    """
+
+    def __init__(self, config: Config, bridge: Bridge) -> None:
+        self._config = config
+        self._bridge = bridge
+        self._store_answers_until = 0.0
+        self._store_probe: asyncio.Future[None] | None = None
+
+    async def look(
+        self, reader: Reader | None, follower: "Standing | None", fault: str, *, has_pages: bool, for_writes: bool
+    ) -> Response:
+        """
+        Answer 200, and what is to be known of a node.
+
+        Args:
+            follower: where the node's file stands; None on SQLite, and before there is a database to follow.
+            fault: what went wrong at the start.
+
+        Raises:
+            Unavailable: something does not answer; names what.
+        """
+        lacking, told = [], {"status": "ready"}
+        if reader is None:
+            lacking.append("the published documents are not there yet")
+        elif self._config.on_postgresql:
+            lacking += self._of_node(reader, follower, told)
+        if not writable(self._config.data):
+            lacking.append("the data folder takes no files")
+        is_away = fault == DATABASE_AWAY
+        if has_pages:
+            is_away = not await self._database_answers()
+            lacking += await self._of_store()
+        elif not is_away:
+            lacking.append(fault or "the pages are still being loaded")
+        if is_away:
+            told["status"] = "reads only: the database does not answer"
+            if for_writes or not self._config.on_postgresql:
+                lacking.append(DATABASE_AWAY)
+        if lacking:
+            raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
+        return plain_answer(msgspec.json.encode(told), b"application/json")
+
+    def _of_node(self, reader: Reader, follower: "Standing | None", told: dict[str, Any]) -> list[str]:
+        """Tell where a node's file stands; give what keeps it from being shown."""
+        told["edition"] = reader.edition
+        if follower is not None:
+            told["newest"] = follower.newest
+            told["behindSeconds"] = round(follower.behind_s, 1)
+        if not reader.is_built:
+            return ["this node's copy of the registry is being built"]
+        if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:
+            return []
+        return [
+            f"this node shows edition {reader.edition}, the newest is {follower.newest}, "
+            f"{follower.behind_s:.0f} s behind" + (", and is being built anew" if follower.is_building else "")
+        ]
+
+    async def _database_answers(self) -> bool:
+        try:
+            await asyncio.wait_for(self._bridge.call(_ask_database), CHECK_WAIT_S)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
+            log.warning("the database does not answer: %s", error)
+            return False
+        return True
+
+    async def _of_store(self) -> list[str]:
+        try:
+            await asyncio.wait_for(self._ask_store(), CHECK_WAIT_S)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not answer
+            log.warning("the store of documents does not answer: %s", error)
+            return ["the store of documents does not answer"]
+        return []
+
+    async def _ask_store(self) -> None:
+        """
+        Write, read and delete a probe, unless one came back just now: those who watch ask often.
+
+        A folder of ours is looked at with the data folder that holds it, without loading what S3 needs.
+        """
+        if not self._config.storage_url:
+            return
+        from muniment.documents.records import storage
+
+        clock = asyncio.get_running_loop().time
+        if clock() < self._store_answers_until:
+            return
+        if self._store_probe is None or self._store_probe.done():
+            # One at a time: a store that hangs holds one thread of the bridge, not all of them.
+            self._store_probe = asyncio.ensure_future(self._bridge.call(lambda: storage().probe()))
+        await asyncio.shield(self._store_probe)
+        self._store_answers_until = clock() + STORE_ASKED_EVERY_S
+
+
+def _ask_database() -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM django_migrations")
+        cursor.fetchone()

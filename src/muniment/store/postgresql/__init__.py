@@ -1,0 +1,1 @@
+"""Django's PostgreSQL backend, as several nodes and a pooler need it."""

@@ -1,0 +1,52 @@
+"""Documents that another version of the software published are made anew, and followers begin again."""
+
+import pytest
+from django.db import connection
+
+from make.registry import owner, published
+from muniment.registry import publishing
+from muniment.store.feed import head
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def documents():
+    if connection.vendor == "sqlite":
+        asked = "SELECT kind, key, position, body, etag FROM published_document ORDER BY kind, key"
+    else:
+        asked = "SELECT kind, key, document FROM published_document ORDER BY kind, key"
+    with connection.cursor() as cursor:
+        cursor.execute(asked)
+        return [
+            tuple(bytes(cell) if isinstance(cell, memoryview) else cell for cell in row) for row in cursor.fetchall()
+        ]
+
+
+def stand():
+    """Give edition and epoch."""
+    connection.ensure_connection()
+    if connection.vendor == "sqlite":
+        return connection.connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
+    return tuple(head(connection.connection)[:2])
+
+
+def test_documents_of_another_version_are_made_anew_once():
+    for number in range(3):
+        published(owner(), name=f"Harbour {number}")
+    assert publishing.renew_outdated() is False
+    before, (edition, epoch) = documents(), stand()
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("UPDATE published_meta SET schema = 0")
+            cursor.execute("UPDATE published_document SET body = x'00'")
+        else:
+            cursor.execute("UPDATE published_edition SET epoch = '0:old'")
+            cursor.execute("UPDATE published_document SET document = '\\x00'")
+    assert publishing.renew_outdated() is True
+    assert documents() == before
+    now_edition, now_epoch = stand()
+    assert now_edition == edition
+    assert now_epoch not in {epoch, "0:old"}
+    assert publishing.renew_outdated() is False
+    published(owner(), name="Harbour after")
+    assert len(documents()) == len(before) + 1

@@ -1,0 +1,44 @@
+"""
+A process that changes companies as fast as it can, and notes when each change stood.
+
+Run as a script: NUMBER CHANGES EMAIL NOTES SLUG… with the product's settings in the environment. With -1 for NUMBER it
+makes the account an owner of the companies instead.
+"""
+
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from muniment.accounts.models import Account
+    from muniment.kernel.actor import COMMAND
+    from muniment.registry import publishing
+    from muniment.registry.changes import CompanyChange
+    from muniment.registry.operations import add_owner, update_company
+    from muniment.store.attempts import attempted
+
+    number, changes, email, notes, *slugs = sys.argv[1:]
+    if number == "-1":
+        for slug in slugs:
+            add_owner(COMMAND, slug, Account.objects.get(email=email).pk)
+        return
+    actor = Account.objects.get(email=email).actor("cli", "writer")
+    chance = random.Random(int(number))
+    stood: list[tuple[int, float]] = []
+    publishing.on_published.append(lambda edition: stood.append((edition, time.time())))
+    with Path(notes).open("w") as out:
+        for _ in range(int(changes)):
+            slug, website = chance.choice(slugs), f"https://writer-{number}.example/{time.time_ns()}"
+            attempted(update_company, actor, slug, CompanyChange(website=website))
+            edition, at = stood[-1]
+            out.write(json.dumps({"edition": edition, "at": at, "slug": slug, "website": website}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
