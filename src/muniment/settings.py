@@ -215,4 +215,4 @@ STORAGES = {
 CSRF_FAILURE_VIEW = "muniment.web.trouble.csrf_refused"
 APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET
 FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+MESSAGE_STORAGE = "muniment.web.notices.Notices"

@@ -139,7 +139,7 @@ def test_a_node_that_stays_behind_is_not_ready_and_says_by_how_much(pair, tmp_pa
             assert slow.get("/api/v1/stats").status == 200
             held.execute("ROLLBACK")
         slow.wait_ready()
-        assert shown(slow) == newest(pair)
+        wait_until(lambda: shown(slow) == newest(pair), within_s=10, what="the change")
 
 
 def tools_call(node, token, **arguments):

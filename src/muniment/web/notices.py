@@ -1,0 +1,28 @@
+"""What a page tells once, such as "Saved.": kept in the session, and missed rather than waited for."""
+
+from typing import Any
+
+from django.contrib.messages.storage.session import SessionStorage
+from django.db import DatabaseError, InterfaceError
+
+from muniment.store.attempts import is_away
+
+
+class Notices(SessionStorage):
+    """Django's storage in the session; a public page goes on where the database does not."""
+
+    is_without_session = False
+
+    def _get(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._get(*args, **kwargs)  # type: ignore[misc]
+        except (DatabaseError, InterfaceError) as error:
+            if not is_away(error):
+                raise
+            self.is_without_session = True
+            return [], True
+
+    def _store(self, messages: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.is_without_session and not messages:
+            return []
+        return super()._store(messages, response, *args, **kwargs)  # type: ignore[misc]
