@@ -236,6 +236,7 @@ def test_the_inspector_goes_the_whole_way_and_renews_by_itself(instance, page, s
     secrets |= dict.fromkeys(spoilt | renewed, "token of the Inspector")
 
 
+@pytest.mark.sqlite  # it dumps the database's file
 @pytest.mark.requirement("secrets.at-rest")
 def test_nothing_that_opens_anything_is_left_in_the_database_or_the_logs(instance, surroundings, walk):
     """The last of this module: it does what the others did not, and looks for each secret that any of them used."""
