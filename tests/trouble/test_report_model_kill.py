@@ -77,7 +77,7 @@ def test_a_criterion_that_was_judged_is_never_asked_again_however_often_the_serv
     run_id = call(product, "start_report_run", companySlug="tide-works", frameworkId="plain-governance")["runId"]
     call(product, "execute_report_run", runId=run_id)
     kills = 0
-    while kills < 3:  # the fourth attempt is the last
+    while kills < 3:
         before = len(kept(product))
         wait_until(lambda least=before: len(kept(product)) > least + 3, within_s=60, what="some more judged")
         time.sleep(dice.uniform(0, 0.4))
