@@ -62,7 +62,7 @@ def database(config: process.Config) -> dict[str, Any]:
 
 SECRET_KEY = config.secret_key or _secret_key(config.data / "keys")
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # the server checks Host before a request comes here
+ALLOWED_HOSTS = ["*"]  # mails and metadata name the base address; what Host says comes back to its sender alone
 BASE_URL = config.base_url
 CURRENCY = config.currency
 CHANGES_KEPT = config.changes_kept

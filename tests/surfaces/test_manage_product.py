@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from services.mcp import modern
+from services.owner import EMAIL, owned_instance
 from services.ports import wait_until
 from services.product import DEMO, Product, run
 
@@ -110,3 +111,21 @@ def test_a_token_that_one_process_ends_is_dead_in_the_other_within_a_second(tmp_
         wait_until(
             lambda: ask(other, token, modern("tools/list")).status == 401, within_s=1, what="the end in the other"
         )
+
+
+@pytest.mark.proof
+@pytest.mark.requirement("owners.edits")
+def test_a_change_is_public_at_once_and_within_a_second_in_another_process(tmp_path):
+    with owned_instance(tmp_path) as (one, slug), Product(one.data) as other:
+        other.wait_ready()
+        token = run("user", "token", EMAIL, "--name", "laptop", data=one.data).stdout.strip()
+
+        def described(product):
+            return product.data_of(f"/api/v1/companies/{slug}")["company"]["description"]
+
+        for number in range(20):
+            text = f"Told {number}."
+            updated = call(one, token, "update_my_company", slug=slug, changes={"description": text})
+            assert updated["applied"] == ["description"]
+            assert described(one) == text
+            wait_until(lambda told=text: described(other) == told, within_s=1, what="the change in the other")

@@ -248,6 +248,22 @@ def using(monkeypatch, **settings):
     monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, **settings}))
 
 
+def test_what_a_request_calls_its_host_gets_into_no_mail_and_no_metadata(monkeypatch, letters):
+    using(monkeypatch, base_url="https://registry.example")
+    account(NEW, password=PASSWORD)
+    client = Client(HTTP_HOST="evil.example")
+    client.post("/accounts/login/code/", {"email": NEW})
+    client.post("/accounts/password/reset/", {"email": NEW})
+    client.post("/accounts/password/reset/", {"email": "nobody@harbour.example"})
+    client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
+    told = str(letters.to(NEW) + letters.to("nobody@harbour.example"))
+    assert "https://registry.example/accounts/signup/" in told
+    assert "https://registry.example/accounts/password/reset/" in told
+    assert "evil" not in told
+    for path in ("/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/api/manage/mcp"):
+        assert b"evil" not in client.get(path).content
+
+
 def test_the_command_makes_accounts_lists_them_and_gives_roles():
     made = command("user", "create", "Ada@Harbour.example", "--password-stdin", stdin=PASSWORD + "\n")
     assert made.exit_code == 0, made.exception

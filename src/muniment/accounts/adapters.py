@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
@@ -26,8 +27,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return f"[{config.current().registry_name}] {subject}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail that names the registry rather than a host."""
-        super().send_mail(template_prefix, email, {"current_site": _site(), **context})
+        """Send a mail that names the registry, and links to it, whatever the request called its host."""
+        links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
+        super().send_mail(template_prefix, email, {"current_site": _site(), **context, **links})
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Give the client's address, which the server has read from trusted proxies already."""
@@ -47,6 +49,12 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a stored secret."""
         return unseal(encrypted_text, _FACTOR).decode()
+
+
+def _at_home(link: str) -> str:
+    """Give *link* under the address of the instance: Host is anybody's word, and mail goes to others."""
+    base = config.current().base_url
+    return base + urlsplit(link)._replace(scheme="", netloc="").geturl() if base else link
 
 
 def _site() -> SimpleNamespace:
