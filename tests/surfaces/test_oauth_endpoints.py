@@ -178,6 +178,9 @@ def test_registration_needs_no_name_and_no_method():
         ({"redirect_uris": [REDIRECT], "client_name": "Muniment"}, "invalid_client_metadata"),
         ({"redirect_uris": [REDIRECT], "client_name": "m u n i m e n t Desktop"}, "invalid_client_metadata"),
         ({"redirect_uris": [REDIRECT], "client_name": "ＭＵＮＩＭＥＮＴ App"}, "invalid_client_metadata"),
+        ({"redirect_uris": [REDIRECT], "client_name": "\u041cuniment"}, "invalid_client_metadata"),
+        ({"redirect_uris": [REDIRECT], "client_name": "Muni\u043cent Desktop"}, "invalid_client_metadata"),
+        ({"redirect_uris": [REDIRECT], "client_name": "\u039cUNIMENT"}, "invalid_client_metadata"),
         ({"redirect_uris": [REDIRECT], "client_name": "The Official Agent"}, "invalid_client_metadata"),
         ({"redirect_uris": [REDIRECT], "client_name": "Agent (verified)"}, "invalid_client_metadata"),
         ({"redirect_uris": [REDIRECT], "client_name": "TRUSTED agent"}, "invalid_client_metadata"),
@@ -188,6 +191,12 @@ def test_a_registration_that_cannot_be_is_refused(body, error):
     sent = json.dumps(body) if isinstance(body, dict) else body
     error_of(Client().post("/oauth/register", sent, content_type="application/json"), 400, error)
     assert not Row.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["Агент Agent", "Ωμέγα", "東京 Agent", "Élan", "Ångström 2"])
+def test_names_in_any_one_alphabet_are_taken(name):
+    found = App.register(type("Bare", (), {"http": Client()})(), redirect_uris=[REDIRECT], client_name=name)
+    assert found["client_name"] == name
 
 
 def test_registration_has_a_bucket_for_each_address():

@@ -27,6 +27,7 @@ MAX_NAME_CHARACTERS: Final = 100
 DOCUMENT_KEPT: Final = timedelta(hours=1)
 UNUSED_KEPT: Final = timedelta(days=1)
 _PRODUCT: Final = "muniment"
+_LIKE_LATIN: Final = ("ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "GREEK")
 _BOASTS: Final = ("official", "verified", "trusted")
 
 
@@ -168,6 +169,8 @@ def _name(value: object, error: Any) -> str:
     name = " ".join(value.split())
     if not name.isprintable():
         raise Refusal(error, "client_name has characters that cannot be seen.")
+    if any(_mixes_alphabets(word) for word in name.split()):
+        raise Refusal(error, "client_name mixes alphabets within a word, as a name that imitates another does.")
     plain = "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if c.isalnum())
     for own in (_PRODUCT, config.current().registry_name):
         folded = "".join(c for c in unicodedata.normalize("NFKD", own).casefold() if c.isalnum())
@@ -177,6 +180,13 @@ def _name(value: object, error: Any) -> str:
         if boast in plain:
             raise Refusal(error, f"client_name says {boast}, which is not for a client to say.")
     return name
+
+
+def _mixes_alphabets(word: str) -> bool:
+    """Tell whether Latin letters stand beside letters of an alphabet that has some of the same shape."""
+    letters = (c for c in unicodedata.normalize("NFKD", word) if c.isalpha())
+    alphabets = {unicodedata.name(c, "").partition(" ")[0] for c in letters}
+    return "LATIN" in alphabets and not alphabets.isdisjoint(_LIKE_LATIN)
 
 
 def is_document(identifier: str) -> bool:
