@@ -118,8 +118,8 @@ def status(port: int, path: str) -> int:
 def test_the_image_serves_as_an_unknown_user_from_a_root_that_it_cannot_write(image, tmp_path):
     data = tmp_path / "data"
     with started(image, data, "--demo") as (port, _):
-        wait_until(lambda: status(port, "/readyz") == 200, within_s=60, what="the image being ready")
-        wait_until(lambda: status(port, "/api/v1/companies/quillmere") == 200, within_s=60, what="the demo registry")
+        wait_until(lambda: status(port, "/readyz") == 200, within_s=240, what="the image being ready")
+        wait_until(lambda: status(port, "/api/v1/companies/quillmere") == 200, within_s=120, what="the demo registry")
         assert status(port, "/companies") == 200
         assert status(port, "/docs") == 200
         owners = {file.stat().st_uid for file in data.rglob("*")}
@@ -159,7 +159,7 @@ def test_two_nodes_behind_the_proxy_as_it_is_configured(tmp_path):
             for n in (1, 2)
         ]
         for node in nodes:
-            node.wait_ready()
+            node.wait_ready(within_s=240)
         port = free_port()
         file = tmp_path / "Caddyfile"
         text = (DEPLOY / "caddy" / "Caddyfile").read_text()

@@ -233,3 +233,24 @@ def test_a_uvicorn_without_its_internals_is_told_apart():
     assert "flow" in missing
     assert "cycle.response_complete" in missing
     assert "cycle.keep_alive" not in missing
+
+
+def test_behind_a_believed_proxy_the_lane_counts_each_client_alone(tmp_path):
+    """In front of most instances stands a proxy: its requests are ordinary ones, and its clients are not one."""
+    with Product(
+        tmp_path / "data", rate_limit="60", rate_burst="20", trusted_proxies="127.0.0.1", log_requests="on"
+    ) as it:
+        it.wait_ready(within_s=120)
+        first, second = (get(b"/api/v1/stats", b"X-Forwarded-For: 192.0.2.%d" % number) for number in (1, 2))
+
+        def left(request):
+            (answer,) = exchange(it.port, request)
+            return int(re.search(rb'ratelimit: "burst";r=(\d+)', answer)[1])
+
+        assert [left(first) for _ in range(3)] == [19, 18, 17]
+        assert left(second) == 19
+        assert left(get(b"/api/v1/stats", b'Forwarded: for="[2001:db8::7]";proto=https')) == 19
+        assert left(get(b"/api/v1/stats", b"X-Forwarded-For: 192.0.2.1, not an address")) == 19, "counted as the proxy"
+        lines = [line for line in it.output().splitlines() if "/api/v1/stats" in line]
+        assert sum('"client": "192.0.2.1"' in line for line in lines) == 3
+        assert sum('"milliseconds": 0.0' in line for line in lines) >= 3, "the lane was not taken"

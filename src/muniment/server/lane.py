@@ -13,16 +13,15 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.mcp.offer import Caller
-from muniment.server.clients import FORWARDING
 from muniment.server.connections import Guarded
 from muniment.server.front import Instant
 from muniment.server.telemetry import is_sampled
 
 _TRACE: Final = frozenset({b"traceparent"})
 """Where requests are followed, one that is part of a recorded trace takes the path on which it can be."""
-DECLINED: Final = FORWARDING | _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
-"""What makes a request more than an ordinary one; forwarding headers only where a proxy is believed."""
-UNUSUAL_CALL: Final = FORWARDING | _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
+DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
+"""What makes a request more than an ordinary one."""
+UNUSUAL_CALL: Final = _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
     "_start_asgi_task",
     "connection_lost",
@@ -134,11 +133,7 @@ class Express(Guarded):
 
     def _declines(self, name: bytes, value: bytes) -> bool:
         """Tell whether a header that may matter does."""
-        if name in FORWARDING:
-            return not self.front.clients.believes_nobody
-        if name in _TRACE:
-            return self.front.traces is not None and is_sampled(value)
-        return True
+        return name not in _TRACE or (self.front.traces is not None and is_sampled(value))
 
     def _is_open(self, method: bytes) -> bool:
         """Tell whether a request of *method* may be answered now: nothing before it is, and the client reads."""
@@ -170,7 +165,8 @@ class Express(Guarded):
             if name == b"x-request-id":
                 given_id = value
         request_id = front.request_id(given_id)
-        caller = Caller(None, front.clients.rate_key(self.peer), request_id.decode("ascii"))
+        address = front.clients.address(self.peer, self.headers)
+        caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"))
         try:
             found = tools.at_once(self.headers, self._called_with, caller)
         except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
@@ -185,7 +181,7 @@ class Express(Guarded):
         front.metrics.answered("mcp", "POST", reply.status, 0.0)
         if front.log_requests:
             target = self.url.decode("latin-1")
-            front.write_line("POST", target, reply.status, 0.0, client=self.peer, request_id=caller.request_id)
+            front.write_line("POST", target, reply.status, 0.0, client=address, request_id=caller.request_id)
         return True
 
     def _send(self, head: bytes, ending: bytes, body: bytes) -> None:
@@ -208,9 +204,9 @@ class Express(Guarded):
                 given_id = value
             elif name in DECLINED and self._declines(name, value):
                 return False
-        client = front.clients.rate_key(self.peer)
+        address = front.clients.address(self.peer, self.headers)
         try:
-            found = front.at_once(self.url, accept_encoding, if_none_match, client)
+            found = front.at_once(self.url, accept_encoding, if_none_match, front.clients.rate_key(address))
         except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
             return False
         if found is None:
@@ -222,5 +218,5 @@ class Express(Guarded):
         if front.log_requests:
             target = self.url.decode("latin-1")
             shown = request_id.decode("ascii")
-            front.write_line("GET", target, response.status, 0.0, client=self.peer, request_id=shown)
+            front.write_line("GET", target, response.status, 0.0, client=address, request_id=shown)
         return True
