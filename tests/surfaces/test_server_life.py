@@ -227,3 +227,10 @@ def test_a_stop_while_it_still_starts_is_quick_and_clean(demo):
     product = Product(demo.data).start()
     assert product.stop(within_s=10) == 0
     assert "Traceback" not in product.output()
+
+
+def test_a_demo_is_ready_when_its_registry_is_there(tmp_path):
+    with Product(tmp_path / "data", "--demo") as product:
+        product.wait_ready(within_s=120)
+        assert product.get("/api/v1/companies/quillmere").status == 200
+        assert "Token of the owner" in product.output()

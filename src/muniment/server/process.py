@@ -436,6 +436,8 @@ class Process:
         """
         fault = self._warmup.fault if self._warmup is not None else ""
         has_pages = self._pages is not None and self._pages.done()
+        if has_pages and self._warmup is not None and self._warmup.is_loading:
+            has_pages, fault = False, fault or "the registry to begin with is still being loaded"
         follower = self._follower.standing if self._follower is not None else None
         return await self._readiness.look(self.reader, follower, fault, has_pages=has_pages, for_writes=for_writes)
 

@@ -53,6 +53,8 @@ class Warmup:
         self._on_pages = on_pages
         self._on_published = on_published
         self._load = load
+        self.is_loading = load is not None
+        """Whether what the instance is to begin with is still to come."""
         self._stopping = threading.Event()
         self.fault = ""
         """What went wrong, for those who run the instance; empty when nothing did."""
@@ -126,6 +128,7 @@ class Warmup:
         muniment.mcp.transport.ToolServer.warm()
         if self._load is not None:
             self._load()
+            self.is_loading = False
         from django.db import connections
 
         connections.close_all()
