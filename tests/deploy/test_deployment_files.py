@@ -33,17 +33,12 @@ CONTAINERS = [
     for container in (*pod.get("initContainers", ()), *pod["containers"])
 ]
 OF_THE_PROXY = {"MUNIMENT_SITE", "MUNIMENT_NODES"}
-NOT_YET = {"backup"}
 MOST_EXPOSED = 2.0
 """Of 10, as systemd counts; a unit without any hardening has 9.6."""
 
 
 def taken(words: list[str]) -> None:
     """Hold a command line of ours against the command: it exists and takes these options."""
-    if words[0] in NOT_YET - set(command.commands):
-        return
-    if "--workers" in words and not any("--workers" in option.opts for option in command.commands["serve"].params):
-        return
     command.commands[words[0]].make_context(words[0], list(words[1:]), resilient_parsing=False)
 
 
