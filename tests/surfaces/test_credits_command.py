@@ -1,8 +1,11 @@
 """`muniment credits grant`, and the proof of the ledger beside it."""
 
+import pytest
+
 from services.product import run
 
 
+@pytest.mark.requirement("cli.operate")
 def test_an_operator_grants_credits_and_the_doctor_proves_the_ledger(tmp_path):
     data = tmp_path / "data"
     run("user", "create", "keeper@harbour.example", "--no-password", data=data)

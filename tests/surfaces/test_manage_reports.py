@@ -123,6 +123,7 @@ def test_the_five_tools_say_what_they_need_and_do(db, server):
     assert listed["execute_report_run"]["annotations"]["idempotentHint"]
 
 
+@pytest.mark.requirement("cli.operate")
 def test_a_framework_is_authored_from_a_file_and_each_fault_is_told(tmp_path):
     data = tmp_path / "data"
     run("import", str(DEMO), data=data)

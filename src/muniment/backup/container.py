@@ -94,7 +94,7 @@ def write(path: Path, parts: Iterable[Part], *, proved: Callable[[Path], object]
     with _draft(path) as (draft, out):
         digested: Any = _Digested(out)
         with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(digested, closefd=False) as packed:
-            _archive(packed, parts)
+            _archive(packed, parts, path.parent)
         out.write(_FRAME + digested.sha256.digest())
         out.flush()
         os.fsync(out.fileno())
@@ -131,8 +131,11 @@ def _keep_name(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _archive(packed: IO[bytes], parts: Iterable[Part]) -> None:
-    with tempfile.TemporaryFile() as entries, tarfile.open(fileobj=packed, mode="w|", bufsize=PIECE_BYTES) as archive:
+def _archive(packed: IO[bytes], parts: Iterable[Part], folder: Path) -> None:
+    with (
+        tempfile.TemporaryFile(dir=folder) as entries,
+        tarfile.open(fileobj=packed, mode="w|", bufsize=PIECE_BYTES) as archive,
+    ):
         for each in parts:
             entries.write(_line(each.name, each.size_bytes, _put(archive, each)))
         size_bytes = entries.tell()

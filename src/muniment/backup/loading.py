@@ -39,7 +39,7 @@ from muniment.config import Config
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import publishing
-from muniment.store.migrations import pending
+from muniment.store.migrations import alone, pending
 
 HERE: Final = "default"
 
@@ -87,7 +87,7 @@ def load(
     # SQLite cannot change its form while it checks references; all of them are checked before the commit.
     connection.disable_constraint_checking()
     try:
-        with transaction.atomic():
+        with alone(), transaction.atomic():  # a server that starts meanwhile waits
             loading.prepare()
             for part in parts:
                 tell(part.name)

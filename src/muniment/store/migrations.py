@@ -34,7 +34,7 @@ def migrate() -> int:
     """
     if not pending():
         return 0
-    with _alone():
+    with alone():
         missing = pending()
         if missing:
             from django.core.management import call_command
@@ -44,7 +44,7 @@ def migrate() -> int:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Keep others from migrating, in a way that also holds behind a pooler that gives connections by transaction."""
     if connection.vendor == "sqlite":
         with Path(f"{connection.settings_dict['NAME']}.migrating").open("w") as lock:

@@ -17,6 +17,9 @@ def snapshot(using: str = "default") -> Iterator[None]:
     with connection.cursor() as cursor:
         cursor.execute(begin)
         try:
+            if connection.vendor == "postgresql":
+                # While blobs are read, the snapshot waits without a question.
+                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             yield
         finally:
             cursor.execute("ROLLBACK")

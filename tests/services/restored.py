@@ -1,0 +1,38 @@
+"""Restores a backup into this process's empty instance and tells what it found. Run as a script: FILE."""
+
+import json
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    import django
+
+    django.setup()
+    from muniment import config
+    from muniment.backup.operations import restore
+    from muniment.backup.snapshot import published_tally
+    from muniment.credits.operations import prove
+    from muniment.documents import care
+    from muniment.registry import publishing
+    from muniment.store.snapshots import snapshot
+
+    loaded = restore(config.current(), Path(sys.argv[1]))
+    found = care.examine()
+    with snapshot():
+        published = published_tally("default").count()
+        rendered = sum(1 for _ in publishing.documents())
+    told = {
+        "notes": loaded.notes,
+        "ledger": prove(),
+        "missing": found.missing,
+        "orphans": found.orphans,
+        "blobs": loaded.blobs,
+        "published": published.n,
+        "rendered": rendered,
+    }
+    print(json.dumps(told))  # noqa: T201 - the test reads it
+
+
+if __name__ == "__main__":
+    main()
