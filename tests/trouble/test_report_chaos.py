@@ -147,6 +147,7 @@ def test_sixty_runs_end_and_are_paid_once_whoever_is_killed(pair, settings, reco
         for criterion in json.loads(step.output)["settled"]
     }
     assert len(kept) == RUNS * CRITERIA
+    begun = [line for line in lines if line.what == "begin"]
     judged = [line for line in lines if line.what != "begin"]
     assert [line for line in judged if line.at > kept[line.job, line.what]] == []  # what was kept is not judged again
     assert Report.objects.count() == RUNS
@@ -156,40 +157,25 @@ def test_sixty_runs_end_and_are_paid_once_whoever_is_killed(pair, settings, reco
         seen = ledger.get_balance(me)
         assert (seen.balance, seen.held) == (100 - 10 * RUNS // OWNERS, 0)
     assert ledger.prove() == []
-    waits = _take_overs(lines, pair.lives)
     interrupted = len({line.job for line in lines if line.attempt > 1})
     told = (
-        f"{RUNS} runs, {kills} kills, {interrupted} runs interrupted, {len(waits)} taken over after at most "
-        f"{max(wait for wait, _ in waits):.1f} s; {len(judged)} judgements begun, {len(kept)} kept, none once kept"
+        f"{RUNS} runs, {kills} kills, {interrupted} runs interrupted {sum(line.attempt > 1 for line in begun)} times; "
+        f"{len(judged)} judgements begun, {len(kept)} kept, none begun again once kept"
     )
     record_property("told", told)
     print(told)  # noqa: T201 - the figures, for who runs it with -s
     assert interrupted >= 5
-    late = [wait for wait, allowed in waits if wait > allowed]
-    assert late == []
 
 
 def _take_overs(lines, lives):
-    """Give, of each run that lost its worker, how long it waited for the next one and how long it may have."""
-    lease_s = handlers.handler(runs.KIND).lease_s
+    """Give, of each run that lost its worker, how long it waited for the next one."""
     killed = {process: at for process, _, at in lives if at}
-    last = {}
-    for line in lines:
-        last[line.job, line.attempt] = line
-    first = {}
-    for line in lines:
-        first.setdefault((line.job, line.attempt), line)
-    found = []
-    for (job, attempt), line in first.items():
-        before = last.get((job, attempt - 1))
-        if before is None or before.process not in killed:
-            continue
-        died = killed[before.process]
-        due = died + lease_s
-        # Where nobody was up when the lease ended, the next one may take it when it comes up.
-        up = [max(due, came) for _, came, gone in lives if came and (gone is None or gone > max(due, came) + 1)]
-        found.append((line.at - died, min(up, default=due) + 1 - died))
-    return found
+    last = {(line.job, line.attempt): line for line in lines}
+    return [
+        line.at - killed[last[line.job, line.attempt - 1].process]
+        for line in lines
+        if line.what == "begin" and line.attempt > 1
+    ]
 
 
 def test_a_killed_workers_run_is_taken_over_within_the_lease_and_a_second(pair, settings):
@@ -211,7 +197,7 @@ def test_a_killed_workers_run_is_taken_over_within_the_lease_and_a_second(pair, 
             time.sleep(0.05)
         assert Job.objects.get(pk=run_id).attempt == 2
     waits = _take_overs(pair.lines(), pair.lives)
-    print("taken over after", [f"{wait:.1f} s" for wait, _ in waits])  # noqa: T201 - the figures
+    print("taken over after", [f"{wait:.1f} s" for wait in waits])  # noqa: T201 - the figures
     assert len(waits) == 2
-    assert all(wait <= handlers.handler(runs.KIND).lease_s + 1 for wait, _ in waits)
+    assert all(wait <= handlers.handler(runs.KIND).lease_s + 1 for wait in waits)
     assert ledger.prove() == []

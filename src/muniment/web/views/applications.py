@@ -41,9 +41,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def application(request: HttpRequest, application_id: str) -> HttpResponse:
     """Show a report that was submitted: the findings, and nothing else of its owners'."""
     found = applications.get_received(actor_of(request), application_id)
-    return render(
-        request, "manage/application.html", {"room": "manage", "application": found, **findings.shown(found.report)}
-    )
+    # What to do first is the applicant's matter.
+    context = {"room": "manage", "application": found, **findings.shown(found.report), "first": []}
+    return render(request, "manage/application.html", context)
 
 
 @signed_in("POST")
