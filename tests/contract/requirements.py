@@ -192,6 +192,11 @@ DECISIONS: dict[str, str] = {
     "serve.workers": "serve --workers N serves one port by N processes, and replaces one that dies.",
     "serve.rolling": "SIGHUP replaces every process, one after another, without a failed request.",
     "ops.health": "/healthz is 200 when up, /readyz when database and storage answer, /metrics is Prometheus text.",
+    "ops.metrics": "/metrics tells requests, times, cache, edition, jobs, ledger and uploads; each name is explained.",
+    "ops.logs": "Log lines are JSON with the request's id and without a secret, however deep it lies.",
+    "ops.traces": "Traces go to a collector where one is named; nothing is imported or sent where none is.",
+    "ops.dashboard": "A dashboard is there, and each of its expressions names a metric that there is.",
+    "ops.deployment": "Image, compose, systemd and Kubernetes files are there, each held against its own tool.",
 }
 
 TOOLS: dict[str, str] = {

@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "deploy" / "grafana" / "muniment.json").read_text()
 DASHBOARD = json.loads(TEXT)
@@ -24,6 +26,7 @@ def expressions():
             yield panel["title"], target["expr"], target["legendFormat"]
 
 
+@pytest.mark.requirement("ops.dashboard")
 def test_every_expression_names_metrics_and_labels_that_there_are():
     metrics = explained()
     for title, expression, legend in expressions():

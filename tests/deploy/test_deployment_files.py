@@ -42,6 +42,7 @@ def taken(words: list[str]) -> None:
     command.commands[words[0]].make_context(words[0], list(words[1:]), resilient_parsing=False)
 
 
+@pytest.mark.requirement("ops.deployment")
 def test_compose_follows_the_published_format():
     schema = json.loads((ROOT / "tests" / "schemas" / "compose-spec.json").read_text())
     jsonschema.Draft7Validator(schema).validate(COMPOSE)
@@ -141,6 +142,7 @@ def system(tmp_path):
     return tmp_path
 
 
+@pytest.mark.requirement("ops.deployment")
 def test_systemd_takes_every_unit_without_a_word(system):
     names = [unit.name for unit in (DEPLOY / "systemd").iterdir()]
     asked = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={system}", *names]

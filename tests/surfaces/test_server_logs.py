@@ -28,6 +28,7 @@ def written(request):
     return write
 
 
+@pytest.mark.requirement("ops.logs")
 @pytest.mark.parametrize(
     "extra",
     [
@@ -60,6 +61,7 @@ def test_what_is_no_secret_stands_as_it_is(written):
         assert shown in line
 
 
+@pytest.mark.requirement("ops.logs")
 def test_a_line_for_machines_is_one_object_with_its_request():
     token = request_id.set("abc-1")
     try:

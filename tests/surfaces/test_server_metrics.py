@@ -100,7 +100,7 @@ def test_the_cache_tells_what_was_ready(product):
     assert (counted("hit"), counted("miss")) == (hits + 4, misses + 1)
 
 
-@pytest.mark.requirement("ops.health")
+@pytest.mark.requirement("ops.metrics")
 def test_every_metric_is_explained_with_its_type_and_none_other_is(product):
     explained = dict(re.findall(r"(?m)^\| `(\w+)` \| (\w+) \|", DOCUMENT))
     text = product.get("/metrics").body.decode()

@@ -37,6 +37,7 @@ def product(tmp_path_factory, collector):
             yield running
 
 
+@pytest.mark.requirement("ops.traces")
 def test_a_request_is_a_span_with_the_words_of_the_standard(product, collector):
     answer = product.get("/companies?q=harbour")
     span = collector.wait_for("GET pages", muniment__request_id=answer.headers["x-request-id"])
@@ -140,6 +141,7 @@ def test_a_collector_that_is_away_costs_nobody_an_answer_nor_the_end_its_time(tm
         product.start()
 
 
+@pytest.mark.requirement("ops.traces")
 def test_nothing_of_it_is_imported_where_no_collector_is_named(tmp_path):
     asked = (
         "import sys, muniment.server.process, muniment.server.front, muniment.jobs.worker, muniment.mcp.reference;"

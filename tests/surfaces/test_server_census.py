@@ -1,0 +1,99 @@
+"""What the metrics show of the database: asked seldom, never waited for long, and gone when it does not answer."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from muniment.server import census as module
+from muniment.server.census import Census
+from muniment.server.metrics import Metrics
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(census):
+    """Give the values without labels, by name."""
+    return {family.name: family.values.get(()) for family in census.families()}
+
+
+def run(*steps, call):
+    """Run steps over one census in a loop of its own."""
+
+    async def all_of_them():
+        census = Census(call)
+        for step in steps:
+            await step(census)
+
+    asyncio.run(all_of_them())
+
+
+def test_many_who_ask_at_once_are_answered_by_one_look():
+    asked = []
+
+    async def call(operation):
+        asked.append(operation.__name__)
+        await asyncio.sleep(0.01)
+        return []
+
+    async def many(census):
+        await asyncio.gather(*(census.look() for _ in range(20)))
+        await census.look()
+        assert shown(census) == {"muniment_database_up": 1}
+
+    run(many, call=call)
+    assert asked == ["_of_the_queue", "_of_sums"]
+
+
+def test_old_numbers_are_not_shown_when_the_database_is_away(monkeypatch):
+    monkeypatch.setattr(module, "QUEUE_EVERY_S", 0)
+    is_away = False
+
+    async def call(operation):
+        if is_away:
+            raise ConnectionError("the database is away")
+        return operation()
+
+    async def there(census):
+        await census.look()
+        assert shown(census)["muniment_ledger_agrees"] == 1
+
+    async def away(census):
+        nonlocal is_away
+        is_away = True
+        await census.look()
+        assert shown(census) == {"muniment_database_up": 0}
+
+    async def back(census):
+        nonlocal is_away
+        is_away = False
+        await census.look()
+        assert shown(census)["muniment_ledger_agrees"] == 1
+        assert shown(census)["muniment_database_up"] == 1
+
+    # The connection belongs to the test, so the operations run in its thread.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+    run(there, away, back, call=call)
+
+
+def test_a_database_that_hangs_holds_nobody_who_watches(monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    released = threading.Event()
+
+    async def call(_operation):
+        await asyncio.to_thread(released.wait, 20)
+        return []
+
+    async def hangs(census):
+        began = time.monotonic()
+        for _ in range(3):
+            await census.look()
+        assert time.monotonic() - began < 2
+        metrics = Metrics()
+        metrics.source(census.families)
+        assert b"\nmuniment_database_up 0\n" in metrics.text()
+        released.set()
+        await census.look()
+
+    run(hangs, call=call)
