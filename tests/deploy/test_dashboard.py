@@ -1,10 +1,11 @@
-"""The dashboard for Grafana: every expression names a metric, and a label, that /metrics has."""
+"""The dashboard and the alerts: every expression names a metric, and a label, that /metrics has."""
 
 import json
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "deploy" / "grafana" / "muniment.json").read_text()
@@ -66,3 +67,17 @@ def test_panels_stand_beside_each_other():
     ]
     assert len(taken) == len(set(taken))
     assert all(at["x"] + at["w"] <= 24 for at in places)
+
+
+def test_every_alert_asks_for_metrics_and_labels_that_there_are():
+    metrics = explained()
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]
+    for rule in rules:
+        names = set(re.findall(r"\bmuniment_\w+", rule["expr"]))
+        assert names, rule["alert"]
+        assert names <= set(metrics), rule["alert"]
+        labels = OF_PROMETHEUS.union(*(metrics[name][1] for name in names))
+        used = {label for group in re.findall(r"by \(([^)]*)\)", rule["expr"]) for label in group.split(", ")}
+        used |= set(re.findall(r'(\w+)(?:=~|!~|!=|=)"', rule["expr"]))
+        assert used <= labels, rule["alert"]
+        assert set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])) <= used, rule["alert"]
