@@ -47,8 +47,12 @@ check: install ## style, types, floors, ceilings, migrations and locks
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
-prove: install services ## the long proofs: every check of the contract on a real registry, chaos, crawls
-	$(BIN)/pytest -n $(WORKERS) -m proof --timeout 1800
+prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes a product
+	@failed=0; \
+	$(BIN)/pytest -n $(WORKERS) -m proof --timeout 1800 || failed=1; \
+	$(BIN)/pytest -n $(WORKERS) --database postgresql -m proof --timeout 1800 || failed=1; \
+	$(BIN)/pytest -n $(WORKERS) --database postgresql --served 2 --timeout 600 || failed=1; \
+	exit $$failed
 
 bench: install ## measure the product beside the reference systems
 	$(BIN)/python bench/run.py $(BENCH_FLAGS)

@@ -70,8 +70,15 @@ class Nodes:
         )
 
     def __enter__(self) -> Self:
+        try:
+            return self._begin()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def _begin(self) -> Self:
         for node in self.each:
-            node.start()
+            node.start(within_s=60)
         for node in self.each:
             node.wait_ready(within_s=90)
         self.slugs = [item["id"] for item in self.each[0].data_of("/api/v1/companies?pageSize=100")]

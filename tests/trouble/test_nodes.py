@@ -17,10 +17,11 @@ from contract.shapes import check_error
 from services.load import Load
 from services.mcp import modern
 from services.nodes import EMAIL, Nodes, everything, feed, shown
+from services.pooler import Pooler
 from services.ports import wait_until
 from services.product import Product
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
@@ -225,6 +226,31 @@ def test_a_node_that_starts_without_its_database_shows_what_it_has_and_recovers(
         postgres.start()
     node.wait_ready("/readyz?writes", within_s=60)
     assert everything(node) == truth
+
+
+@pytest.mark.skipif(not Pooler.is_installed(), reason="pgbouncer is not installed: make services installs it as root")
+def test_nodes_work_behind_a_pooler_that_gives_connections_by_transaction(postgres, tmp_path):
+    postgres.drop("pooled")
+    with Pooler(postgres.create("pooled")) as pooler, Nodes(tmp_path, pooler.url, 2) as nodes:
+        token = nodes.command("user", "token", EMAIL, "--name", "pooled").stdout.strip()
+        with Load(nodes.ports, threads=2, pause_s=0.01) as load:
+            for writer in nodes.write(2, 25):
+                assert writer.wait(90) == 0
+            for number, node in enumerate(nodes.each * 3):
+                website = f"https://pooled-{number}.example"
+                written = tools_call(node, token, slug=nodes.slugs[0], changes={"website": website})
+                assert "data" in written.json()["result"]["structuredContent"], written
+            nodes.wait_level(newest(nodes))
+        assert load.failures == []
+        page = nodes.each[0].get("/accounts/login/")
+        assert page.status == 200
+        nodes.command("export", str(tmp_path / "out"))
+        truth = everything(nodes.each[0])
+        assert everything(nodes.each[1]) == truth
+        assert json.loads(truth[f"companies/{nodes.slugs[0]}"])["data"]["company"]["website"] == website
+        output = "".join(node.output() for node in nodes.each)
+        assert "prepared statement" not in output
+        assert "Traceback" not in output
 
 
 @pytest.mark.proof

@@ -1,0 +1,91 @@
+"""
+Measure what more processes and another database cost a read: requests by CPU second, side by side.
+
+One process on SQLite is 1.00; beside it stand two processes on SQLite, and one and two on a throwaway PostgreSQL whose
+node reads its own file. Each round asks all of them, so that the ratios are taken in the same minute. Servers stand
+on one core, wrk on the other.
+
+    python bench/nodes.py [--import FOLDER] [--rounds 7] [--seconds 3]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from services.postgres import Postgres  # noqa: E402 - the tests' own cluster
+from services.product import DEMO, Product, run  # noqa: E402 - the same
+
+GOALS = {"2 processes, SQLite": 0.95, "1 process, PostgreSQL": 0.95, "2 processes, PostgreSQL": 0.95}
+
+
+def cpu_s(product):
+    """Give the CPU seconds that a product's processes have used."""
+    tree = [psutil.Process(product.pid), *psutil.Process(product.pid).children(recursive=True)]
+    return sum(each.cpu_times().user + each.cpu_times().system for each in tree)
+
+
+def rate(product, path, seconds):
+    """Give requests by CPU second."""
+    before = cpu_s(product)
+    command = ["taskset", "-c", "1", "wrk", "-t2", "-c32", f"-d{seconds}s", f"{product.url}{path}"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "Non-2xx" not in told, told
+    return int(told.split(" requests in")[0].split()[-1]) / (cpu_s(product) - before)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--import", dest="source", type=Path, default=DEMO, help="a registry in the import form")
+    options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--seconds", type=int, default=3, help="length of one measurement")
+    asked = options.parse_args()
+    os.sched_setaffinity(0, {0})
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
+        cluster = Postgres()
+        running.callback(cluster.close)
+        products = {}
+        for database, url in (("SQLite", ""), ("PostgreSQL", cluster.create("bench"))):
+            data = Path(folder) / database
+            run("import", str(asked.source), data=data, database_url=url)
+            for number in (1, 2):
+                name = f"{number} process{'es' if number > 1 else ''}, {database}"
+                products[name] = running.enter_context(
+                    Product(data, "--workers", str(number), database_url=url, exports_interval_s="0")
+                )
+        for product in products.values():
+            product.wait_ready(within_s=120)
+        first = next(iter(products.values()))
+        with urlopen(f"{first.url}/api/v1/companies") as answer:
+            slug = json.load(answer)["data"][0]["id"]
+        time.sleep(5)  # what is imported behind the pages
+        good = True
+        for path in ("/api/v1/companies", f"/api/v1/companies/{slug}"):
+            rates = {name: [] for name in products}
+            for _ in range(asked.rounds):
+                for name, product in products.items():
+                    rates[name].append(rate(product, path, asked.seconds))
+            base = rates[next(iter(products))]
+            for name, found in rates.items():
+                ratio = statistics.median(one / other for one, other in zip(found, base, strict=True))
+                goal = GOALS.get(name, 0)
+                good &= ratio >= goal
+                verdict = "" if ratio >= goal else f"  MISSED {goal}"
+                print(f"{path:40} {name:26} {statistics.median(found):10.0f}/s CPU  {ratio:5.2f}{verdict}")
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
