@@ -85,6 +85,7 @@ class Seen:
         return sorted(found)
 
 
+@pytest.mark.requirement("nodes.same")
 def test_writers_at_once_leave_the_same_bytes_on_every_node(pair):
     seen = Seen()
     with Load(pair.ports, threads=2, pause_s=0.01, observe=seen) as load:
@@ -112,6 +113,7 @@ def test_a_new_node_builds_itself_and_takes_no_part_until_it_has(pair, tmp_path)
         assert feed(late)[-1]["sequence"] == newest(pair)
 
 
+@pytest.mark.requirement("nodes.edition")
 def test_a_node_tells_how_far_behind_it_is(pair):
     node = pair.each[0]
     assert node.get("/readyz").json() | {"behindSeconds": 0} == {
@@ -125,6 +127,7 @@ def test_a_node_tells_how_far_behind_it_is(pair):
     assert "\nmuniment_edition_lag_seconds " in text
 
 
+@pytest.mark.requirement("nodes.edition")
 def test_a_node_that_stays_behind_is_not_ready_and_says_by_how_much(pair, tmp_path):
     with Product(tmp_path / "slow", max_lag_s="1", **pair.settings) as slow:
         slow.wait_ready(within_s=60)
@@ -199,6 +202,7 @@ def stopped(pair, postgres, seconds, threads):
     return load
 
 
+@pytest.mark.requirement("nodes.outage")
 def test_while_the_database_is_away_reads_go_on_and_writes_are_refused_whole(pair, postgres):
     stopped(pair, postgres, 5, 2)
 

@@ -103,6 +103,7 @@ class Process:
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Warmup | None = None
         self._follower: Follower | None = None
+        self._following: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._mounting: asyncio.Task[None] | None = None
         self._tracing: asyncio.Task[None] | None = None
@@ -265,6 +266,8 @@ class Process:
         )
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(connections))
         self._ticking = asyncio.create_task(self._tick(connections))
+        if self.config.on_postgresql:
+            self._following = asyncio.create_task(self._follow())
         self._warmup = Warmup(
             self.config,
             loop,
@@ -281,6 +284,28 @@ class Process:
             self._member.watch(loop, self._stop)
             self._member.tell(LISTENING)
 
+    async def _follow(self) -> None:
+        """Follow the feed from the first moment on: it needs neither Django nor the migrations that come with it."""
+
+        def begin() -> "Follower":
+            from muniment.store.follower import Follower
+
+            config = self.config
+            return Follower(config.database_url, config.published_file, changes_kept=config.changes_kept)
+
+        while self._follower is None:
+            try:
+                self._follower = await asyncio.to_thread(begin)
+            except sqlite3.Error as error:  # another process of this node is building the file
+                log.warning("the feed is not followed yet: %s", error)
+        follower = self._follower
+        follower.start()
+        self.front.metrics.gauge(
+            "muniment_edition_lag_seconds",
+            "For how long this node has not been sure to show the newest edition.",
+            lambda: follower.standing.behind_s,
+        )
+
     async def end(self) -> None:
         """Stop what stands behind the front."""
         if self._ticking is not None:
@@ -294,8 +319,10 @@ class Process:
         await self._lives.aclose()
         if self._api is not None:
             self._api.close()
+        if self._following is not None:
+            await self._following
         if self._follower is not None:
-            self._follower.close()
+            await asyncio.to_thread(self._follower.close)
         self.bridge.close()
         if self._tracing is not None:
             await self._tracing
@@ -336,21 +363,6 @@ class Process:
 
     def _database_is_ready(self) -> None:
         self.open_reader()
-        if self.config.on_postgresql and self.reader is not None:
-            from muniment.store.follower import Follower
-
-            self._follower = Follower(
-                self.config.database_url,
-                self.config.published_file,
-                changes_kept=self.config.changes_kept,
-            )
-            self._follower.start()
-            follower = self._follower
-            self.front.metrics.gauge(
-                "muniment_edition_lag_seconds",
-                "For how long this node has not been sure to show the newest edition.",
-                lambda: follower.standing.behind_s,
-            )
         if self._api is not None:
             self._api.start()
         self._tools_are_ready(has_database=True)
@@ -405,6 +417,8 @@ class Process:
         if self.reader is not None and not self.reader.is_built:
             raise Unavailable("This node is still being built.", "Try again in a moment.", retry_after_s=5)
         self._check_start()
+        if self._member is not None and self.reader is not None:
+            self.reader.refresh()  # who has just saved may be sent on to another process
         try:
             return await asyncio.wait_for(asyncio.shield(self._pages), PAGES_WAIT_S)
         except TimeoutError:

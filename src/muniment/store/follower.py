@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 MANY_CHANGES: Final = 20_000
 """Beyond this, building the file anew is quicker than applying what was missed."""
 LONGEST_PAUSE_S: Final = 5.0
+UNBORN_PAUSE_S: Final = 0.5
+"""Between two looks at a database that nobody has migrated yet."""
 
 
 class Standing(NamedTuple):
@@ -152,6 +154,8 @@ class Follower:
         while not self._stop.wait(pause_s):
             try:
                 self.catch_up()
+            except psycopg.errors.UndefinedTable:
+                pause_s = max(self._poll_s, UNBORN_PAUSE_S)
             except (psycopg.Error, sqlite3.Error) as error:
                 if pause_s == self._poll_s:
                     log.warning("the feed cannot be followed, reads go on from what is here: %s", error)
@@ -160,7 +164,7 @@ class Follower:
                 log.exception("the feed cannot be read, reads go on from what is here")
                 pause_s = LONGEST_PAUSE_S
             else:
-                if pause_s != self._poll_s:
+                if pause_s > UNBORN_PAUSE_S:
                     log.warning("the feed is followed again")
                 pause_s = self._poll_s
 
