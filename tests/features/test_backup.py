@@ -57,6 +57,19 @@ def with_header(**changes):
             yield each
 
 
+def test_a_file_that_stands_in_the_store_is_not_sent_again_and_a_wrong_one_is_replaced(tmp_path):
+    stands, wrong, _ = instances.filled()
+    before = instances.counted()
+    back_up(config.current(), tmp_path / "b")
+    kept = {each.pk: b"".join(storage().stream(each.blob_key)) for each in (stands, wrong)}
+    instances.emptied()
+    storage().write(stands.blob_key, kept[stands.pk])
+    storage().write(wrong.blob_key, b"x" * len(kept[wrong.pk]))
+    loaded = restore(config.current(), tmp_path / "b")
+    assert (loaded.blobs, loaded.blobs_there) == (3, 1)
+    assert instances.counted() == before
+
+
 @pytest.mark.requirement("cli.operate")
 def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(tmp_path):
     instances.filled()

@@ -176,6 +176,17 @@ def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:
         after = found[-1][0]
 
 
+def blob_of(using: str, key: str) -> tuple[int, str] | None:
+    """Give size and SHA-256 of what a document says that stands under *key*; None when none names it."""
+    number = key.split("/")[1] if key.count("/") == 2 else ""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            "SELECT size_bytes, sha256 FROM documents_document WHERE id = %s AND blob_key = %s", [number, key]
+        )
+        found: tuple[int, str] | None = cursor.fetchone()
+    return found
+
+
 def published_tally(using: str) -> Tally:
     """Count and digest the public answers as they stand."""
     tally = Tally()
