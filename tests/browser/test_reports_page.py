@@ -13,7 +13,7 @@ from make.reports import specification
 from services.product import run
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("runs.lifecycle")]
-CRITERIA = 700
+CRITERIA = 2500
 
 
 @pytest.fixture(scope="module")
