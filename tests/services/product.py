@@ -132,6 +132,8 @@ class Product:
                 stderr=subprocess.STDOUT,
             )
         wait_until(lambda: self._up("/healthz"), within_s=within_s, what="muniment serve answering")
+        if Served.cluster is not None:
+            wait_until(self._is_built, within_s=within_s, what="the node's copy of the registry")
         return self
 
     def wait_ready(self, path: str = "/readyz", *, within_s: float = 30) -> None:
@@ -146,6 +148,11 @@ class Product:
             return self.get(path).status == 200
         except OSError:
             return False
+
+    def _is_built(self) -> bool:
+        """Tell whether reads are answered from the registry; costs the client's rate nothing."""
+        told = self.get("/readyz").body
+        return b"being built" not in told and b"not there yet" not in told
 
     def output(self) -> str:
         """Give what the server has printed so far."""

@@ -320,7 +320,7 @@ class Process:
         if self._api is not None:
             self._api.close()
         if self._following is not None:
-            await self._following
+            self._following.cancel()
         if self._follower is not None:
             await asyncio.to_thread(self._follower.close)
         self.bridge.close()
