@@ -34,7 +34,10 @@ def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str
     run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
     with Product(data, **settings) as product:
         first = "/api/v1/companies?pageSize=1"
-        wait_until(lambda: product.data_of(first), within_s=30, what="the demo registry")
+        # A node answers 503 until it has built its copy.
+        wait_until(
+            lambda: product.get(first).status == 200 and product.data_of(first), within_s=30, what="the demo registry"
+        )
         slug = product.data_of(first)[0]["id"]
         run("own", EMAIL, slug, data=data, **settings)
         product.wait_ready()

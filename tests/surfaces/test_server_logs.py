@@ -42,7 +42,7 @@ def written(request):
         {"database": {"url": "postgresql://muniment:harbour@db/muniment"}},
         {"raw": f"Authorization: Bearer {TOKEN}".encode()},
         {"links": {f"/uploads/{'h' * 43}": 1}},
-        {"held": {"a", f"mun_rt_{'harbour' * 4}"}},
+        {"held": {f"mun_rt_{'harbour' * 4}"}},
         {"said": "Invalid API Key provided: sk_live_51harbour, rk_test_harbour; whsec_harbour"},
     ],
     ids=str,
