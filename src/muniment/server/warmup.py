@@ -70,15 +70,11 @@ class Warmup:
 
     def _run(self) -> None:
         began = time.monotonic()
-        interval_s = sys.getswitchinterval()
-        # Imports hold the interpreter; a shorter turn keeps the answers of the loop quick meanwhile.
+        # Imports hold the interpreter, and jobs do later; an answer asks for it several times, each time for a turn.
         sys.setswitchinterval(0.001)
-        try:
-            if self._persist():
-                _give_back_memory()
-                log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
-        finally:
-            sys.setswitchinterval(interval_s)
+        if self._persist():
+            _give_back_memory()
+            log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
 
     def _persist(self) -> bool:
         """Prepare, and after a fault again, less and less often: most of what can be wrong is mended from outside."""
