@@ -218,6 +218,6 @@ def test_real_frameworks_over_real_companies(sample_data, tmp_path):
     assert (len(sizes), sum(sizes.values())) == (25, 686)
     assert found["reports"] == len(sizes) * COMPANIES
     assert (found["missing"], found["differ"], found["ledger"]) == (0, 0, [])
-    assert found["quotes"] > 20
+    assert found["quotes"] > 50
     assert percentile(took, 0.95) <= 5
     assert percentile(asked, 0.95) <= 0.05
