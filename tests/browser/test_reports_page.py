@@ -38,6 +38,17 @@ def prepare(page, site, program):
     page.get_by_role("button", name="Run for").click()
 
 
+def watch(page):
+    """Stay until the report is there; give what the page's bar has shown, and what the server would have shown."""
+    seen, told = set(), set()
+    while page.locator("#first").count() == 0:
+        if page.locator("progress").count():
+            seen.add(page.evaluate("document.querySelector('progress')?.value ?? 0"))
+        # The page looks every second, by when a quick machine may be done: what it would see is asked for too.
+        told.update(re.findall(r'<progress[^>]* value="(\d+)"', page.context.request.get(page.url).text()))
+    return seen, told
+
+
 def well(page):
     found = Axe().run(page, options=RULES)
     assert found.violations_count == 0, found.generate_report()
@@ -51,12 +62,7 @@ def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site
     page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
     prepare(page, site, program)
     page.evaluate("window.unmoved = true")
-    seen, told = set(), set()
-    while page.locator("#first").count() == 0:
-        if page.locator("progress").count():
-            seen.add(page.evaluate("document.querySelector('progress')?.value ?? 0"))
-        # The page looks every second, by when a quick machine may be done: what it would see is asked for too.
-        told.update(re.findall(r'<progress[^>]* value="(\d+)"', context.request.get(page.url).text()))
+    seen, told = watch(page)
     assert page.evaluate("window.unmoved"), "the page was loaded anew"
     assert seen, "no progress was shown"
     assert any(0 < int(done) < CRITERIA for done in told), told

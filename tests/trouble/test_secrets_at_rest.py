@@ -62,6 +62,7 @@ def test_on_postgresql_nothing_is_left_that_opens_anything(tmp_path, mailbox, po
         as_django_would_keep_it(SECRET).encode(),
         base64.b64encode(zlib.compress(json.dumps({"mail": json.dumps({"text": SECRET})}).encode())),
     ],
+    ids=["plain", "in-a-log", "base64", "pickled", "hex-in-a-dump", "gzipped", "as-django-keeps-it", "deflated"],
 )
 def test_what_is_planted_is_found(planted):
     noise = secrets.token_hex(500).encode() + b" " + base64.b64encode(secrets.token_bytes(3000))
