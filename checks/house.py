@@ -1,5 +1,5 @@
 """
-What a linter cannot see: ceilings, words that do not belong, who reads the environment, stale locks.
+What a linter cannot see: ceilings, foreign words, who reads the environment, waivers without a reason, stale locks.
 
 Prints each fault with its place and ends with 1 when there is one. Reads committed files only.
 """
@@ -8,6 +8,7 @@ import ast
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,10 @@ NAMES_THE_SAMPLE = {"Makefile"}
 """Where the default place of the sample data may stand."""
 TEXT = {".py", ".md", ".toml", ".html", ".css", ".js", ".json", ".lock", ".txt", ".yml", ".ts", ".svg", ""}
 TEXT |= {".env", ".service", ".timer", ".yaml"}
+WAIVER = re.compile(
+    r"# *(?:type: *ignore(?:\[[^\]]*\])?|(?:ruff: *)?noqa(?:: *[A-Z]+\d+(?:[, ]+[A-Z]+\d+)*)?)(?![\w-])", re.IGNORECASE
+)
+"""What a comment says to mypy or to ruff; a reason is whatever words it says beside that."""
 
 
 def committed() -> list[Path]:
@@ -89,6 +94,22 @@ def environment_readers(files: list[Path]) -> Iterator[str]:
                 yield f"{place}:{node.lineno}: only config.py reads the environment"
 
 
+def bare_waivers(files: list[Path]) -> Iterator[str]:
+    """Find what mypy or ruff is told to pass over without a reason, beside it or as a comment on the line above."""
+    for file in files:
+        if file.suffix != ".py" or not WAIVER.search(file.read_text()):
+            continue
+        with tokenize.open(file) as source:
+            comments = [token for token in tokenize.generate_tokens(source.readline) if token.type == tokenize.COMMENT]
+        words = {token.start[0]: re.search(r"\w", WAIVER.sub("", token.string)) for token in comments}
+        alone = {token.start[0] for token in comments if token.line.lstrip().startswith("#")}
+        for token in comments:
+            number = token.start[0]
+            reasoned = words[number] or (number - 1 in alone and words[number - 1])
+            if WAIVER.search(token.string) and not reasoned:
+                yield f"{file.relative_to(ROOT)}:{number}: no reason stands beside {token.string}"
+
+
 def _names_of_settings(tree: ast.Module) -> Iterator[ast.AST]:
     """Find where Django is told its settings, which it takes from the environment alone."""
     for node in ast.walk(tree):
@@ -131,7 +152,13 @@ def stale_locks() -> Iterator[str]:
 def main() -> int:
     """Run every check and print what it found."""
     files = committed()
-    faults = [*ceilings(files), *foreign_words(files), *environment_readers(files), *stale_locks()]
+    faults = [
+        *ceilings(files),
+        *foreign_words(files),
+        *environment_readers(files),
+        *bare_waivers(files),
+        *stale_locks(),
+    ]
     for fault in faults:
         print(fault)  # noqa: T201 - a command speaks on its output
     return 1 if faults else 0

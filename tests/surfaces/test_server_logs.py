@@ -80,8 +80,9 @@ def test_a_structure_that_holds_itself_ends(written):
 
 
 def test_an_error_is_told_without_the_secrets_of_its_message():
+    address = f"https://suite:harbour@store.example?access_token={TOKEN}"
     try:
-        raise ValueError(f"refused https://suite:harbour@store.example?access_token={TOKEN}")  # noqa: TRY301
+        raise ValueError(f"refused {address}")  # noqa: TRY301 - to be caught
     except ValueError:
         record = logging.getLogger("suite").makeRecord("suite", 40, __file__, 1, "failed", (), exc_info=True)
         import sys

@@ -60,7 +60,7 @@ def test_each_answer_is_counted_by_surface_method_and_status(product):
     for method, path, labels in asked:
         before = counted(**labels)
         assert product.request(method, path).status == int(labels["status"])
-        # A page's answer is out a moment before it is counted.
+        # A page's answer is out a moment before it is counted. The condition is asked in this round alone.
         wait_until(lambda: counted(**labels) == before + 1, within_s=5, what=f"the count of {method} {path}")  # noqa: B023
 
 

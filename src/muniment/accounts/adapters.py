@@ -15,7 +15,7 @@ from muniment.accounts.sealing import seal, unseal
 _FACTOR = "second factor"
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
     """Signing up and in by the registry's settings, and mail in its name."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
@@ -36,7 +36,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return str(request.META.get("REMOTE_ADDR") or "127.0.0.1")
 
 
-class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types
     """Second factors: the registry's name on them, and their secrets encrypted at rest."""
 
     def _get_site_name(self) -> str:

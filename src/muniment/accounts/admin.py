@@ -10,7 +10,7 @@ from muniment.accounts.models import Account, CredentialEdition, PersonalToken
 
 
 @admin.register(Account)
-class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """Find accounts; change what they may do."""
 
     list_display = ("email", "name", "role", "is_active", "joined_at", "last_login")

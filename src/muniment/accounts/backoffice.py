@@ -5,7 +5,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """A page that shows and never changes."""
 
     show_full_result_count = False

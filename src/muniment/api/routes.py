@@ -202,9 +202,14 @@ def _listed(kind: str, path: str, values: Values, page: Page, headers: bytes) ->
     if values["fields"] is not None:
         kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
         items = [_sparse(item, kept) for item in items]
-    pagination = {"page": page.page, "pageSize": page.page_size, "pageCount": page.page_count, "total": page.total}
+    pagination: dict[str, int | str] = {
+        "page": page.page,
+        "pageSize": page.page_size,
+        "pageCount": page.page_count,
+        "total": page.total,
+    }
     if page.next_cursor is not None:
-        pagination["nextCursor"] = page.next_cursor  # type: ignore[assignment]
+        pagination["nextCursor"] = page.next_cursor
     body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
     answer = Answer(body, digest(body), page.updated_at, links=_page_links(path, values, page), headers=headers)
     return Made(answer, page.edition, ((kind, "*"),))

@@ -9,7 +9,7 @@ from muniment.assessments.models import Application, ReportRun
 
 
 @admin.register(ReportRun)
-class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """Find runs."""
 
     list_display = ("id", "company", "framework", "account", "state", "cost", "created_at", "finished_at")
@@ -29,7 +29,7 @@ class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Application)
-class ApplicationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ApplicationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """Find applications."""
 
     list_display = ("id", "applicant", "framework", "receiver", "state", "submitted_at", "decided_at")

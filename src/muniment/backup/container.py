@@ -9,6 +9,7 @@ Source: RFC 8878, section 3.1.2, skippable frames.
 """
 
 import fcntl
+import functools
 import hashlib
 import io
 import os
@@ -229,7 +230,7 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
         if content is None:
             raise Damaged(f"{path} holds {member.name}, which is no file.")
         digest = hashlib.sha256()
-        pieces = hashed(iter(lambda file=content: file.read(PIECE_BYTES), b""), digest)  # type: ignore[misc]
+        pieces = hashed(iter(functools.partial(content.read, PIECE_BYTES), b""), digest)
         if member.name == _ENTRIES:
             for _ in pieces:
                 pass

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from muniment.credits.models import Hold, LedgerAccount, Notice, Purchase, Transfer
 
 
-class _Seen(admin.ModelAdmin):  # type: ignore[type-arg]
+class _Seen(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """Shows, and changes nothing."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature

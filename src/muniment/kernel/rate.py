@@ -65,7 +65,12 @@ class Limiter:
             ahead_s = self._ahead(client, now) + self._interval_s
             excess_s = ahead_s - self._depth_s
             if excess_s > _ROUNDING:
-                return Verdict(False, 0, math.ceil(ahead_s - self._interval_s), max(1, math.ceil(excess_s)))  # noqa: FBT003
+                return Verdict(
+                    allowed=False,
+                    remaining=0,
+                    reset_s=math.ceil(ahead_s - self._interval_s),
+                    retry_after_s=max(1, math.ceil(excess_s)),
+                )
             self._keep(client, now + ahead_s, now)
             return self._verdict(ahead_s)
 

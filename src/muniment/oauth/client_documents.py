@@ -156,7 +156,7 @@ def _document(answer: bytes) -> dict[str, Any]:
         def makefile(self, *_: object) -> io.BytesIO:
             return io.BytesIO(answer)
 
-    response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]
+    response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]  # it asks a socket for makefile alone
     response.begin()
     if response.status != http.client.OK:
         raise ValueError("the answer is not 200; redirects are not followed")

@@ -5,7 +5,7 @@ Source: assessment-spec/1.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from muniment.kernel.texts import first_text_fault
 
@@ -245,7 +245,7 @@ def _weight(owner: dict[str, Any], path: str) -> Found:
 
 def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
     low, high = scale
-    if not _is_number(level) or (low < high and not low <= level <= high):  # type: ignore[operator]
+    if not _is_number(level) or (low < high and not low <= level <= high):
         yield path, f"is not a number from {low:g} to {high:g}" if low < high else "is not a number"
 
 
@@ -264,7 +264,7 @@ def _is_deep(value: object) -> bool:
     return True
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     """Tell a number that can be reckoned with: no NaN, no infinity, none that a float does not hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
 

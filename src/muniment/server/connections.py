@@ -71,7 +71,7 @@ class Guarded(HttpToolsProtocol):
 
     # ------------------------------------------------------------------ the transport's side
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio's, narrowed
         """Begin; when there are too many, the most idle ones go."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
@@ -111,7 +111,7 @@ class Guarded(HttpToolsProtocol):
         super().resume_writing()
         self.stuck_at = self.loop.time()
 
-    def eof_received(self) -> bool:  # type: ignore[override]
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool; uvicorn's gives none
         """Answer what a client asked before it half-closed, then close."""
         if not self.is_busy or self._in_body:
             return False

@@ -58,8 +58,11 @@ _CYCLE: Final = ("disconnected", "keep_alive", "message_event", "response_comple
 
 def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestResponseCycle) -> list[str]:
     """Name what connections and the lane lean on and this version of uvicorn lacks."""
-    begins = {*protocol.__init__.__code__.co_names, *protocol.on_message_begin.__code__.co_names}  # type: ignore[attr-defined, misc]
-    has = set(cycle.__init__.__code__.co_names)  # type: ignore[misc]
+    begins = {
+        *protocol.__init__.__code__.co_names,  # type: ignore[misc]  # of the very class, no subclass of it
+        *protocol.on_message_begin.__code__.co_names,  # type: ignore[attr-defined]  # a protocol of httptools has it
+    }
+    has = set(cycle.__init__.__code__.co_names)  # type: ignore[misc]  # of the very class, no subclass of it
     return sorted(
         [name for name in _CALLBACKS if not callable(getattr(protocol, name, None))]
         + [name for name in _ATTRIBUTES if name not in begins]

@@ -61,7 +61,8 @@ class Pages:
             async def complete() -> Message:
                 return body.pop() if body else {"type": "http.disconnect"}
 
-            await self._wsgi({**scope, "headers": tidied(scope, kept)}, complete, send)  # type: ignore[arg-type]
+            whole = {**scope, "headers": tidied(scope, kept)}
+            await self._wsgi(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
         finally:
             self._waiting_bytes -= kept
 

@@ -431,7 +431,7 @@ class Reader:
 
     def _connection(self) -> sqlite3.Connection:
         try:
-            return self._local.connection  # type: ignore[no-any-return]
+            return self._local.connection  # type: ignore[no-any-return]  # a thread's own values are Any
         except AttributeError:
             connection = self._local.connection = self._open()
             return connection

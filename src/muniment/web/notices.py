@@ -15,7 +15,7 @@ class Notices(SessionStorage):
 
     def _get(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super()._get(*args, **kwargs)  # type: ignore[misc]
+            return super()._get(*args, **kwargs)  # type: ignore[misc]  # private: not in the stubs
         except (DatabaseError, InterfaceError) as error:
             if not is_away(error):
                 raise
@@ -25,4 +25,4 @@ class Notices(SessionStorage):
     def _store(self, messages: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if self.is_without_session and not messages:
             return []
-        return super()._store(messages, response, *args, **kwargs)  # type: ignore[misc]
+        return super()._store(messages, response, *args, **kwargs)  # type: ignore[misc]  # private: not in the stubs

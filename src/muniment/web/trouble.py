@@ -80,17 +80,17 @@ def request_id(request: HttpRequest) -> str:
     return str(request.META.get("HTTP_X_REQUEST_ID", ""))[:80]
 
 
-def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django\'s signature
+def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer an address that no page has."""
     return page(request, HTTPStatus.NOT_FOUND, "No page has this address.", "Check the address, or search.")
 
 
-def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django\'s signature
+def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer what the account may not do."""
     return page(request, HTTPStatus.FORBIDDEN, "This needs a role that you do not have.", "Ask the operator for it.")
 
 
-def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django\'s signature
+def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer a request that cannot be read."""
     return page(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.", "Go back and try again.")
 

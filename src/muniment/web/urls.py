@@ -26,7 +26,7 @@ from muniment.web.views import (
 
 admin.autodiscover()
 admin.site.unregister(Group)  # roles say what an account may do
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth's manual has it
 
 urlpatterns = [
     path("", registry.home, name="home"),

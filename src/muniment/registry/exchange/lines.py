@@ -1,11 +1,12 @@
 """Files of JSON lines, read in bounded memory: each line an object, or what is wrong with it."""
 
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -35,7 +36,7 @@ def read_lines(path: Path) -> Iterator[Line]:
         OSError: the file cannot be opened or read.
     """
     with path.open("rb") as file:
-        source: IO[bytes] = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file  # type: ignore[assignment]
+        source: io.BufferedIOBase = gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file
         number = 0
         while True:
             number += 1
@@ -60,7 +61,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 yield Line(number, value, bad, len(content), file.tell())
 
 
-def _skip(source: IO[bytes], content: bytes) -> bool:
+def _skip(source: io.BufferedIOBase, content: bytes) -> bool:
     """Pass over the rest of a line that is too long, without keeping it."""
     while content and not content.endswith(b"\n"):
         content = source.readline(1 << 20)

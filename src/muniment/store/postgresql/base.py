@@ -54,7 +54,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _commit(self) -> None:
         self.commits += 1  # before it is tried: who loses the connection meanwhile cannot know
         try:
-            super()._commit()  # type: ignore[misc]
+            super()._commit()  # type: ignore[misc]  # private: not in the stubs
         except Exception as error:
             if is_taken_back(error):
                 self.commits -= 1

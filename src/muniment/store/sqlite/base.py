@@ -119,31 +119,31 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _start_transaction_under_autocommit(self) -> None:
         if self.is_in_memory_db():
-            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private in the stubs
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
             return
         gate = gate_of(str(self.settings_dict["NAME"]))
         gate.enter()
         self._gate = gate
         try:
-            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private in the stubs
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
         except BaseException:
             self._leave_gate()
             raise
 
     def _commit(self) -> None:
         # A commit that fails leaves the transaction open; the rollback that follows leaves the gate.
-        super()._commit()  # type: ignore[misc]  # private in the stubs
+        super()._commit()  # type: ignore[misc]  # private: not in the stubs
         self._leave_gate()
 
     def _rollback(self) -> None:
         try:
-            super()._rollback()  # type: ignore[misc]  # private in the stubs
+            super()._rollback()  # type: ignore[misc]  # private: not in the stubs
         finally:
             self._leave_gate()
 
     def _close(self) -> None:
         try:
-            super()._close()  # type: ignore[misc]  # private in the stubs
+            super()._close()  # type: ignore[misc]  # private: not in the stubs
         finally:
             self._leave_gate()
 

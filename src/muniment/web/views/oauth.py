@@ -28,6 +28,7 @@ from muniment.oauth.models import Client
 from muniment.oauth.refusals import Refusal
 from muniment.store.attempts import attempted
 from muniment.web.context import address
+from muniment.web.doors import actor_of
 from muniment.web.policy import POLICY
 
 MAX_BODY_BYTES: Final = 64 << 10
@@ -331,7 +332,7 @@ def _answered(
     if request.POST.get("access") == "read":
         permitted = permitted & scopes.READ_SCOPES or permitted
     code = grants.issue_code(
-        request.user.actor("web"),  # type: ignore[union-attr]
+        actor_of(request),
         client,
         redirect_uri=target,
         challenge=wanted["challenge"],

@@ -254,7 +254,8 @@ def _missing(kind: str, key: str) -> HttpResponse:
     problem = NotFound(
         f"There is no {kind} called {key[:200]} here.", f"Search among all {rooms[kind]}, or check the address."
     )
-    problem.nearest = [(near, f"/{rooms[kind]}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]  # type: ignore[attr-defined]
+    nearest = [(near, f"/{rooms[kind]}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
+    problem.nearest = nearest  # type: ignore[attr-defined]  # for the page of trouble, which looks for it
     raise problem
 
 

@@ -13,11 +13,12 @@ from django.views.decorators.http import require_POST
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
-from muniment.kernel.actor import ALL_SCOPES, SCOPES, Actor
+from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.web.context import address
+from muniment.web.doors import actor_of
 
 _LIFETIMES: Sequence[tuple[str, str]] = (
     ("30", "30 days"),
@@ -62,7 +63,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=400)
     try:
-        minted = operations.create_token(_actor(request), form.cleaned_data["name"], **form.values())
+        minted = operations.create_token(actor_of(request), form.cleaned_data["name"], **form.values())
     except Problem as problem:
         form.add_error(None, f"{problem.message} {problem.hint}")
         return _page(request, form, status=problem.status)
@@ -74,14 +75,14 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
     """Give a token a new text, and show it once."""
-    return _page(request, TokenForm(), minted=operations.regenerate_token(_actor(request), _id(token_id)))
+    return _page(request, TokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
 
 
 @login_required
 @require_POST
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token."""
-    row = operations.revoke_token(_actor(request), _id(token_id))
+    row = operations.revoke_token(actor_of(request), _id(token_id))
     messages.success(request, f"The token {row.name} is revoked.")
     return redirect("tokens")
 
@@ -90,7 +91,7 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 @require_POST
 def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
     """End an app's access."""
-    grant = grants.disconnect(_actor(request), _id(grant_id))
+    grant = grants.disconnect(actor_of(request), _id(grant_id))
     messages.success(request, f"{grant.client} is disconnected.")
     return redirect("tokens")
 
@@ -109,15 +110,10 @@ def _id(number: int) -> int:
     return number
 
 
-def _actor(request: HttpRequest) -> Actor:
-    actor: Actor = request.user.actor("web")  # type: ignore[union-attr]
-    return actor
-
-
 def _page(
     request: HttpRequest, form: TokenForm, *, minted: operations.Minted | None = None, status: int = 200
 ) -> HttpResponse:
-    actor, at = _actor(request), now()
+    actor, at = actor_of(request), now()
     page = render(
         request,
         "tokens/tokens.html",
