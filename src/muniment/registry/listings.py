@@ -31,6 +31,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing import Touched, publish
+from muniment.registry.reading import columns
 from muniment.registry.rendering import CompanyView
 
 AWAIT_REVIEW: Final = ("name", "symbol", "type")
@@ -57,17 +58,19 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     Raises:
         NotFound: unknown, or not the actor's.
     """
-    statement = "SELECT * FROM registry_company company WHERE slug = %s"
+    clause = "WHERE slug = %s"
     parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
     if not decides(actor):
         if actor.account_id is None:
             raise missing(slug)
-        statement += " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = company.id AND account_id = %s)"
+        clause += (
+            " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = registry_company.id AND account_id = %s)"
+        )
         parameters.append(actor.account_id)
     if lock and connection.features.has_select_for_update:
-        statement += " FOR UPDATE"
-    for company in Company.objects.raw(statement, parameters):
-        return company
+        clause += " FOR UPDATE"
+    for found in columns(Company, clause, parameters):
+        return Company.from_db(connection.alias, found.keys(), found.values())
     raise missing(slug)
 
 
@@ -243,7 +246,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         setattr(company, name, value)
     company.version += 1
     company.updated_at = now()
-    company.save()
+    company.save(update_fields=["version", "updated_at", *difference.columns])
     for step in difference.steps:
         step(touched)
     history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()

@@ -34,7 +34,7 @@ from muniment.registry.models import (
     Position,
     State,
 )
-from muniment.registry.reading import marks, rows
+from muniment.registry.reading import columns, marks, rows
 from muniment.registry.rendering import (
     CompanyView,
     PlaceView,
@@ -345,8 +345,7 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     """Load what companies' documents are made of, by primary key."""
     if not keys:
         return {}
-    found: Any = Company.objects.filter(pk__in=keys).values()
-    views = {row["id"]: CompanyView(row) for row in found}
+    views = {row["id"]: CompanyView(row) for row in columns(Company, f"WHERE id IN ({marks(keys)})", keys)}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, title, extra, slug, name in rows(
         "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"
