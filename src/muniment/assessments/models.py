@@ -34,7 +34,8 @@ class ReportRun(models.Model):
     """
     A framework held against a company; its id is that of its job and of what is held for it too.
 
-    ``specification`` is the version that stood when it was started: a later one changes nothing here.
+    ``specification`` is the version that stood when it was started: a later one changes nothing here. ``criteria``
+    is how many it has, so that who asks how far a run is needs not read it.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -44,6 +45,7 @@ class ReportRun(models.Model):
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="report_runs")
     via = models.CharField(max_length=16)
     document_ids = JSONText(default=list)
+    criteria = models.PositiveIntegerField(db_default=0)
     cost = models.PositiveIntegerField()
     state = models.CharField(max_length=16, choices=State.choices, default=State.CREATED)
     idempotency_key = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - a run without a key has none

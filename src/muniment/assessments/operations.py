@@ -7,22 +7,21 @@ Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 from django.conf import settings
-from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 
 from muniment.assessments.models import ACTIVE, Report, ReportRun, State
 from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.records import own_company
 from muniment.jobs import queue
-from muniment.jobs.models import Job
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
@@ -32,12 +31,14 @@ from muniment.registry.frameworks import current_specification
 from muniment.registry.listings import missing
 from muniment.registry.models import Company, Framework
 from muniment.registry.operations import get_company
+from muniment.registry.reading import columns
 from muniment.registry.specification import SOURCES
 
 KIND: Final = "assessments.executed"
 LIVES_HOURS: Final = 24
 MAX_DOCUMENTS: Final = 50
 MAX_KEY: Final = 100
+_RUN: Final = "assessments_reportrun"
 _FINAL: Final = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELED, State.EXPIRED})
 _EMPTY: Final = {
     "profile": "Fill in the listing's profile.",
@@ -173,6 +174,7 @@ def start_run(
             account_id=actor.account_id,
             via=actor.via,
             document_ids=chosen,
+            criteria=sum(len(section["criteria"]) for section in specification.document["sections"]),
             cost=settings.RUN_COST if framework.run_cost is None else framework.run_cost,
             idempotency_key=idempotency_key or None,
             expires_at=now() + timedelta(hours=LIVES_HOURS),
@@ -205,7 +207,7 @@ def _framework(framework_id: str) -> Framework:
 
 
 def _of_key(account_id: int, key: str) -> ReportRun | None:
-    return _joined().filter(account_id=account_id, idempotency_key=key).first()
+    return ReportRun.objects.filter(account_id=account_id, idempotency_key=key).first()
 
 
 def _again(actor: Actor, row: ReportRun, company: Company, framework: Framework, document_ids: list[str]) -> StartedRun:
@@ -239,7 +241,7 @@ def _usable(actor: Actor, company: Company, document_id: str) -> None:
 
 def _started(actor: Actor, row: ReportRun) -> StartedRun:
     lacking = missing_evidence(row.specification.document, facts_of(row.company.slug), row.document_ids)
-    return StartedRun(_seen(row), credits_.available(actor), lacking)
+    return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
 
 
 def missing_evidence(
@@ -276,14 +278,14 @@ def execute_run(actor: Actor, run_id: str) -> SeenRun:
     """
     try:
         with transaction.atomic():
-            row = _own(actor, run_id, lock=True)
+            row = _own(actor, run_id)
             if row.state == State.EXPIRED or _is_expired(row):
                 raise Conflict(
                     "The run has expired: nobody executed it in time.",
                     "start_report_run starts a new one; give it a fresh idempotencyKey, or none.",
                 )
             if row.state != State.CREATED:
-                return _seen(row)
+                return get_run(actor, run_id)
             if row.account_id != actor.account_id:
                 raise Conflict("Another owner started this run, and would pay for it.", "Start one of your own.")
             if row.framework.closed:
@@ -294,7 +296,7 @@ def execute_run(actor: Actor, run_id: str) -> SeenRun:
             row.state = State.QUEUED
             row.save(update_fields=["state"])
             queue.enqueue(KIND, {"runId": row.pk}, job_id=row.pk, group=f"account:{row.account_id}")
-            return _seen(row)
+            return get_run(actor, run_id)
     except IntegrityError:
         raise Conflict(
             "A run of this framework over this company is under way.", "Execute this one once that one has ended."
@@ -309,11 +311,11 @@ def cancel_run(actor: Actor, run_id: str) -> SeenRun:
         NotFound: unknown, or not the actor's.
     """
     with transaction.atomic():
-        row = _own(actor, run_id, lock=True)
+        row = _own(actor, run_id)
         if row.state == State.CREATED:
             row.state, row.finished_at = State.CANCELED, now()
             row.save(update_fields=["state", "finished_at"])
-            return _seen(row)
+            return get_run(actor, run_id)
     queue.cancel(run_id)
     return get_run(actor, run_id)
 
@@ -334,15 +336,20 @@ def get_run(actor: Actor, run_id: str) -> SeenRun:
     Raises:
         NotFound: unknown, or not the actor's.
     """
-    return _seen(_own(actor, run_id))
+    for seen in _seen(actor, f"{_RUN}.id = %s", [run_id]):
+        return seen
+    raise _unknown(run_id)
 
 
 def list_runs(actor: Actor, *, limit: int = 100) -> list[SeenRun]:
     """Give the latest runs of the actor's companies."""
-    if actor.account_id is None:
-        return []
-    rows = _reachable(actor).select_related("report").order_by("-created_at", "-pk")[:limit]
-    return [_seen(row) for row in rows]
+    return list(
+        _seen(
+            actor,
+            "true ORDER BY assessments_reportrun.created_at DESC, assessments_reportrun.id DESC LIMIT %s",
+            [limit],
+        )
+    )
 
 
 def get_report(actor: Actor, run_id: str) -> Report:
@@ -367,34 +374,51 @@ def get_report(actor: Actor, run_id: str) -> Report:
     return found
 
 
-def _joined() -> QuerySet[ReportRun]:
-    return ReportRun.objects.select_related("company", "framework", "specification")
-
-
-def _reachable(actor: Actor) -> QuerySet[ReportRun]:
-    if actor.account_id is None:
-        return ReportRun.objects.none()
-    return _joined().filter(company__ownerships__account_id=actor.account_id)
-
-
-def _own(actor: Actor, run_id: str, *, lock: bool = False) -> ReportRun:
-    found = _reachable(actor)
-    if lock:
-        found = found.select_for_update(of=("self",))
-    row = found.filter(pk=run_id).first()
+def _own(actor: Actor, run_id: str) -> ReportRun:
+    """Give a run of one of the actor's companies, locked."""
+    row = None
+    if actor.account_id is not None:
+        own = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id)
+        row = own.select_related("company", "framework").select_for_update(of=("self",)).filter(pk=run_id).first()
     if row is None:
-        raise NotFound(f"You have no report run {run_id[:60]!r}.", "start_report_run gives a runId.")
+        raise _unknown(run_id)
     return row
 
 
-def _seen(row: ReportRun) -> SeenRun:
-    criteria = sum(len(section["criteria"]) for section in row.specification.document["sections"])
-    progress = {"done": 0, "total": criteria, "step": row.state}
+def _unknown(run_id: str) -> NotFound:
+    return NotFound(f"You have no report run {run_id[:60]!r}.", "start_report_run gives a runId.")
+
+
+def _seen(actor: Actor, clause: str, parameters: list[Any]) -> Iterator[SeenRun]:
+    """Give the actor's runs that meet *clause*, in one statement: who follows a run asks again and again."""
+    if actor.account_id is None:
+        return
+    found = columns(
+        ReportRun,
+        f"JOIN registry_company company ON company.id = {_RUN}.company_id"
+        f" JOIN registry_framework framework ON framework.id = {_RUN}.framework_id"
+        f" LEFT JOIN jobs_job job ON job.id = {_RUN}.id"
+        f" LEFT JOIN assessments_report report ON report.run_id = {_RUN}.id"
+        " WHERE EXISTS (SELECT 1 FROM registry_ownership"
+        f" WHERE company_id = {_RUN}.company_id AND account_id = %s) AND {clause}",
+        [actor.account_id, *parameters],
+        more=("company.slug", "company.name", "framework.slug", "framework.name", "job.progress", "report.id"),
+    )
+    named, using = ("id", "slug", "name"), connection.alias
+    for each in found:
+        *own, company_slug, company_name, framework_slug, framework_name, told, report_id = each.values()
+        row = ReportRun.from_db(using, list(each)[: len(own)], own)
+        # What is not named here is read when somebody asks for it.
+        row.company = Company.from_db(using, named, (row.company_id, company_slug, company_name))
+        row.framework = Framework.from_db(using, named, (row.framework_id, framework_slug, framework_name))
+        yield SeenRun(row, _progress(row, told), report_id)
+
+
+def _progress(row: ReportRun, told: str | None) -> dict[str, Any]:
+    """Tell how far a run is; *told* is what its job keeps of it, as stored."""
     if row.state in ACTIVE:
-        told = Job.objects.filter(pk=row.pk).values_list("progress", flat=True).first() or {}
-        step = str(told.get("step") or row.state).partition(":")[0]
-        progress = {"done": told.get("done") or 0, "total": criteria, "step": step}
-    elif row.state == State.SUCCEEDED:
-        progress["done"] = criteria
-    report = Report.objects.filter(run_id=row.pk).values_list("pk", flat=True).first()
-    return SeenRun(row, progress, report)
+        kept = msgspec.json.decode(told) if told else {}
+        step = str(kept.get("step") or row.state).partition(":")[0]
+        return {"done": kept.get("done") or 0, "total": row.criteria, "step": step}
+    done = row.criteria if row.state == State.SUCCEEDED else 0
+    return {"done": done, "total": row.criteria, "step": row.state}

@@ -19,26 +19,31 @@ def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     return found
 
 
-def columns(model: type[models.Model], clause: str, parameters: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def columns(
+    model: type[models.Model], clause: str, parameters: Sequence[Any], *, more: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     """
     Give all columns of *model*'s rows, as the model would hold them.
 
     Args:
-        clause: what follows the table's name: conditions, order, lock.
+        clause: what follows the table's name: joins, conditions, order, lock.
         parameters: what stands for each ``%s`` in it.
+        more: expressions over what the clause joins, given under their own words, as the database has them.
     """
     form = _form(model, connection.vendor)
-    for row in rows(f"{form.statement} {clause}", parameters):
+    names = [*form.names, *more]
+    for row in rows(f"SELECT {', '.join([*form.columns, *more])} FROM {form.table} {clause}", parameters):
         values = list(row)
         for index, cell, converters in form.converters:
             for convert in converters:
                 values[index] = convert(values[index], cell, connection)
-        yield dict(zip(form.names, values, strict=True))
+        yield dict(zip(names, values, strict=True))
 
 
 class _Form(NamedTuple):
-    statement: str
+    table: str
     names: list[str]
+    columns: list[str]
     converters: list[tuple[int, Any, list[Callable[..., Any]]]]
     """By place and column: what makes the model's value of the database's."""
 
@@ -47,15 +52,16 @@ class _Form(NamedTuple):
 def _form(model: type[models.Model], _vendor: str) -> _Form:
     """Ask the ORM once what it would ask and convert, which is most of what a query costs it."""
     options = model._meta  # noqa: SLF001 - Django's public name
+    quoted = connection.ops.quote_name
     cells: list[Any] = [field.get_col(options.db_table) for field in options.concrete_fields]
     converters = [
         (index, cell, [*connection.ops.get_db_converters(cell), *cell.get_db_converters(connection)])
         for index, cell in enumerate(cells)
     ]
-    names = ", ".join(connection.ops.quote_name(cell.target.column) for cell in cells)
     return _Form(
-        f"SELECT {names} FROM {connection.ops.quote_name(options.db_table)}",
+        quoted(options.db_table),
         [cell.target.attname for cell in cells],
+        [f"{quoted(options.db_table)}.{quoted(cell.target.column)}" for cell in cells],
         [each for each in converters if each[2]],
     )
 
