@@ -2,9 +2,11 @@
 
 import threading
 from datetime import timedelta
+from importlib import import_module
 
 import msgspec
 import pytest
+from django.apps import apps
 from django.db import connection
 
 from make.documents import uploaded
@@ -69,6 +71,14 @@ def test_a_run_costs_nothing_until_it_is_executed_and_is_paid_when_it_ends():
     assert runs.execute_run(me, started["runId"]).to_wire() == ended
     assert numbers(me) == (90, 0)
     assert ended["reportId"] == runs.get_report(me, started["runId"]).pk
+
+
+def test_a_run_of_before_its_criteria_were_counted_is_counted():
+    me, of = owner(), framework()
+    started = start(me, company(me), of).to_wire()
+    ReportRun.objects.update(criteria=0)
+    import_module("muniment.assessments.migrations.0003_criteria").count(apps, None)
+    assert runs.get_run(me, started["runId"]).to_wire()["progress"]["total"] == 3
 
 
 @pytest.mark.requirement("reports.rules")
