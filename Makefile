@@ -14,15 +14,17 @@ help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 # The environment is complete when its stamp is newer than what it is made from. Everything in it is
-# pinned by hash, uv and the build backend too; pip and the standard library are all that it starts from.
+# pinned by hash, uv and the build backend too; pip and the standard library are all that it starts from. Bytecode is
+# part of it: where PYTHONDONTWRITEBYTECODE is set, every process would compile all of it again.
 install: $(VENV)/.installed ## build .venv from the pinned requirements
 
 $(VENV)/.installed: requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements/dev.lock > $(VENV)/uv.txt
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(VENV)/uv.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode -r requirements/dev.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 serve: install ## start the registry with its fictional demo data
