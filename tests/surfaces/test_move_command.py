@@ -1,6 +1,8 @@
 """`muniment move`: from SQLite to PostgreSQL and back, documents along, whatever breaks off in between."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +86,20 @@ def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance,
     run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used")
     refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False)
     assert "The instance is not empty" in refused.stderr
+
+
+def test_an_instance_in_use_on_postgresql_is_moved_once_it_is_not(instance, before, url, tmp_path):
+    run("move", "--to", url, data=instance)
+    node = tmp_path / "node"
+    shutil.copytree(instance / "keys", node / "keys")
+    with Product(node, database_url=url) as product:
+        product.wait_ready("/readyz?writes")
+        refused = run("move", "--to", f"sqlite:{tmp_path / 'back'}", data=node, database_url=url, check=False)
+        assert refused.returncode == 1
+        assert re.search(r"The instance is in use: \d+ other connections? to its database", refused.stderr), refused
+        assert "Stop its servers and workers, then move it." in refused.stderr
+    run("move", "--to", f"sqlite:{tmp_path / 'back'}", data=node, database_url=url)
+    assert exported(tmp_path / "out", tmp_path / "back") == before
 
 
 def test_a_target_that_is_none_is_told_at_once():
