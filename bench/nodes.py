@@ -2,10 +2,10 @@
 Measure what more processes and another database cost a read: requests by CPU second, side by side.
 
 One process on SQLite is 1.00; beside it stand two processes on SQLite, and one and two on a throwaway PostgreSQL whose
-node reads its own file. Each round asks all of them, so that the ratios are taken in the same minute. Servers stand
-on one core, wrk on the other.
+node reads its own file. Each round asks all of them, forwards and backwards by turns, so that the ratios are taken in
+the same seconds. Servers stand on one core, wrk on the other; every process has as many connections.
 
-    python bench/nodes.py [--import FOLDER] [--rounds 7] [--seconds 3]
+    python bench/nodes.py [--import FOLDER] [--rounds 21] [--seconds 1]
 """
 
 import argparse
@@ -29,6 +29,7 @@ from services.postgres import Postgres  # noqa: E402 - the tests' own cluster
 from services.product import DEMO, Product, run  # noqa: E402 - the same
 
 GOALS = {"2 processes, SQLite": 0.95, "1 process, PostgreSQL": 0.95, "2 processes, PostgreSQL": 0.95}
+CONNECTIONS = 32
 
 
 def cpu_s(product):
@@ -37,10 +38,11 @@ def cpu_s(product):
     return sum(each.cpu_times().user + each.cpu_times().system for each in tree)
 
 
-def rate(product, path, seconds):
+def rate(product, processes, path, seconds):
     """Give requests by CPU second."""
     before = cpu_s(product)
-    command = ["taskset", "-c", "1", "wrk", "-t2", "-c32", f"-d{seconds}s", f"{product.url}{path}"]
+    load = ["wrk", "-t2", f"-c{CONNECTIONS * processes}", f"-d{seconds}s"]
+    command = ["taskset", "-c", "1", *load, f"{product.url}{path}"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "Non-2xx" not in told, told
     return int(told.split(" requests in")[0].split()[-1]) / (cpu_s(product) - before)
@@ -49,8 +51,8 @@ def rate(product, path, seconds):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--import", dest="source", type=Path, default=DEMO, help="a registry in the import form")
-    options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--seconds", type=int, default=3, help="length of one measurement")
+    options.add_argument("--rounds", type=int, default=21)
+    options.add_argument("--seconds", type=int, default=1, help="length of one measurement")
     asked = options.parse_args()
     os.sched_setaffinity(0, {0})
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
@@ -74,9 +76,9 @@ def main():
         good = True
         for path in ("/api/v1/companies", f"/api/v1/companies/{slug}"):
             rates = {name: [] for name in products}
-            for _ in range(asked.rounds):
-                for name, product in products.items():
-                    rates[name].append(rate(product, path, asked.seconds))
+            for number in range(asked.rounds):
+                for name in products if number % 2 else reversed(products):
+                    rates[name].append(rate(products[name], int(name[0]), path, asked.seconds))
             base = rates[next(iter(products))]
             for name, found in rates.items():
                 ratio = statistics.median(one / other for one, other in zip(found, base, strict=True))
