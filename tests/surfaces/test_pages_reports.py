@@ -50,6 +50,7 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert browser.post("/manage/reports", {"company": slug, "framework": of, "key": "once"})["Location"] == where
     waiting = page(browser, where)
     assert "Run for 10 credits" in waiting
+    assert "too few" not in waiting
     assert "<strong>Documents</strong>, for 2 criteria" in waiting
     assert browser.post(f"{where}/execute")["Location"] == where
     assert 'hx-trigger="every 1s"' in page(browser, where)
@@ -77,6 +78,19 @@ def test_a_run_is_canceled_and_a_refusal_is_told_on_the_page(me):
     assert "is under way" in refused
     browser.post(f"{where}/cancel")
     assert "Canceled" in page(browser, where)
+    assert ledger.get_balance(actor).held == 0
+
+
+def test_who_has_too_few_credits_is_told_before_and_led_to_more(me, settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 1, 1000
+    browser, actor = signed_in(me), me.actor("web")
+    where = browser.post("/manage/reports", {"company": company(actor), "framework": framework()})["Location"]
+    waiting = page(browser, where)
+    assert "1 credit is yours to spend, too few for this run: " in waiting
+    assert '<a href="/manage/credits">get more</a>' in waiting
+    assert "Run for 1,000 credits" in waiting
+    refused = browser.post(f"{where}/execute", follow=True).content.decode()
+    assert "This costs 1000 credits, and 1 are available." in refused
     assert ledger.get_balance(actor).held == 0
 
 
