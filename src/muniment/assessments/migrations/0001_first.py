@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("registry", "0002_petitions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("registry", "0002_petitions"),
     ]
 
     operations = [
@@ -80,6 +80,26 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["company", "created_at"], name="report_run_company")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("account", "idempotency_key"), name="report_run_once"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["queued", "running"])),
+                        fields=("company", "framework"),
+                        name="report_run_one_active",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["created", "queued", "running", "succeeded", "failed", "canceled", "expired"],
+                            )
+                        ),
+                        name="report_run_state_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Report",
@@ -101,38 +121,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="reportrun",
-            index=models.Index(fields=["company", "created_at"], name="report_run_company"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportrun",
-            constraint=models.UniqueConstraint(fields=("account", "idempotency_key"), name="report_run_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="reportrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ["queued", "running"])),
-                fields=("company", "framework"),
-                name="report_run_one_active",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="reportrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["created", "queued", "running", "succeeded", "failed", "canceled", "expired"])
-                ),
-                name="report_run_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("share_digest", ""), _negated=True),
-                fields=("share_digest",),
-                name="report_share_unique",
-            ),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("share_digest", ""), _negated=True),
+                        fields=("share_digest",),
+                        name="report_share_unique",
+                    )
+                ],
+            },
         ),
     ]

@@ -35,6 +35,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("name",), name="ledger_account_name"),
+                    models.CheckConstraint(condition=models.Q(("held__gte", 0)), name="ledger_held_not_negative"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("may_go_negative", True), ("posted__gte", models.F("held")), _connector="OR"
+                        ),
+                        name="ledger_never_overdrawn",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Hold",
@@ -59,6 +71,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["account", "state"], name="hold_account")],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="hold_not_negative"),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["held", "captured", "released"])), name="hold_state_known"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Transfer",
@@ -82,52 +103,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="ledgeraccount",
-            constraint=models.UniqueConstraint(fields=("name",), name="ledger_account_name"),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgeraccount",
-            constraint=models.CheckConstraint(condition=models.Q(("held__gte", 0)), name="ledger_held_not_negative"),
-        ),
-        migrations.AddConstraint(
-            model_name="ledgeraccount",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("may_go_negative", True), ("posted__gte", models.F("held")), _connector="OR"),
-                name="ledger_never_overdrawn",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="hold",
-            index=models.Index(fields=["account", "state"], name="hold_account"),
-        ),
-        migrations.AddConstraint(
-            model_name="hold",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gte", 0)), name="hold_not_negative"),
-        ),
-        migrations.AddConstraint(
-            model_name="hold",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["held", "captured", "released"])), name="hold_state_known"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="transfer",
-            index=models.Index(fields=["debit", "at"], name="transfer_debit"),
-        ),
-        migrations.AddIndex(
-            model_name="transfer",
-            index=models.Index(fields=["credit", "at"], name="transfer_credit"),
-        ),
-        migrations.AddConstraint(
-            model_name="transfer",
-            constraint=models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="transfer_moves_something"),
-        ),
-        migrations.AddConstraint(
-            model_name="transfer",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("debit", models.F("credit")), _negated=True), name="transfer_has_two_sides"
-            ),
+            options={
+                "indexes": [
+                    models.Index(fields=["debit", "at"], name="transfer_debit"),
+                    models.Index(fields=["credit", "at"], name="transfer_credit"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("amount__gt", 0)), name="transfer_moves_something"),
+                    models.CheckConstraint(
+                        condition=models.Q(("debit", models.F("credit")), _negated=True), name="transfer_has_two_sides"
+                    ),
+                ],
+            },
         ),
     ]

@@ -58,6 +58,31 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["account", "at"], name="purchase_account"),
+                    models.Index(
+                        condition=models.Q(("state__in", ["open", "pending"])), fields=["at"], name="purchase_unsettled"
+                    ),
+                    models.Index(fields=["payment_id"], name="purchase_payment"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("session_id",), name="purchase_session"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("credits__gt", 0),
+                            ("price_minor__gt", 0),
+                            ("taken_back__gte", 0),
+                            ("taken_back__lte", models.F("credits")),
+                        ),
+                        name="purchase_amounts",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["open", "pending", "paid", "expired", "failed", "refused"])),
+                        name="purchase_state_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Notice",
@@ -73,46 +98,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="purchase",
-            index=models.Index(fields=["account", "at"], name="purchase_account"),
-        ),
-        migrations.AddIndex(
-            model_name="purchase",
-            index=models.Index(
-                condition=models.Q(("state__in", ["open", "pending"])), fields=["at"], name="purchase_unsettled"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="purchase",
-            index=models.Index(fields=["payment_id"], name="purchase_payment"),
-        ),
-        migrations.AddConstraint(
-            model_name="purchase",
-            constraint=models.UniqueConstraint(fields=("session_id",), name="purchase_session"),
-        ),
-        migrations.AddConstraint(
-            model_name="purchase",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("credits__gt", 0),
-                    ("price_minor__gt", 0),
-                    ("taken_back__gte", 0),
-                    ("taken_back__lte", models.F("credits")),
-                ),
-                name="purchase_amounts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="purchase",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["open", "pending", "paid", "expired", "failed", "refused"])),
-                name="purchase_state_known",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notice",
-            index=models.Index(fields=["at"], name="notice_at"),
+            options={
+                "indexes": [models.Index(fields=["at"], name="notice_at")],
+            },
         ),
     ]

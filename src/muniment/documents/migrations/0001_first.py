@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("registry", "0001_first"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ("registry", "0001_first"),
     ]
 
     operations = [
@@ -84,6 +84,33 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(fields=["company", "created_at"], name="document_company"),
+                    models.Index(fields=["account", "state"], name="document_account"),
+                    models.Index(fields=["state", "changed_at"], name="document_leftover"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("token_hash", ""), _negated=True),
+                        fields=("token_hash",),
+                        name="document_token_unique",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "uploaded", "ready", "rejected", "expired"])),
+                        name="document_state_known",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("size_bytes__gt", 0)), name="document_not_empty"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("blob_key__gt", ""), ("state__in", ["uploaded", "ready"])),
+                            models.Q(("blob_key", ""), ("state__in", ["pending", "rejected", "expired"])),
+                            _connector="OR",
+                        ),
+                        name="document_has_its_blob",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Page",
@@ -98,6 +125,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("document", "number"), name="page_once")],
+            },
         ),
         migrations.CreateModel(
             name="Pin",
@@ -112,55 +142,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="document",
-            index=models.Index(fields=["company", "created_at"], name="document_company"),
-        ),
-        migrations.AddIndex(
-            model_name="document",
-            index=models.Index(fields=["account", "state"], name="document_account"),
-        ),
-        migrations.AddIndex(
-            model_name="document",
-            index=models.Index(fields=["state", "changed_at"], name="document_leftover"),
-        ),
-        migrations.AddConstraint(
-            model_name="document",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("token_hash", ""), _negated=True),
-                fields=("token_hash",),
-                name="document_token_unique",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="document",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["pending", "uploaded", "ready", "rejected", "expired"])),
-                name="document_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="document",
-            constraint=models.CheckConstraint(condition=models.Q(("size_bytes__gt", 0)), name="document_not_empty"),
-        ),
-        migrations.AddConstraint(
-            model_name="document",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("blob_key__gt", ""), ("state__in", ["uploaded", "ready"])),
-                    models.Q(("blob_key", ""), ("state__in", ["pending", "rejected", "expired"])),
-                    _connector="OR",
-                ),
-                name="document_has_its_blob",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="page",
-            constraint=models.UniqueConstraint(fields=("document", "number"), name="page_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="pin",
-            constraint=models.UniqueConstraint(fields=("document", "holder"), name="pin_once"),
+            options={
+                "constraints": [models.UniqueConstraint(fields=("document", "holder"), name="pin_once")],
+            },
         ),
     ]

@@ -73,6 +73,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["account", "revoked_at"], name="oauth_grant_account")],
+                "constraints": [models.UniqueConstraint(fields=("handle",), name="oauth_grant_handle_unique")],
+            },
         ),
         migrations.CreateModel(
             name="AuthorizationCode",
@@ -105,17 +109,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="grant",
-            index=models.Index(fields=["account", "revoked_at"], name="oauth_grant_account"),
-        ),
-        migrations.AddConstraint(
-            model_name="grant",
-            constraint=models.UniqueConstraint(fields=("handle",), name="oauth_grant_handle_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="authorizationcode",
-            constraint=models.UniqueConstraint(fields=("digest",), name="oauth_code_digest_unique"),
+            options={
+                "constraints": [models.UniqueConstraint(fields=("digest",), name="oauth_code_digest_unique")],
+            },
         ),
     ]

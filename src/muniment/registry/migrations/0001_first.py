@@ -65,6 +65,24 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "companies",
+                "indexes": [models.Index(fields=["state", "submitted_at"], name="company_state")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("slug",), name="company_slug_unique"),
+                    models.UniqueConstraint(fields=("publication_number",), name="company_publication_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "state__in",
+                                ["draft", "submitted", "changes_requested", "published", "unlisted", "rejected"],
+                            )
+                        ),
+                        name="company_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["", "active", "upcoming", "inactive"])),
+                        name="company_status_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -95,6 +113,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("slug",), name="framework_slug_unique"),
+                    models.UniqueConstraint(fields=("publication_number",), name="framework_publication_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind__in", ["score", "program"])), name="framework_kind_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind", "score"), ("company__isnull", False), _connector="OR"),
+                        name="framework_program_has_company",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="FrameworkSpecification",
@@ -122,6 +153,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("framework", "version"), name="specification_version_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="FundingRound",
@@ -141,6 +177,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("company", "rank"), name="funding_round_rank_unique"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("closed_on__isnull", True)),
+                        fields=("company",),
+                        name="funding_round_one_open",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="GivenSlug",
@@ -174,6 +220,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("account", "company"), name="ownership_unique")],
+            },
         ),
         migrations.AddField(
             model_name="company",
@@ -222,6 +271,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("decision", "")), fields=("company",), name="pending_change_one_undecided"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("decision__in", ["", "approved", "rejected", "withdrawn"])),
+                        name="pending_change_decision_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Person",
@@ -251,6 +311,10 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "people",
+                "constraints": [
+                    models.UniqueConstraint(fields=("slug",), name="person_slug_unique"),
+                    models.UniqueConstraint(fields=("publication_number",), name="person_publication_unique"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -307,6 +371,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "history entries",
+                "indexes": [
+                    models.Index(fields=["company", "at"], name="history_company"),
+                    models.Index(fields=["person", "at"], name="history_person"),
+                    models.Index(fields=["framework", "at"], name="history_framework"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -329,6 +398,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("company", "rank"), name="position_rank_unique")],
+            },
         ),
         migrations.CreateModel(
             name="Proposal",
@@ -343,6 +415,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("company", "rank"), name="proposal_rank_unique")],
+            },
         ),
         migrations.CreateModel(
             name="CapTableEntry",
@@ -361,112 +436,5 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "cap table entries",
                 "constraints": [models.UniqueConstraint(fields=("company", "rank"), name="cap_table_rank_unique")],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="framework",
-            constraint=models.UniqueConstraint(fields=("slug",), name="framework_slug_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="framework",
-            constraint=models.UniqueConstraint(fields=("publication_number",), name="framework_publication_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="framework",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["score", "program"])), name="framework_kind_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="framework",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind", "score"), ("company__isnull", False), _connector="OR"),
-                name="framework_program_has_company",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="frameworkspecification",
-            constraint=models.UniqueConstraint(fields=("framework", "version"), name="specification_version_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="fundinground",
-            constraint=models.UniqueConstraint(fields=("company", "rank"), name="funding_round_rank_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="fundinground",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("closed_on__isnull", True)), fields=("company",), name="funding_round_one_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="ownership",
-            constraint=models.UniqueConstraint(fields=("account", "company"), name="ownership_unique"),
-        ),
-        migrations.AddIndex(
-            model_name="company",
-            index=models.Index(fields=["state", "submitted_at"], name="company_state"),
-        ),
-        migrations.AddConstraint(
-            model_name="company",
-            constraint=models.UniqueConstraint(fields=("slug",), name="company_slug_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="company",
-            constraint=models.UniqueConstraint(fields=("publication_number",), name="company_publication_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="company",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["draft", "submitted", "changes_requested", "published", "unlisted", "rejected"])
-                ),
-                name="company_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="company",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["", "active", "upcoming", "inactive"])), name="company_status_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="pendingchange",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("decision", "")), fields=("company",), name="pending_change_one_undecided"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="pendingchange",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("decision__in", ["", "approved", "rejected", "withdrawn"])),
-                name="pending_change_decision_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="person",
-            constraint=models.UniqueConstraint(fields=("slug",), name="person_slug_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="person",
-            constraint=models.UniqueConstraint(fields=("publication_number",), name="person_publication_unique"),
-        ),
-        migrations.AddIndex(
-            model_name="historyentry",
-            index=models.Index(fields=["company", "at"], name="history_company"),
-        ),
-        migrations.AddIndex(
-            model_name="historyentry",
-            index=models.Index(fields=["person", "at"], name="history_person"),
-        ),
-        migrations.AddIndex(
-            model_name="historyentry",
-            index=models.Index(fields=["framework", "at"], name="history_framework"),
-        ),
-        migrations.AddConstraint(
-            model_name="position",
-            constraint=models.UniqueConstraint(fields=("company", "rank"), name="position_rank_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="proposal",
-            constraint=models.UniqueConstraint(fields=("company", "rank"), name="proposal_rank_unique"),
         ),
     ]
