@@ -93,8 +93,8 @@ class Nodes:
 
 
 def shown(node: Product) -> int:
-    """Give the edition that a node says it shows."""
-    return int(node.get("/api/v1/stats").headers["x-muniment-edition"])
+    """Give the edition that each process of a node says it shows, at least."""
+    return min(int(answer.headers["x-muniment-edition"]) for answer in node.get_of_each("/api/v1/stats"))
 
 
 def feed(node: Product) -> list[dict[str, Any]]:

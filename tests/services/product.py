@@ -90,6 +90,11 @@ class Answer(NamedTuple):
     headers: dict[str, str]
     body: bytes
 
+    @property
+    def process(self) -> str:
+        """Which of a product's processes answered, when the request carried no id of its own."""
+        return self.headers["x-request-id"][:-8]
+
     def json(self) -> Any:
         """Read the body as JSON."""
         return json.loads(self.body)
@@ -110,7 +115,7 @@ class Product:
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"
         self.log = data.parent / f"{data.name}-{self.port}.log"
-        self._arguments = arguments
+        self._arguments = arguments if "--workers" in arguments else (*arguments, "--workers", str(Served.workers))
         self._settings = {"rate_limit": "off", **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -122,36 +127,35 @@ class Product:
 
     def start(self, *, within_s: float = 30) -> Self:
         """Start, and wait until /healthz answers 200."""
-        workers = [] if Served.workers == 1 or "--workers" in self._arguments else ["--workers", str(Served.workers)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments, *workers],
+                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments],
                 env=environment(self.data, **self._settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
         wait_until(lambda: self._up("/healthz"), within_s=within_s, what="muniment serve answering")
-        if Served.cluster is not None:
+        if Served.cluster is not None and "database_url" not in self._settings:
             wait_until(self._is_built, within_s=within_s, what="the node's copy of the registry")
         return self
 
     def wait_ready(self, path: str = "/readyz", *, within_s: float = 30) -> None:
-        """Wait until *path* answers 200: pages and tools are imported after the first answers."""
-        wait_until(lambda: self._up(path), within_s=within_s, what=f"200 at {path}")
+        """Wait until *path* answers 200 in each process: pages and tools are imported after the first answers."""
+        wait_until(lambda: self._up(path), within_s=within_s, what=f"200 at {path} by each process")
 
     def _up(self, path: str) -> bool:
         assert self._process is not None
         if self._process.poll() is not None:
             raise RuntimeError(f"muniment serve ended with {self._process.returncode}:\n{self.output()}")
         try:
-            return self.get(path).status == 200
+            return all(answer.status == 200 for answer in self.get_of_each(path))
         except OSError:
             return False
 
     def _is_built(self) -> bool:
         """Tell whether reads are answered from the registry; costs the client's rate nothing."""
-        told = self.get("/readyz").body
+        told = b"".join(answer.body for answer in self.get_of_each("/readyz"))
         return b"being built" not in told and b"not there yet" not in told
 
     def output(self) -> str:
@@ -183,6 +187,23 @@ class Product:
     def get(self, path: str, **headers: str) -> Answer:
         """Send a GET; header names are given with underscores for hyphens."""
         return self.request("GET", path, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    @property
+    def workers(self) -> int:
+        """How many processes serve."""
+        return int(self._arguments[self._arguments.index("--workers") + 1])
+
+    def get_of_each(self, path: str) -> list[Answer]:
+        """Send the same GET until each process has answered once; which one takes a connection is the kernel's turn."""
+        answers: dict[str, Answer] = {}
+        while len(answers) < self.workers:
+            answer = self.get(path)
+            answers.setdefault(answer.process, answer)
+        return list(answers.values())
+
+    def metrics(self) -> str:
+        """Give the figures of all processes: each has told its own when the last one is asked."""
+        return self.get_of_each("/metrics")[-1].body.decode()
 
     def data_of(self, path: str) -> Any:
         """Give ``data`` of a 200 answer at *path*."""

@@ -5,13 +5,14 @@ import re
 import socket
 import stat
 import threading
+import time
 from urllib.parse import quote
 
 import pytest
 
 from contract.shapes import check_error
 from services.ports import wait_until
-from services.product import Product, run
+from services.product import Product, Served, run
 from services.raw import exchange, status
 
 
@@ -69,11 +70,16 @@ def test_json_on_the_address_of_a_page_is_its_api_answer(demo, path):
 def test_health_and_metrics_are_for_those_who_watch(demo):
     assert demo.get("/healthz").json() == {"status": "up"}
     demo.wait_ready()
-    assert demo.get("/readyz").json() == {"status": "ready"}
+    told = demo.get("/readyz").json()
+    assert told["status"] == "ready"
+    assert told.keys() - {"status"} == ({"edition", "newest", "behindSeconds"} if Served.cluster else set())
     assert demo.get("/api/v1/stats").status == 200
-    text = demo.get("/metrics").body.decode()
-    assert re.search(r'^muniment_requests_total\{surface="api",method="GET",status="200"\} \d+$', text, re.MULTILINE)
-    assert re.search(r"^muniment_edition [1-9]\d*$", text, re.MULTILINE)
+    text = demo.metrics()
+    process = r'process="\d",' if Served.workers > 1 else ""
+    counted = rf'^muniment_requests_total\{{{process}surface="api",method="GET",status="200"\}} \d+$'
+    assert re.search(counted, text, re.MULTILINE)
+    shown = re.findall(r"^muniment_edition(?:\{[^}]*\})? [1-9]\d*$", text, re.MULTILINE)
+    assert len(shown) == Served.workers
     for line in text.splitlines():
         assert line.startswith("# ") or re.fullmatch(r"[a-z_]+(\{[^}]*\})? -?[\d.e+]+", line)
     assert "cache-control" in demo.get("/metrics").headers
@@ -107,8 +113,14 @@ def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(t
 def test_a_start_that_failed_is_finished_once_its_cause_is_mended(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
+    if Served.cluster:
+        run("migrate", data=data)  # a node shows nothing of a database that nobody has ever started
+        (data / "keys").rename(tmp_path / "keys")
     (data / "keys").touch()
     with Product(data) as product:
+        asked = time.monotonic()
+        check_error(product.get("/companies"), 503, "internal_error")
+        assert time.monotonic() - asked < 15, "who came before the fault was known waits no longer than that"
         wait_until(lambda: "the start did not finish" in product.output(), within_s=20, what="the fault in the log")
         check_error(product.get("/readyz"), 503, "internal_error")
         assert product.get("/api/v1/companies").status == 200, "reads need no more than the published file"
@@ -128,7 +140,7 @@ def test_what_comes_before_it_is_mounted_waits_for_it(demo):
 
 
 def test_a_browser_over_the_rate_is_told_on_a_page(demo):
-    with Product(demo.data, rate_limit="1", rate_burst="1") as product:
+    with Product(demo.data, "--workers", "1", rate_limit="1", rate_burst="1") as product:  # each process counts alone
         product.get("/companies")
         page = product.get("/companies", Accept="text/html,*/*;q=0.8")
         assert page.status == 429
@@ -232,5 +244,7 @@ def test_a_stop_while_it_still_starts_is_quick_and_clean(demo):
 def test_a_demo_is_ready_when_its_registry_is_there(tmp_path):
     with Product(tmp_path / "data", "--demo") as product:
         product.wait_ready(within_s=120)
+        if Served.cluster:  # the process that loads it is ready with it; the others follow
+            product.wait_ready("/api/v1/companies/quillmere", within_s=1)
         assert product.get("/api/v1/companies/quillmere").status == 200
         assert "Token of the owner" in product.output()

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import threading
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 
 from contract.shapes import check_error
+from muniment.store import published
 from services.load import Load
 from services.mcp import modern
 from services.nodes import EMAIL, Nodes, everything, feed, shown
@@ -113,6 +115,28 @@ def test_a_new_node_builds_itself_and_takes_no_part_until_it_has(pair, tmp_path)
         assert feed(late)[-1]["sequence"] == newest(pair)
 
 
+def test_a_process_reads_what_another_process_of_its_node_holds_for_writing(pair):
+    data = pair.each[0].data
+    with closing(sqlite3.connect(data / "published.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with Product(data, **pair.settings) as late:
+            assert late.get("/api/v1/companies/quillmere").status == 200
+        other.execute("ROLLBACK")
+
+
+def test_a_process_reads_the_file_that_another_was_still_making_when_it_began(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    with closing(sqlite3.connect(data / "published.sqlite3", isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("BEGIN IMMEDIATE")
+        published.create(other)
+        with Product(data, database_url="postgresql://nobody@127.0.0.1:9/none") as late:
+            check_error(late.get("/api/v1/companies"), 503, "internal_error")
+            other.execute("COMMIT")
+            late.wait_ready("/api/v1/companies", within_s=2)
+
+
 @pytest.mark.requirement("nodes.edition")
 def test_a_node_tells_how_far_behind_it_is(pair):
     node = pair.each[0]
@@ -122,9 +146,9 @@ def test_a_node_tells_how_far_behind_it_is(pair):
         "newest": newest(pair),
         "behindSeconds": 0,
     }
-    text = node.get("/metrics").body.decode()
-    assert f"\nmuniment_edition {newest(pair)}\n" in text
-    assert "\nmuniment_edition_lag_seconds " in text
+    text = node.metrics()
+    assert re.findall(r"\nmuniment_edition(?:\{.*\})? (\d+)", text) == [str(newest(pair))] * node.workers
+    assert len(re.findall(r"\nmuniment_edition_lag_seconds(?:\{.*\})? \d", text)) == node.workers
 
 
 @pytest.mark.requirement("nodes.edition")

@@ -109,6 +109,7 @@ class Process:
         self._tracing: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
         self._managing = asyncio.Event()
+        self._has_database = False
         self._worker: Worker | None = None
         self._lives = contextlib.AsyncExitStack()
         self._readiness = Readiness(config, self.bridge)
@@ -230,12 +231,8 @@ class Process:
 
     async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
         """Wait until the tool servers are there, and let them answer."""
-        self._check_start()
-        try:
-            ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
-            await asyncio.wait_for(ready.wait(), PAGES_WAIT_S)
-        except TimeoutError:
-            raise Unavailable("The tool server is not up yet.", "Try again in a moment.", retry_after_s=5) from None
+        ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
+        await self._until(ready.is_set, "The tool server is not up yet.")
         await self.front.mounts[scope["path"].rstrip("/")](scope, receive, send)
 
     def _tools_are_ready(self, *, has_database: bool = False) -> None:
@@ -340,7 +337,9 @@ class Process:
         while True:
             await asyncio.sleep(REFRESH_S)
             try:
-                if self.reader is not None:
+                if self.reader is None:
+                    self._open_late()
+                else:
                     self.reader.tick()
                     self._notice(self.reader)
                 if loop.time() - second >= 1 - REFRESH_S / 2:
@@ -350,6 +349,17 @@ class Process:
                     sweep(connections, second)
             except Exception:
                 log.exception("the clock's work failed; it goes on")
+
+    def _open_late(self) -> None:
+        """Open the file that another process was making, or held, when this one tried before."""
+        self.open_reader()
+        if self.reader is None or self._api is None:
+            return
+        if self._has_database:
+            self._api.start()
+        if self._pages is not None and self._pages.done():
+            self._show_on_pages(self.reader)
+        self._tools_are_ready()
 
     def _notice(self, reader: Reader) -> None:
         """Tell of what others have published."""
@@ -362,6 +372,7 @@ class Process:
             self.front.tell_edition(reader.edition)
 
     def _database_is_ready(self) -> None:
+        self._has_database = True
         self.open_reader()
         if self._api is not None:
             self._api.start()
@@ -380,12 +391,11 @@ class Process:
         from muniment.jobs.worker import Worker
         from muniment.server.census import Census
         from muniment.server.pages import Pages
-        from muniment.web import published as shown
 
         if self._pages is None or self._pages.done():
             return
         if self.reader is not None:
-            shown.use(self.reader)
+            self._show_on_pages(self.reader)
         links = FileLinks(self.bridge.call)
         self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
@@ -397,6 +407,11 @@ class Process:
         self._pages.set_result(Pages(application, self.bridge))
         if self._member is not None:
             self._member.tell(READY)
+
+    def _show_on_pages(self, reader: Reader) -> None:
+        from muniment.web import published as shown
+
+        shown.use(reader)
 
     def _count_uploads(self, uploads: "UploadLink") -> None:
         counter = self.front.metrics.counter
@@ -416,13 +431,24 @@ class Process:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")
         if self.reader is not None and not self.reader.is_built:
             raise Unavailable("This node is still being built.", "Try again in a moment.", retry_after_s=5)
-        self._check_start()
+        await self._until(self._pages.done, "The pages are not up yet.")
         if self._member is not None and self.reader is not None:
             self.reader.refresh()  # who has just saved may be sent on to another process
-        try:
-            return await asyncio.wait_for(asyncio.shield(self._pages), PAGES_WAIT_S)
-        except TimeoutError:
-            raise Unavailable("The pages are not up yet.", "Try again in a moment.", retry_after_s=5) from None
+        return self._pages.result()
+
+    async def _until(self, is_there: Callable[[], bool], otherwise: str) -> None:
+        """
+        Wait for what the start brings, for as long as the start goes on.
+
+        Raises:
+            Unavailable: it does not go on, or takes too long; says so with *otherwise*.
+        """
+        deadline = time.monotonic() + PAGES_WAIT_S
+        while not is_there():
+            self._check_start()
+            if time.monotonic() > deadline:
+                raise Unavailable(otherwise, "Try again in a moment.", retry_after_s=5)
+            await asyncio.sleep(REFRESH_S)
 
     def _check_start(self) -> None:
         """

@@ -10,6 +10,7 @@ The order of a kind is one unique integer, the position. List items are clustere
 thousand small rows, in the same snapshot as the items, and nobody ever counts.
 """
 
+import contextlib
 import hashlib
 import secrets
 import sqlite3
@@ -166,6 +167,9 @@ def check(connection: sqlite3.Connection) -> None:
 
 def prepare_copy(connection: sqlite3.Connection) -> None:
     """Make the tables of a node's file. Those of another version of the software go: what they hold is in the feed."""
+    with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
+        check(connection)
+        return  # without the write lock: another process of the node may be building the file
     connection.execute("BEGIN IMMEDIATE")
     try:
         create(connection, epoch=UNBUILT)
