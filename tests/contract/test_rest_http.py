@@ -338,9 +338,9 @@ def test_nothing_is_deprecated_without_saying_so_ninety_days_ahead(demo):
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
-    """A product that gives a client 60 requests a minute, 5 at once, and believes one proxy."""
+    """One process, for each counts alone: it gives a client 60 requests a minute, 5 at once, and believes one proxy."""
     data = tmp_path_factory.mktemp("limited") / "data"
-    with Product(data, rate_limit="60", rate_burst="5", trusted_proxies="127.0.0.1") as product:
+    with Product(data, "--workers", "1", rate_limit="60", rate_burst="5", trusted_proxies="127.0.0.1") as product:
         product.wait_ready()
         yield product
 
@@ -383,7 +383,7 @@ def test_behind_a_believed_proxy_each_client_has_its_own_rate_and_an_ipv6_house_
 
 @pytest.mark.requirement("rate.proxies")
 def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
-    with Product(tmp_path / "data", rate_limit="60", rate_burst="5") as product:
+    with Product(tmp_path / "data", "--workers", "1", rate_limit="60", rate_burst="5") as product:
         product.wait_ready()
         answers = [product.get("/api/v1/stats", X_Forwarded_For=f"198.51.100.{n}").status for n in range(12)]
     assert 429 in answers

@@ -31,12 +31,16 @@ for number in (1, 2, 3):
 """
 
 
+OWN = {"database_url": ""}
+"""The SQLite file in the data folder, whatever the suite serves its products on."""
+
+
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory):
     """Give the data folder of an instance with documents."""
     data = tmp_path_factory.mktemp("instance") / "data"
-    run("import", str(DEMO), data=data)
-    settings = {**environment(data), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
+    run("import", str(DEMO), data=data, **OWN)
+    settings = {**environment(data, **OWN), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
     subprocess.run([sys.executable, "-c", FILL], env=settings, check=True, timeout=60)
     return data
 
@@ -44,7 +48,7 @@ def instance(tmp_path_factory):
 @pytest.fixture(scope="module")
 def before(instance, tmp_path_factory):
     """Give what the instance exports."""
-    return exported(tmp_path_factory.mktemp("before"), instance)
+    return exported(tmp_path_factory.mktemp("before"), instance, **OWN)
 
 
 @pytest.fixture
@@ -65,31 +69,31 @@ def blobs(data):
 
 def test_there_and_back_with_documents_in_another_store_gives_the_same_bytes(instance, before, url, tmp_path):
     with S3(tmp_path / "s3") as s3:
-        told = run("move", "--to", "-", "--storage", s3.url(), data=instance, stdin=f"{url}\n").stdout
+        told = run("move", "--to", "-", "--storage", s3.url(), data=instance, stdin=f"{url}\n", **OWN).stdout
         assert "3 files of documents are moved and compared" in told
         assert "secret-of-the-tests" not in told
         settings = {"database_url": url, "storage_url": s3.url()}
         assert exported(tmp_path / "there", instance, **settings) == before
         assert "each has its blob" in run("doctor", "--storage", "--ledger", data=instance, **settings).stdout
         run("move", "--to", f"sqlite:{tmp_path / 'back'}", "--storage", "folder", data=instance, **settings)
-    assert exported(tmp_path / "back-again", tmp_path / "back") == before
+    assert exported(tmp_path / "back-again", tmp_path / "back", **OWN) == before
     assert blobs(tmp_path / "back") == blobs(instance)
     assert (tmp_path / "back/keys/django.key").read_bytes() == (instance / "keys/django.key").read_bytes()
 
 
 def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance, url, tmp_path):
-    with Product(instance) as product:
+    with Product(instance, **OWN) as product:
         product.wait_ready()
-        refused = run("move", "--to", url, data=instance, check=False)
+        refused = run("move", "--to", url, data=instance, check=False, **OWN)
     assert refused.returncode == 1
     assert "The instance is in use: another process has its database open. Stop its servers" in refused.stderr
-    run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used")
-    refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False)
+    run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used", **OWN)
+    refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False, **OWN)
     assert "The instance is not empty" in refused.stderr
 
 
 def test_an_instance_in_use_on_postgresql_is_moved_once_it_is_not(instance, before, url, tmp_path):
-    run("move", "--to", url, data=instance)
+    run("move", "--to", url, data=instance, **OWN)
     node = tmp_path / "node"
     shutil.copytree(instance / "keys", node / "keys")
     with Product(node, database_url=url) as product:
@@ -99,7 +103,7 @@ def test_an_instance_in_use_on_postgresql_is_moved_once_it_is_not(instance, befo
         assert re.search(r"The instance is in use: \d+ other connections? to its database", refused.stderr), refused
         assert "Stop its servers and workers, then move it." in refused.stderr
     run("move", "--to", f"sqlite:{tmp_path / 'back'}", data=node, database_url=url)
-    assert exported(tmp_path / "out", tmp_path / "back") == before
+    assert exported(tmp_path / "out", tmp_path / "back", **OWN) == before
 
 
 def test_a_target_that_is_none_is_told_at_once():
@@ -112,13 +116,13 @@ def test_a_move_that_is_killed_begins_again_and_ends_the_same(instance, before, 
     for wait_s in (1.5, 3.0):
         moving = subprocess.Popen(
             [*COMMAND, "move", "--to", f"sqlite:{tmp_path / 'killed'}"],
-            env=environment(instance),
+            env=environment(instance, **OWN),
             stderr=subprocess.DEVNULL,
         )
         time.sleep(wait_s)
         os.kill(moving.pid, signal.SIGKILL)
         moving.wait()
     if moving.returncode == -signal.SIGKILL:
-        run("move", "--to", f"sqlite:{tmp_path / 'killed'}", data=instance)
-    assert exported(tmp_path / "after", tmp_path / "killed") == before
+        run("move", "--to", f"sqlite:{tmp_path / 'killed'}", data=instance, **OWN)
+    assert exported(tmp_path / "after", tmp_path / "killed", **OWN) == before
     assert blobs(tmp_path / "killed") == blobs(instance)

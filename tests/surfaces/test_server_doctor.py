@@ -20,7 +20,7 @@ def test_a_healthy_instance_is_told_so_with_every_setting(demo):
 
 
 def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
-    told = run("doctor", data=tmp_path / "data").stdout
+    told = run("doctor", data=tmp_path / "data", database_url="").stdout
     assert "the first start makes it" in told
     assert not (tmp_path / "data").exists()
 
@@ -49,6 +49,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(tmp_path):
 
 def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
     data = tmp_path / "data"
+    run("migrate", data=data)
     assert "buying credits: off; operators grant them" in run("doctor", data=data).stdout
     given = {"stripe_secret_key": "sk_live_harbour", "credit_packs": "500=4000,100=900", "model_key": "harbour-model"}
     done = run("doctor", data=data, check=False, **given)

@@ -200,8 +200,8 @@ def test_a_client_that_asks_much_and_reads_late_gets_all_of_it(both):
 
 
 def test_the_lane_counts_against_the_rate_as_the_ordinary_path_does(demo):
-    for lane in ("on", "off"):
-        with Product(demo.data, express_lane=lane, rate_limit="1", rate_burst="6") as product:
+    for lane in ("on", "off"):  # by one process, for each counts alone
+        with Product(demo.data, "--workers", "1", express_lane=lane, rate_limit="1", rate_burst="6") as product:
             etag = product.get("/api/v1/stats").headers["etag"]
             answers = exchange(product.port, get(b"/api/v1/stats") * 8, answers=8)
             assert [status(answer) for answer in answers] == [200] * 5 + [429] * 3
@@ -237,9 +237,8 @@ def test_a_uvicorn_without_its_internals_is_told_apart():
 
 def test_behind_a_believed_proxy_the_lane_counts_each_client_alone(tmp_path):
     """In front of most instances stands a proxy: its requests are ordinary ones, and its clients are not one."""
-    with Product(
-        tmp_path / "data", rate_limit="60", rate_burst="20", trusted_proxies="127.0.0.1", log_requests="on"
-    ) as it:
+    settings = {"rate_limit": "60", "rate_burst": "20", "trusted_proxies": "127.0.0.1", "log_requests": "on"}
+    with Product(tmp_path / "data", "--workers", "1", **settings) as it:  # each process counts alone
         it.wait_ready(within_s=120)
         first, second = (get(b"/api/v1/stats", b"X-Forwarded-For: 192.0.2.%d" % number) for number in (1, 2))
 

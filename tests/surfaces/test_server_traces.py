@@ -66,7 +66,7 @@ def test_a_trace_goes_on_from_whoever_asked(product, collector):
 def test_a_ready_read_is_followed_only_as_part_of_a_recorded_trace(product, collector):
     path = "/api/v1/companies?pageSize=3"
     for _ in range(2):
-        product.get(path)
+        product.get_of_each(path)
     ids = {
         kind: product.request("GET", path, headers).headers["x-request-id"]
         for kind, headers in {
