@@ -49,10 +49,11 @@ check: install ## style, types, floors, ceilings, migrations and locks
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
+# Proofs measure: they run one after another, and want the machine for themselves.
 prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes a product
 	@failed=0; \
-	$(BIN)/pytest -n $(WORKERS) -m proof --timeout 1800 || failed=1; \
-	$(BIN)/pytest -n $(WORKERS) --database postgresql -m proof --timeout 1800 || failed=1; \
+	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
+	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest -n $(WORKERS) --database postgresql --served 2 --timeout 600 || failed=1; \
 	exit $$failed
 
