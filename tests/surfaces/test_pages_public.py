@@ -9,6 +9,7 @@ import html5lib
 import pytest
 from django.test import Client
 
+from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
 from muniment.store.reader import Reader
 from muniment.web import assets, published
@@ -122,6 +123,18 @@ def test_every_page_is_valid_html_without_script_inside_and_without_foreign_addr
     ids = [element.get("id") for element in tree.iter() if element.get("id")]
     assert len(ids) == len(set(ids))
     assert "script-src 'self'" in answer["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/companies", "/companies/harbour", "/connect"])
+def test_what_one_person_is_told_once_stands_on_no_public_page(visitor, path):
+    told = signed_in(account())
+    told.post("/manage/credits", {"credits": "1"})
+    answer = told.get(path)
+    assert b"notice" not in answer.content
+    assert "Cookie" not in answer["Vary"]
+    assert answer.content == visitor.get(path).content
+    assert b"not sold here" in told.get("/manage").content
 
 
 def test_a_company_page_shows_its_facts_team_votes_shares_and_body(visitor):

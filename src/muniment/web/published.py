@@ -140,6 +140,8 @@ def published(*parameters: str) -> Callable[[View], View]:
 
 def _finish(response: HttpResponse, edition: int) -> Finished:
     if isinstance(response, SimpleTemplateResponse):
+        # What is told once, to one browser, waits for a page that is made for that browser alone.
+        response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
     body = response.content
     return Finished(
