@@ -75,7 +75,8 @@ def send(to: str, subject: str, text: str) -> None:
 
     Call it after the commit of what it tells.
     """
-    message = EmailMultiAlternatives(f"[{config.current().registry_name}] {subject}", text, None, [to])
+    line = " ".join(subject.split())  # names that people wrote stand in it, and a header has one line
+    message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
     try:
         message.send()
     except Unavailable:

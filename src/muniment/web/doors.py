@@ -10,12 +10,13 @@ import logging
 import secrets
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.contrib import messages
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
@@ -56,13 +57,11 @@ def signed_in(*methods: str) -> Callable[[View], View]:
             if request.method not in allowed:
                 raise MethodNotAllowed(str(request.method), ", ".join(allowed))
             if not request.user.is_authenticated:
-                return _to_sign_in(request)
+                return _to_sign_in(request, can_return="GET" in allowed)
             try:
-                response = view(request, **where)
+                return view(request, **where)
             except NotFound as refusal:
                 raise NotFound("You have nothing of this address.", "What is yours stands at /manage.") from refusal
-            response.headers.setdefault("Cache-Control", "private, no-store")
-            return response
 
         return enter
 
@@ -84,18 +83,30 @@ def reviewer(*methods: str) -> Callable[[View], View]:
     return decorate
 
 
-def _to_sign_in(request: HttpRequest) -> HttpResponse:
+def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
+    """Send a visitor to sign in, and from there to the page that they were on."""
     here = request.get_full_path()
-    if request.method == "POST":
+    if request.method == "POST" and not can_return:
+        here = _page_of_form(request)
+        messages.info(request, "You were signed out meanwhile, and nothing was done. Sign in, then send it again.")
+    elif request.method == "POST":
         body = request.POST.copy()
         body.pop("csrfmiddlewaretoken", None)
         body.pop("once", None)
         typed = body.urlencode()
-        here = request.POST.get("form_page") or here
         if len(typed) <= MAX_KEPT_BYTES:
             request.session[KEPT_FORM] = {"path": request.path, "typed": typed}
             messages.info(request, "You were signed out meanwhile. What you typed is kept: sign in to go on.")
     return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
+
+
+def _page_of_form(request: HttpRequest) -> str:
+    """Give the page of ours that the form stood on, as the browser tells."""
+    came = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(came, {request.get_host()}):
+        return "/manage"
+    parts = urlsplit(came)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def kept_form(request: HttpRequest) -> QueryDict | None:
@@ -121,7 +132,7 @@ def once(view: View) -> View:
         if request.method != "POST" or not token:
             return view(request, **where)
         key = f"once:{request.user.pk}:{token[:40]}"
-        if not cache.add(key, request.path, ONCE_S):
+        if not cache.add(key, _page_of_form(request), ONCE_S):  # where the twin of one under way is led
             went = str(cache.get(key) or "/manage")
             messages.info(request, "This was saved already.")
             return HttpResponseRedirect(went)

@@ -369,7 +369,7 @@ def holders_from_wire(holders: Iterable[Mapping[str, Any]]) -> str:
 
 def _old(row: Mapping[str, str], standing: list[Any]) -> dict[str, Any]:
     at = row.get("was", "")
-    return dict(standing[int(at)]) if at.isdigit() and int(at) < len(standing) else {}
+    return dict(standing[int(at)]) if re.fullmatch(r"[0-9]{1,6}", at) and int(at) < len(standing) else {}
 
 
 def plain(parts: Any) -> Any:

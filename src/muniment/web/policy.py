@@ -31,6 +31,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
+    "Cache-Control": "private, no-store",  # after a sign-out the back button shows nothing; public pages say otherwise
 }
 
 

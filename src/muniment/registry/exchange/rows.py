@@ -7,6 +7,7 @@ field. What only the registry knows (whether a person exists) is checked by whoe
 Source: decisions, sections 2 (absent values) and 6.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -165,6 +166,9 @@ class Reader:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.fault(key, f"is {kind_of(value)}, not a number")
+            return None
+        if isinstance(value, float) and not math.isfinite(value):
+            self.fault(key, f"is {value}, not a finite number")
             return None
         return number(value)
 

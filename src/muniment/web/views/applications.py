@@ -8,6 +8,7 @@ from muniment.assessments import applications
 from muniment.kernel.problems import NotFound, Problem
 from muniment.web import findings
 from muniment.web.doors import actor_of, signed_in
+from muniment.web.lists import asked_page
 
 HOME = "/manage/applications"
 
@@ -16,8 +17,7 @@ HOME = "/manage/applications"
 def home(request: HttpRequest) -> HttpResponse:
     """List what came and what was sent."""
     actor = actor_of(request)
-    given = request.GET.get("page", "")
-    page = int(given) if given.isascii() and given.isdecimal() and 0 < int(given[:9]) < 10**6 else 1
+    page = asked_page(request.GET)
     received = applications.list_received(actor, page=page)
     return render(
         request,

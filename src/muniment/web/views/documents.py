@@ -15,6 +15,7 @@ from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, signed_in
+from muniment.web.lists import asked_page
 
 PAGE_SIZE = 25
 FORM_BYTES = 10 << 20
@@ -28,10 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     if request.method == "POST":
         return _take_form(request, actor)
-    given = request.GET.get("page", "")
-    found = operations.list_documents(
-        actor, page=int(given) if given.isdecimal() and 0 < int(given[:9]) < 10**6 else 1, page_size=PAGE_SIZE
-    )
+    found = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
     deleted = operations.list_documents(actor, page_size=100, deleted=True)
     companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
     quota = found.quota

@@ -19,6 +19,7 @@ from muniment.registry.profiles import get_profile
 from muniment.web import differences, parts
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Links, Step
+from muniment.web.lists import asked_page
 
 STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")
@@ -62,8 +63,7 @@ def _stands(address: str) -> bool:
 def home(request: HttpRequest) -> HttpResponse:
     """Show what is mine and what needs my attention."""
     actor = actor_of(request)
-    page = int(request.GET["page"]) if request.GET.get("page", "").isdecimal() else 1
-    mine = operations.list_companies(actor, page=max(1, min(page, 10_000)))
+    mine = operations.list_companies(actor, page=asked_page(request.GET))
     attention = [company for company in mine.items if company.state in {"draft", "changes_requested"}]
     return render(
         request,
@@ -177,7 +177,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     if request.method == "POST" and page.is_valid():
         change = CompanyChange.from_wire(page.to_wire())
         try:
-            done = operations.update_company(actor, slug, change, expected_version=_version(request))
+            done = operations.update_company(actor, slug, change, expected_version=asked_version(request))
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
@@ -210,7 +210,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     mine = operations.get_company(actor_of(request), slug)
     if lacking := missing_of(mine):
         raise BadRequest(f"Still missing: {', '.join(lacking)}.", "Fill it in, then submit.")
-    reviews.submit_company(actor_of(request), slug, expected_version=_version(request))
+    reviews.submit_company(actor_of(request), slug, expected_version=asked_version(request))
     messages.success(request, "It is with the reviewers now. You will be mailed.")
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 
@@ -318,7 +318,8 @@ def _after(request: HttpRequest, slug: str, step: str) -> str:
     return f"/manage/companies/{slug}" if following == "review" else f"/manage/companies/{slug}/edit/{following}?new=1"
 
 
-def _version(request: HttpRequest) -> int | None:
+def asked_version(request: HttpRequest) -> int | None:
+    """Read the version that a form was made from; None when it names none."""
     text = request.POST.get("version", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

@@ -13,6 +13,7 @@ from muniment.registry.operations import OwnedCompany
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
 from muniment.web.forms import plain
+from muniment.web.views.manage import asked_version
 
 _DECISIONS = {
     "approve": "It is published.",
@@ -63,13 +64,12 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
     """Decide on a listing."""
     actor, post = actor_of(request), request.POST
     what, note = post.get("do", ""), post.get("note", "")
-    version = int(post["version"]) if post.get("version", "").isdecimal() else None
     if what not in _DECISIONS:
         raise BadRequest("No decision was sent.", "Use the buttons of the page.")
     try:
         match what:
             case "approve":
-                reviews.approve_company(actor, slug, expected_version=version, note=note)
+                reviews.approve_company(actor, slug, expected_version=asked_version(request), note=note)
             case "request_changes":
                 reviews.request_changes(actor, slug, note)
             case "reject":

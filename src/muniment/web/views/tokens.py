@@ -6,10 +6,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
@@ -18,7 +16,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.web.context import address
-from muniment.web.doors import actor_of
+from muniment.web.doors import actor_of, kept_form, signed_in
 
 _LIFETIMES: Sequence[tuple[str, str]] = (
     ("30", "30 days"),
@@ -54,11 +52,11 @@ class TokenForm(forms.Form):
         return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}
 
 
-@login_required
+@signed_in()
 def tokens(request: HttpRequest) -> HttpResponse:
     """Show tokens and apps; make a token."""
     if request.method != "POST":
-        return _page(request, TokenForm())
+        return _page(request, TokenForm(kept_form(request)))
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
@@ -71,15 +69,13 @@ def tokens(request: HttpRequest) -> HttpResponse:
     return _page(request, TokenForm(), minted=minted)
 
 
-@login_required
-@require_POST
+@signed_in("POST")
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
     """Give a token a new text, and show it once."""
     return _page(request, TokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
 
 
-@login_required
-@require_POST
+@signed_in("POST")
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token."""
     row = operations.revoke_token(actor_of(request), _id(token_id))
@@ -87,8 +83,7 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     return redirect("tokens")
 
 
-@login_required
-@require_POST
+@signed_in("POST")
 def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
     """End an app's access."""
     grant = grants.disconnect(actor_of(request), _id(grant_id))

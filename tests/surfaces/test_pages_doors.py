@@ -1,0 +1,123 @@
+"""What every room of the pages does alike: nothing is kept of it, odd values are refused, no form leads nowhere."""
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from make.accounts import Letters, account, sign_in, signed_in
+from muniment.accounts import tokens
+from muniment.registry import operations, reviews
+from muniment.registry.changes import CompanyChange
+
+pytestmark = pytest.mark.django_db
+BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+
+
+@pytest.fixture
+def owner():
+    return account()
+
+
+@pytest.fixture
+def browser(owner):
+    return signed_in(owner)
+
+
+@pytest.fixture
+def draft(owner):
+    return operations.create_company(owner.actor("web"), CompanyChange.from_wire(BASICS)).slug
+
+
+@pytest.fixture
+def reviewer():
+    return account("reviewer@harbour.example", "reviewer")
+
+
+def test_no_browser_keeps_a_page_that_was_made_for_one_person(browser):
+    rooms = ("/manage", "/manage/tokens", "/manage/credits", "/manage/companies/new", "/manage/nothing")
+    theirs = ("email/", "2fa/", "2fa/totp/activate/", "sessions/", "password/set/", "logout/")
+    for path in (*rooms, *(f"/accounts/{each}" for each in theirs), "/admin/"):
+        assert "no-store" in browser.get(path)["Cache-Control"], path
+    for path in ("/manage", "/accounts/password/reset/", "/accounts/login/"):
+        assert "no-store" in Client().get(path)["Cache-Control"], path
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "²", "9" * 5_000, "000000001" + "9" * 25])
+def test_a_page_that_no_list_has_is_refused_in_every_room(browser, page):
+    for room in ("/manage", "/manage/documents", "/manage/applications"):
+        answer = browser.get(room, {"page": page})
+        assert answer.status_code == 400
+        assert b"Pages are numbered from 1." in answer.content
+
+
+def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, owner):
+    room = f"/manage/companies/{draft}/edit/token"
+    for odd in ("nan", "inf", "-Infinity", "1e999"):
+        sent = {"pools-0-name": "A", "pools-0-percentage": odd, "proposals-0-title": "P", "proposals-0-for": odd}
+        answer = browser.post(room, {**sent, "capTable": f"Ada; 0x1; 1; {odd}"})
+        assert answer.status_code == 422
+        assert answer.content.count(b'class="fault"') == 3
+        assert f'value="{odd}"' in answer.content.decode()
+    assert operations.get_company(owner.actor("web"), draft).bundle["capTable"] == []
+
+
+def test_hidden_fields_that_somebody_wrote_into_break_nothing(browser, draft, reviewer):
+    sent = {"positions-0-name": "Ada Reef", "positions-0-was": "²"}
+    assert browser.post(f"/manage/companies/{draft}/edit/team", sent).status_code == 302
+    decision = {"do": "unlist", "version": "9" * 5_000}
+    assert signed_in(reviewer).post(f"/review/companies/{draft}/decide", decision).status_code == 302
+
+
+def test_the_twin_of_a_form_under_way_is_led_to_the_page_that_it_stood_on(browser, draft, owner):
+    page = f"/manage/companies/{draft}"
+    seen = []
+
+    def twin(*_args, **_options):
+        seen.append(browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"}))
+        return original(*_args, **_options)
+
+    original, reviews.submit_company = reviews.submit_company, twin
+    try:
+        browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"})
+    finally:
+        reviews.submit_company = original
+    assert [each["Location"] for each in seen] == [page]
+    assert browser.get(page).status_code == 200
+    assert cache.get(f"once:{owner.pk}:same") == page
+
+
+@pytest.mark.parametrize("come_from", ["http://testserver{page}?new=1", "https://elsewhere.example/manage", ""])
+def test_who_was_signed_out_comes_back_to_a_page_never_to_what_only_takes_forms(owner, draft, come_from):
+    page = f"/manage/companies/{draft}"
+    referer = come_from.format(page=page)
+    for action in (f"{page}/submit", "/manage/tokens/1/revoke", "/manage/documents/x/delete", "/review/take"):
+        client = Client()
+        sent = client.post(action, {"note": "typed"}, headers={"Referer": referer} if referer else {})
+        wanted = f"{page}?new=1" if "new" in come_from else "/manage"
+        assert sent["Location"].startswith("/accounts/login/?next="), action
+        shown = client.get(sent["Location"])
+        assert f'name="next" value="{wanted}"' in shown.content.decode()
+        assert b"nothing was done" in shown.content
+
+
+def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
+    client = Client()
+    client.post("/manage/tokens", {"name": "laptop of Ada", "lifetime": "30", "access": "read"})
+    sign_in(client, owner)
+    assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
+    assert not tokens.list_tokens(owner.actor("web"))
+
+
+def test_a_name_of_two_lines_stops_no_mail(browser, draft, owner, reviewer, django_capture_on_commit_callbacks):
+    letters = Letters()
+    with django_capture_on_commit_callbacks(execute=True):
+        browser.post(f"/manage/companies/{draft}/edit/basics", {**BASICS, "name": "Tidal\nWorks"})
+        reviews.submit_company(owner.actor("web"), draft)
+        answer = signed_in(reviewer).post(f"/review/companies/{draft}/decide", {"do": "approve"})
+    assert answer.status_code == 302
+    assert "[Muniment] Tidal Works: approved" in [subject for subject, _ in letters.to(owner.email)]
