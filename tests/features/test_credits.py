@@ -1,7 +1,7 @@
 """The ledger: what moves, what is held, and that no race and no repetition makes a credit."""
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
 from make.registry import owner
@@ -168,3 +168,22 @@ def test_an_account_that_is_opened_12_times_at_once_starts_once():
     outcomes = at_once([lambda: numbers(me) for _ in range(12)])
     assert outcomes == [(100, 0, 100)] * 12
     assert ledger.prove() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_ledger_agrees_with_itself_while_others_spend():
+    me = owner()
+    ledger.hold(me, "one", 10)
+    spent = []
+
+    def spend_once(execute, sql, params, many, context):
+        result = execute(sql, params, many, context)
+        if "credits_ledgeraccount" in sql and not spent:
+            spent.append(True)
+            assert at_once([lambda: ledger.capture("one")]) == [True]
+        return result
+
+    with connection.execute_wrapper(spend_once):
+        assert ledger.prove() == []
+    assert spent
+    assert numbers(me) == (90, 0, 90)

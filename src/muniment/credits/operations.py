@@ -24,6 +24,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
+from muniment.store.snapshots import snapshot
 
 ENTRIES: Final = 50
 MAX_GRANT: Final = 10**9
@@ -283,13 +284,18 @@ def prove() -> list[str]:
     Returns:
         What does not agree; nothing when the ledger is whole.
     """
-    with transaction.atomic():
-        accounts = list(LedgerAccount.objects.order_by("pk"))
-        came = dict(Transfer.objects.values_list("credit").annotate(Sum("amount")).order_by())
-        went = dict(Transfer.objects.values_list("debit").annotate(Sum("amount")).order_by())
-        held = dict(Hold.objects.filter(state=HoldState.HELD).values_list("account").annotate(Sum("amount")).order_by())
-        captured = Hold.objects.filter(state=HoldState.CAPTURED, amount__gt=0).values_list("pk", "amount", "account")
-        paid = dict(Transfer.objects.filter(kind="run").values_list("reference", "amount"))
+    with snapshot():  # of statements that each see another moment, none would agree while others spend
+        return [*_accounts_unproved(), *_purchases_unproved()]
+
+
+def _accounts_unproved() -> list[str]:
+    """Hold every balance, and every captured hold, against the transfers."""
+    accounts = list(LedgerAccount.objects.order_by("pk"))
+    came = dict(Transfer.objects.values_list("credit").annotate(Sum("amount")).order_by())
+    went = dict(Transfer.objects.values_list("debit").annotate(Sum("amount")).order_by())
+    held = dict(Hold.objects.filter(state=HoldState.HELD).values_list("account").annotate(Sum("amount")).order_by())
+    captured = Hold.objects.filter(state=HoldState.CAPTURED, amount__gt=0).values_list("pk", "amount", "account")
+    paid = dict(Transfer.objects.filter(kind="run").values_list("reference", "amount"))
     faults = []
     for account in accounts:
         posted = came.get(account.pk, 0) - went.get(account.pk, 0)
@@ -307,18 +313,17 @@ def prove() -> list[str]:
         if paid.get(key) != amount
     ]
     faults += [f"{key} was charged without a hold" for key in paid if key not in settled]
-    return faults + _purchases_unproved()
+    return faults
 
 
 def _purchases_unproved() -> list[str]:
     """Hold every paid purchase against the transfers that name it."""
-    with transaction.atomic():
-        bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
-        moved = list(
-            Transfer.objects.filter(kind__in=["purchase", "refund"]).values_list(
-                "reference", "kind", "debit__name", "amount"
-            )
+    bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
+    moved = list(
+        Transfer.objects.filter(kind__in=["purchase", "refund"]).values_list(
+            "reference", "kind", "debit__name", "amount"
         )
+    )
     came = dict.fromkeys(bought, 0)
     went = dict.fromkeys(bought, 0)
     faults = []
