@@ -113,6 +113,22 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
         reviews.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
+def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
+    seen = PendingChange.objects.get()
+    operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
+    with pytest.raises(Conflict, match="withdrawn already"):
+        reviews.decide_change(reviewer(), seen.pk, approve=True)
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    waits = PendingChange.objects.get(decision="")
+    assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
+    operations.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
+    reviews.decide_change(reviewer(), waits.pk, approve=True)
+    assert document("company", mine.slug)["company"]["name"] == "Something Else"
+
+
 def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
     me = owner()
     mine = published(me, name="Old Name")

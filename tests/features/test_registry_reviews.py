@@ -1,6 +1,9 @@
 """The way from draft to published, what reviewers decide, and what is public in each state."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from django.db import connection, transaction
 
 from make.registry import (
     SPECIFICATION,
@@ -18,6 +21,8 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import frameworks, operations, profiles, publishing, reviews
 from muniment.registry.changes import BadFields, CompanyChange
+from muniment.registry.listings import owned
+from muniment.registry.models import PendingChange
 from muniment.registry.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
@@ -197,3 +202,27 @@ def test_a_profile_refuses_what_its_fields_do_not_take(change):
         profiles.update_profile(me, ProfileChange(**change))
     with pytest.raises(Conflict):
         profiles.create_profile(me, ProfileChange(name="Bo again"))
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_who_decides_on_a_change_holds_its_listing_first_as_who_asks_for_one():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    change, judge = PendingChange.objects.get(), reviewer()
+
+    def decide():
+        try:
+            return reviews.decide_change(judge, change.pk, approve=True)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            owned(me, mine.slug, lock=True)
+            deciding = pool.submit(decide)
+            with pytest.raises(TimeoutError):
+                deciding.result(0.3)
+            PendingChange.objects.select_for_update(nowait=True).get(pk=change.pk)
+        assert deciding.result(10).decision == "approved"

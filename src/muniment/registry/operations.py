@@ -232,17 +232,30 @@ def _update(actor: Actor, company: Company, edit: Edit, action: str, *, dry_run:
 
 
 def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Difference) -> None:
-    """Put fields before the reviewers, with what waits already; a value that stands anyhow withdraws the wish."""
+    """
+    Put fields before the reviewers, with what waits already; a value that stands anyhow withdraws the wish.
+
+    Other wishes are another change, in the same place of the queue: a reviewer decides on what they saw.
+    """
     pending = PendingChange.objects.filter(company=company, decision="").first()
-    wishes = {key: value for key, value in (pending.changes if pending else {}).items() if key not in waiting}
+    stood = pending.changes if pending else {}
+    wishes = {key: value for key, value in stood.items() if key not in waiting}
     wishes |= {key: value for key, value in waiting.items() if key in asked.columns}
-    if pending is None and not wishes:
-        return
-    row = pending or PendingChange(company=company)
-    row.account_id, row.via, row.credential, row.changes = actor.account_id, actor.via, actor.credential, wishes
-    if not wishes:
-        row.decision, row.decided_at = "withdrawn", now()
-    row.save()
+    if wishes != stood:
+        since = now()
+        if pending is not None:
+            pending.decision, pending.decided_at = "withdrawn", since
+            pending.save(update_fields=["decision", "decided_at"])
+            since = pending.asked_at
+        if wishes:
+            PendingChange.objects.create(
+                company=company,
+                account_id=actor.account_id,
+                via=actor.via,
+                credential=actor.credential,
+                changes=wishes,
+                asked_at=since,
+            )
     if asked:
         history.entry(actor, "asked", before=asked.before, after=asked.after, company=company).save()
 

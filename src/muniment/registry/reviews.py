@@ -171,16 +171,17 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
     """
     _need_reviewer(actor)
     with transaction.atomic():
-        pending = PendingChange.objects.select_for_update().filter(pk=change_id).first()
-        if pending is None:
+        found = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
+        if found is None:
             raise NotFound(f"There is no change with the number {change_id}.", "/review lists what waits.")
+        company: Company = found  # held before its change, as whoever asks holds it
+        pending = PendingChange.objects.select_for_update().get(pk=change_id)
         if pending.decision:
             raise Conflict(f"This change is {pending.decision} already.", "/review lists what waits.")
         pending.decision = "approved" if approve else "rejected"
         pending.note = note if approve else _need_note(note)
         pending.decided_at, pending.decided_by_id = now(), actor.account_id
         pending.save()
-        company = Company.objects.select_for_update().get(pk=pending.company_id)
         step = "change approved" if approve else "change refused"
         difference = compare(company, Edit(columns=dict(pending.changes)))
         if approve and difference:
