@@ -101,9 +101,9 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         raise Forbidden("A listing belongs to an account.", "Sign in first.")
     with transaction.atomic():
         invitation = find_invitation(token)
-        invitation = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
-        if invitation.accepted_at is not None:
-            raise NotFound("This invitation is used.", "Ask for a new one.")
+        held = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation.pk, accepted_at__isnull=True)
+        if held.first() is None:  # accepted, or replaced by a new one, since it was found
+            raise NotFound("This invitation is used or no longer good.", "Ask for a new one.")
         invitation.accepted_at = now()
         invitation.save()
         company = invitation.company
