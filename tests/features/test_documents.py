@@ -313,6 +313,15 @@ def test_deleting_over_and_over_does_not_fill_the_store(owner, company, settings
         begin(owner, company, b"x" * (1 << 20))
 
 
+def test_what_is_restored_takes_no_room_beside_itself(owner, company, settings_with):
+    settings_with(document_quota_mb=1)
+    for _ in range(2):
+        last = uploaded(owner, company, b"x" * (1 << 20))
+        operations.delete_document(owner, last.pk)
+    operations.restore_document(owner, last.pk)
+    assert operations.quota(owner).used_bytes == 1 << 20
+
+
 # ------------------------------------------------------------------ deleting
 
 

@@ -192,7 +192,7 @@ def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
             "Delete documents that you no longer need.",
         )
     # What was deleted takes room until it can no longer be restored; twice the quota bounds it.
-    deleted = used_bytes(account_id, deleted=True)
+    deleted = used_bytes(account_id, deleted=True, without=without)
     if used + deleted + size_bytes > 2 * limit:
         raise TooLarge(
             f"Deleted documents that can still be restored take {deleted:,} bytes, and there is no room beside them.",
