@@ -81,6 +81,15 @@ def test_a_run_of_before_its_criteria_were_counted_is_counted():
     assert runs.get_run(me, started["runId"]).to_wire()["progress"]["total"] == 3
 
 
+def test_a_run_that_a_process_of_before_started_shows_how_far_it_is():
+    me, of = owner(), framework()
+    started = start(me, company(me), of).to_wire()
+    ReportRun.objects.update(criteria=0)
+    runs.execute_run(me, started["runId"])
+    do_jobs()
+    assert runs.get_run(me, started["runId"]).to_wire()["progress"] == {"done": 3, "total": 3, "step": "succeeded"}
+
+
 @pytest.mark.requirement("reports.rules")
 def test_the_report_quotes_the_document_and_its_page():
     me, of = owner(), framework()

@@ -59,6 +59,8 @@ def execute(run: Run) -> None:
     _wait_for_texts(run, chosen)
     specification = row.specification.document
     criteria = list(chain.from_iterable(section["criteria"] for section in specification["sections"]))
+    if row.criteria != len(criteria):  # started by a process of before they were counted
+        ReportRun.objects.filter(pk=row.pk).update(criteria=len(criteria))
     # Kept as text: the order of keys is part of what is judged, and a database may turn it round.
     snapshot = run.step(
         "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)
