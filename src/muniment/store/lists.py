@@ -274,11 +274,6 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
     return array("q", (position for _, position in sorted(found)))
 
 
-def _has_value(connection: sqlite3.Connection, value: int, position: int) -> bool:
-    probe = "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?"
-    return connection.execute(probe, (value, position)).fetchone() is not None
-
-
 def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
     """Put what bears exactly the asked name, or has it as its slug, before whatever merely holds the words."""
     exact = {
