@@ -149,6 +149,27 @@ def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(ow
     assert blob_keys() == []
 
 
+def test_a_transfer_over_a_slow_line_stays_alive(owner, company, link, monkeypatch):
+    monkeypatch.setattr(link_module, "ALIVE_EVERY_S", 0)
+    upload, alive = begin(owner, company), []
+
+    def look():
+        alive.append(Document.objects.get().receiving_until > now())
+        Document.objects.update(receiving_until=now())
+        connection.close()
+
+    def slow():
+        for piece in pieces(SMALL, 10):
+            yield piece
+            thread = threading.Thread(target=look)
+            thread.start()
+            thread.join(10)
+
+    link.put(upload, slow())
+    assert alive
+    assert all(alive)
+
+
 def _overtake():
     Document.objects.update(attempt=99)
     connection.close()

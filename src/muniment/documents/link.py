@@ -186,10 +186,10 @@ class _Stream:
                 yield b"".join(waiting)
                 waiting.clear()
                 held = 0
-                if time.monotonic() - alive_at > ALIVE_EVERY_S:
-                    alive_at = time.monotonic()
-                    if not await self._call(receiving.keep_alive, self._transfer):
-                        raise receiving.overtaken()
+            if time.monotonic() - alive_at > ALIVE_EVERY_S:  # with each part: a slow line takes long for a piece
+                alive_at = time.monotonic()
+                if not await self._call(receiving.keep_alive, self._transfer):
+                    raise receiving.overtaken()
         if sent < announced:
             raise receiving.wrong_size(sent, announced)
         if held:
