@@ -5,6 +5,8 @@ import gzip
 import hashlib
 import io
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -12,6 +14,7 @@ from make.asgi import Client
 from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.store import published
 from muniment.store.exports import Exports, Stopped
 from muniment.store.reader import Reader
 
@@ -78,6 +81,21 @@ def test_a_making_that_is_stopped_leaves_no_file(exports, tmp_path):
         exports.make()
     assert exports.files() == []
     assert not list((tmp_path / "exports").glob("companies-*.gz"))
+
+
+def test_a_node_that_is_being_built_makes_no_files_of_an_empty_registry(tmp_path):
+    file = tmp_path / "published.sqlite3"
+    with closing(sqlite3.connect(file, isolation_level=None)) as own:
+        published.prepare_copy(own)
+    assert Exports(tmp_path / "exports", file).make() is False
+
+
+def test_a_list_of_files_that_lost_its_content_is_made_anew(exports, tmp_path):
+    exports.make()
+    (tmp_path / "exports" / "manifest.json").write_bytes(b"")
+    assert exports.files() == []
+    assert exports.make() is True
+    assert len(exports.files()) == 6
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ import msgspec
 
 from muniment.kernel.memory import give_back
 from muniment.kernel.wire import timestamp
+from muniment.store.published import UNBUILT
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ class Exports:
             changed = manifest.stat().st_mtime_ns
             if changed != self._seen[0]:
                 self._seen = (changed, msgspec.json.decode(manifest.read_bytes(), type=list[ExportFile]))
-        except FileNotFoundError:
+        except (FileNotFoundError, msgspec.DecodeError):  # the second: a machine lost its power while it was written
             return []
         return self._seen[1]
 
@@ -122,14 +123,16 @@ class Exports:
             give_back()
 
     def make(self) -> bool:
-        """Make every file of the present edition, unless they stand there or another process is at it."""
+        """Make every file of the present edition, unless they stand, none is shown, or another process is at it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
-            with _reading(self._published) as (connection, edition):
+            with _reading(self._published) as (connection, edition, epoch):
+                if epoch == UNBUILT:
+                    return False  # the file is not the registry yet
                 former = {file.edition for file in self.files()}
                 if edition in former:
                     return False
@@ -168,13 +171,13 @@ class Exports:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
-    """Open one snapshot of the published file, and tell its edition."""
+def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
+    """Open one snapshot of the published file, and tell its edition and epoch."""
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
     try:
         connection.execute("BEGIN")
-        (edition,) = connection.execute("SELECT edition FROM published_meta").fetchone()
-        yield connection, edition
+        edition, epoch = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
+        yield connection, edition, epoch
     finally:
         connection.close()
 
