@@ -8,7 +8,7 @@ import pytest
 
 from make.published import Publisher, company, framework, person
 from muniment.store import published
-from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery
+from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery, Positions, selection
 from muniment.store.reader import FeedGapError, Reader
 
 
@@ -290,6 +290,14 @@ def test_answers_stay_within_their_bytes_and_the_oldest_leaves(publisher, tmp_pa
     reader.answers.put("huge", b"", size_bytes=60_000, edition=0, depends=())
     assert reader.answers.get("huge") is None
     reader.close()
+
+
+def test_what_was_asked_counts_with_what_answers_it(publisher):
+    kept = Positions(100_000)
+    for number in range(50):
+        ids = tuple(f"{number}-{each}-{'x' * 100}" for each in range(100))
+        kept.get(publisher.connection, selection("company", CompanyQuery(ids=ids)), 1)
+    assert 3 < len(kept._arrays) < 8
 
 
 def test_statistics_follow_every_change(publisher, reader):

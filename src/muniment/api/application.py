@@ -18,6 +18,7 @@ from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, negotia
 from muniment.api.routes import ROUTES, V1, Context, Made, Route, Values
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.kernel.memory import size_of
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.store.exports import Exports
 from muniment.store.published import KINDS
@@ -253,7 +254,8 @@ class Api:
             made = await self._read(route, segment or path, values, asked)
             kept = made.answer
             if made.depends:
-                self._answers.put(key, kept, size_bytes=len(kept.body), edition=made.edition, depends=made.depends)
+                size_bytes = len(kept.body) + size_of(key)
+                self._answers.put(key, kept, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
         return key, kept
 
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Made:

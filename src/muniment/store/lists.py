@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from muniment.kernel.memory import size_of
 from muniment.store.words import fold, match_expression
 
 Sort = Literal["newest", "name", "relevance", "treasury"]
@@ -159,22 +160,22 @@ class Positions:
                 if kept[0] == version:
                     self._arrays[chosen] = kept
                     return kept[1]
-                self._size_bytes -= _size_bytes(kept[1])
+                self._size_bytes -= _size_bytes(chosen, kept[1])
         found = find(connection, chosen)
         with self._lock:
             former = self._arrays.pop(chosen, None)
             if former is not None:
-                self._size_bytes -= _size_bytes(former[1])
+                self._size_bytes -= _size_bytes(chosen, former[1])
             self._arrays[chosen] = (version, found)
-            self._size_bytes += _size_bytes(found)
+            self._size_bytes += _size_bytes(chosen, found)
             while self._size_bytes > self._limit_bytes:
                 oldest = next(iter(self._arrays))
-                self._size_bytes -= _size_bytes(self._arrays.pop(oldest)[1])
+                self._size_bytes -= _size_bytes(oldest, self._arrays.pop(oldest)[1])
         return found
 
 
-def _size_bytes(positions: "array[int]") -> int:
-    return len(positions) * positions.itemsize + 500
+def _size_bytes(chosen: Selection, positions: "array[int]") -> int:
+    return len(positions) * positions.itemsize + size_of(chosen) + 300
 
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
