@@ -106,6 +106,13 @@ def _storage_url(value: str) -> str:
     return value
 
 
+def _database_url(value: str) -> str:
+    if value and not re.fullmatch(r"postgres(?:ql)?://.+", value):
+        message = "takes postgresql://user:password@host/database; empty keeps SQLite in the data folder"
+        raise ValueError(message)
+    return value
+
+
 def _endpoint_url(value: str) -> str:
     if not value:
         return ""
@@ -157,7 +164,7 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
-    Setting("database_url", "", _text, "postgresql://… to grow; empty keeps SQLite in the data folder."),
+    Setting("database_url", "", _database_url, "postgresql://… to grow; empty keeps SQLite in the data folder."),
     Setting(
         "base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."
     ),

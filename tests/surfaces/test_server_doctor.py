@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muniment.config import SETTINGS
+from muniment.config import SETTINGS, Config, ConfigError
 from services.product import run
 
 
@@ -65,3 +65,13 @@ def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
 def test_the_contract_is_printed_as_it_is_served(demo):
     printed = json.loads(run("openapi", data=demo.data, base_url=demo.url).stdout)
     assert printed == demo.get("/openapi.json").json()
+
+
+def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_path):
+    url = "postgresql://keeper:sesame@127.0.0.1:1/muniment"
+    away = run("user", "list", data=tmp_path / "data", check=False, database_url=url)
+    assert (away.returncode, "Traceback" in away.stderr) == (1, False)
+    assert "Nothing was done: see muniment doctor" in away.stderr
+    with pytest.raises(ConfigError, match="MUNIMENT_DATABASE_URL takes postgresql://") as refused:
+        Config({"MUNIMENT_DATABASE_URL": "mysql://keeper:sesame@localhost/muniment"})
+    assert "sesame" not in str(refused.value) + away.stderr

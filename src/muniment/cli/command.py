@@ -28,12 +28,19 @@ def use_django() -> None:
     django.setup()
 
 
-def ready() -> None:
-    """Load Django and bring the database to this version's form."""
+def ready() -> int:
+    """Load Django, bring the database to this version's form, and give the number of migrations that it lacked."""
     use_django()
+    from django.db import DatabaseError
+
+    from muniment.server.logs import masked
     from muniment.store.migrations import migrate as bring_up_to_date
 
-    bring_up_to_date()
+    try:
+        return bring_up_to_date()
+    except DatabaseError as error:
+        message = f"{masked(str(error)).strip()}\nNothing was done: see muniment doctor, then try again."
+        raise click.ClickException(message) from None
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.cli.command import main, told, use_django
+from muniment.cli.command import main, ready, told
 
 
 @main.command()
@@ -85,8 +85,5 @@ def migrate() -> None:
 
     `serve` and `import` do so by themselves; this is for deployments that want it as a step of its own.
     """
-    use_django()
-    from muniment.store.migrations import migrate as bring_up_to_date
-
-    applied = bring_up_to_date()
+    applied = ready()
     click.echo(f"{applied} migrations applied." if applied else "Nothing to do: the database has this version's form.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.cli.command import main, use_django
+from muniment.cli.command import main, ready, use_django
 
 
 @main.command()
@@ -112,10 +112,9 @@ def worker(threads: int, drain: int) -> None:
     use_django()
     from muniment.jobs.worker import Worker
     from muniment.server import logs
-    from muniment.store.migrations import migrate as bring_up_to_date
 
     logs.set_up(settings.log_format)
-    bring_up_to_date()
+    ready()
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
