@@ -78,7 +78,7 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
 
 def record(body: bytes, url: str, listed: str = "") -> bytes:
     """
-    Fit the detail of a person or a framework.
+    Fit the detail of a person or a framework, or an owner's profile.
 
     Args:
         listed: the member that is a list and may be cut, with its total.
@@ -90,14 +90,15 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
     if len(body) <= BUDGET_BYTES and total <= MAX_LISTED:
         return body
     if total:
-        data[f"{listed}Total"] = total
+        data.setdefault(f"{listed}Total", total)
     for characters, length in (
         *((c, MAX_LISTED) for c in (40_000, 20_000, *_TEXT_STEPS)),
         *((80, n) for n in _LENGTH_STEPS),
     ):
         if listed:
             data[listed] = data[listed][:length]
-        _cut_texts(data, characters, url)
+        for part in (data, *(value for value in data.values() if isinstance(value, dict))):
+            _cut_texts(part, characters, url)
         finished = _encode({"data": data})
         if len(finished) <= BUDGET_BYTES:
             break

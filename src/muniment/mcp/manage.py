@@ -209,13 +209,15 @@ class ManageTools:
             actor = _actor(caller)
             person = profiles.get_profile(actor)
             companies = operations.list_companies(actor, page_size=100)
-            answer = {
+            answer: dict[str, Any] = {
                 "person": _person(person) if person else None,
                 "email": account_of(actor).email,
                 "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
                 "scopes": in_order(actor.scopes),
             }
-            return cuts.record(_encode({"data": answer}), f"{self._base_url}/manage/profile")
+            if companies.page_count > 1:
+                answer["companiesTotal"] = companies.total
+            return cuts.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
 
         return self._call(work)
 

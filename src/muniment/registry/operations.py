@@ -99,12 +99,16 @@ class Listed:
 
 def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
     """List the listings that *actor* owns, the last changed first; without their bundles."""
-    mine = (
-        Company.objects.filter(ownerships__account_id=actor.account_id) if actor.account_id else Company.objects.none()
-    )
+    if actor.account_id is None:
+        return Listed([], page, page_size, 0)
+    mine = Company.objects.filter(ownerships__account_id=actor.account_id)
     start = (page - 1) * page_size
-    rows = mine.order_by("-updated_at", "pk")[start : start + page_size]
-    return Listed([_seen(actor, company) for company in rows], page, page_size, mine.count())
+    found = list(mine.order_by("-updated_at", "pk")[start : start + page_size])
+    waiting = PendingChange.objects.filter(company__in=found, decision="").values_list("company_id", "changes")
+    held = Ownership.objects.filter(company__in=found, account_id=actor.account_id).values_list("company_id", "role")
+    pending, roles = dict(waiting), dict(held)
+    items = [_shown(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found]
+    return Listed(items, page, page_size, mine.count())
 
 
 def get_company(actor: Actor, slug: str) -> OwnedCompany:
@@ -123,6 +127,12 @@ def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) 
         " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
         (company.pk, company.pk, actor.account_id),
     )
+    return _shown(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
+
+
+def _shown(
+    actor: Actor, company: Company, pending: dict[str, Any], role: str | None, bundle: dict[str, Any] | None = None
+) -> OwnedCompany:
     return OwnedCompany(
         slug=company.slug,
         name=company.name,
@@ -132,7 +142,7 @@ def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) 
         role=role or actor.role,
         reviewer_note=company.reviewer_note,
         published=company.published,
-        pending_changes=msgspec.json.decode(pending) if pending else {},
+        pending_changes=pending,
         bundle=bundle or {},
     )
 
