@@ -113,6 +113,15 @@ def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
     assert not tokens.list_tokens(owner.actor("web"))
 
 
+def test_nobody_is_flooded_with_invitations(browser, draft, django_capture_on_commit_callbacks):
+    letters = Letters()
+    with django_capture_on_commit_callbacks(execute=True):
+        for _ in range(25):
+            browser.post(f"/manage/companies/{draft}/invite", {"email": "friend@harbour.example"})
+    assert len(letters.to("friend@harbour.example")) == 20
+    assert b"20 invitations within this hour" in browser.get("/manage").content
+
+
 def test_a_name_of_two_lines_stops_no_mail(browser, draft, owner, reviewer, django_capture_on_commit_callbacks):
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):

@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -16,7 +17,7 @@ from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.changes import BadFields
 from muniment.registry.exchange.rows import Fault
@@ -26,6 +27,8 @@ from muniment.registry.models import Company, Invitation, Ownership
 GOOD_FOR = timedelta(days=14)
 MAX_OPEN = 20
 """How many unanswered invitations a listing may have: mail goes to strangers."""
+SENT_AN_HOUR = 20
+"""How many an account may send, to whomever and for whichever listing."""
 
 
 def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invitation:
@@ -42,6 +45,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         NotFound: unknown, or not owned.
         BadFields: no address.
         Conflict: too many invitations wait.
+        TooMany: the account has sent too many within the hour.
     """
     address = email.strip().lower()
     try:
@@ -50,6 +54,8 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         raise BadFields([Fault("email", "is no e-mail address")], "Write it as name@example.org.") from None
     if actor.account_id is None:
         raise Forbidden("An invitation comes from an account.", "Sign in first.")
+    owned(actor, slug)
+    _hold_to_rate(actor.account_id)
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
@@ -111,6 +117,15 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         if made:
             history.entry(actor, "owner added", before={}, after={"owner": actor.account_id}, company=company).save()
         return company
+
+
+def _hold_to_rate(account_id: int) -> None:
+    key = f"invitations-sent:{account_id}:{now():%Y%m%d%H}"
+    cache.add(key, 0, timeout=3_700)
+    if cache.incr(key) > SENT_AN_HOUR:
+        raise TooMany(
+            f"You sent {SENT_AN_HOUR} invitations within this hour.", "Wait until the next hour.", retry_after_s=3_600
+        )
 
 
 def _digest(token: str) -> str:

@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import invitations, operations, petitions, pictures, profiles
 from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
@@ -81,7 +81,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         invitations.invite_owner(actor_of(request), slug, email, base_url=address(request))
         messages.success(request, f"An invitation is on its way to {email}.")
-    except (BadFields, Conflict) as refusal:
+    except (BadFields, Conflict, TooMany) as refusal:
         messages.error(request, f"{refusal.message} {refusal.hint}")
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 
