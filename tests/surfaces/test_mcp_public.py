@@ -382,6 +382,13 @@ def test_a_missing_resource_is_told_in_the_words_of_each_era(server):
 
 
 @pytest.mark.requirement("tools.resources")
+def test_no_slug_is_so_long_that_its_refusal_grows_with_it(server):
+    error = server.ask(*legacy("resources/read", {"uri": "registry://people/" + "潮 " * 100_000})).json()["error"]
+    assert error["code"] == -32002
+    assert len(error["message"]) < 500
+
+
+@pytest.mark.requirement("tools.resources")
 def test_slugs_are_completed_for_templates_and_prompts(server):
     def complete(ref, name, value):
         params = {"ref": ref, "argument": {"name": name, "value": value}}

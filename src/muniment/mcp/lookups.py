@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import NotFound
 from muniment.mcp import cuts
 from muniment.mcp.offer import Arguments, Caller
@@ -197,7 +198,9 @@ class PublicTools:
         if found is None:
             near = self._reader.nearest(kind, key)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
-            raise NotFound(f"There is no {kind} {key!r}.", f"{meant}Valid ones are listed by {where}.")
+            raise NotFound(
+                f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Valid ones are listed by {where}."
+            )
         made = fit(found.body)
         answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
         return made

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.kernel.ids import digest, slug_from_name
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
 from muniment.store.answers import Answers
 from muniment.store.editions import State, load, touched
@@ -332,7 +332,7 @@ class Reader:
 
     def nearest(self, kind: str, key: str) -> list[str]:
         """Give at most three keys that *key* may have been meant to be."""
-        wanted = slug_from_name(key)
+        wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
         whole = len(wanted)
         lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
         near: list[str] = []
