@@ -2,16 +2,20 @@
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
 from muniment.registry import importing
+from muniment.registry.changes import CompanyChange
 from muniment.registry.importing import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
+from muniment.registry.operations import update_company
 
 pytestmark = pytest.mark.django_db
 
@@ -469,3 +473,31 @@ def test_a_renamed_person_is_renamed_in_the_companies_that_show_them(tmp_path):
     bring(tmp_path)
     bring(lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada Moss"}))
     assert document("company", "acme")["positions"][0]["person"]["name"] == "Ada Moss"
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_an_edit_while_a_batch_is_compared_is_not_lost(tmp_path):
+    me = owner()
+    mine = published(me, description="As it was.")
+    edits = []
+
+    def edit():
+        try:
+            update_company(me, mine.slug, CompanyChange(description="Edited meanwhile."))
+        finally:
+            connection.close()
+
+    def meanwhile(execute, sql, params, many, context):
+        if 'FROM "registry_position"' in sql and not edits:
+            edits.append(pool.submit(edit))
+            wait(edits, timeout=0.5)
+        return execute(sql, params, many, context)
+
+    row = company(mine.slug, name=mine.name, description="As it was.", industry="Water")
+    with ThreadPoolExecutor(1) as pool, connection.execute_wrapper(meanwhile):
+        assert bring_companies(tmp_path, {"company": row}) == []
+        edits[0].result(10)
+    stands = Company.objects.get(slug=mine.slug)
+    assert (stands.description, stands.industry) == ("Edited meanwhile.", "Water")
+    assert document("company", mine.slug)["company"]["description"] == "Edited meanwhile."

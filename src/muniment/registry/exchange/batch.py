@@ -71,9 +71,11 @@ class Run:
         return True
 
 
-def standing_rows(model: type[models.Model], slugs: Iterable[str]) -> dict[str, Any]:
-    """Give the rows that stand under *slugs*, by slug."""
+def standing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> dict[str, Any]:
+    """Give the rows that stand under *slugs*, by slug; held where they are to be written whole."""
     rows: Any = model._default_manager.filter(slug__in=list(slugs))  # noqa: SLF001 - Django's public name
+    if lock:
+        rows = rows.order_by("pk").select_for_update()  # one order for all, so that none waits in a circle
     return {row.slug: row for row in rows}
 
 

@@ -117,7 +117,7 @@ class _CompanyBatch:
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> Counts:
         """Compare, write, publish."""
-        standing = standing_rows(Company, (row.slug for _, row in rows))
+        standing = standing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = not_given_before(self.run, "company", rows, standing)
         parts = _parts([company.pk for company in standing.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}

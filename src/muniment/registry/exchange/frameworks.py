@@ -13,7 +13,7 @@ from muniment.registry.publishing import Touched, publish
 def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> Counts:
     """Write a batch of frameworks, with a new version of the specification where it differs."""
     counts = Counts()
-    standing = standing_rows(Framework, (row.slug for _, row in rows))
+    standing = standing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
     rows = _with_company(run, not_given_before(run, "framework", rows, standing))
     named = {row.company for _, row in rows if row.company}
     companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))

@@ -12,7 +12,7 @@ from muniment.registry.publishing import Touched, publish
 def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
     """Write a batch of people. Imported people are public, unless as drafts."""
     counts = Counts()
-    standing = standing_rows(Person, (row.slug for _, row in rows))
+    standing = standing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
     made: list[Person] = []
     changed: list[Person] = []
     renamed: list[int] = []
