@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
-from muniment.registry import importing
+from muniment.registry import exporting, importing
 from muniment.registry.changes import CompanyChange
 from muniment.registry.importing import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
@@ -501,3 +502,12 @@ def test_an_edit_while_a_batch_is_compared_is_not_lost(tmp_path):
     stands = Company.objects.get(slug=mine.slug)
     assert (stands.description, stands.industry) == ("Edited meanwhile.", "Water")
     assert document("company", mine.slug)["company"]["description"] == "Edited meanwhile."
+
+
+def test_people_are_exported_a_stretch_at_a_time_in_the_order_of_their_publication(tmp_path, monkeypatch):
+    monkeypatch.setattr(exporting, "CHUNK", 2)
+    slugs = ["edda", "bo", "cleo", "aino", "dag"]
+    bring(lines(tmp_path / "people.jsonl", *({"slug": slug, "name": slug.title()} for slug in slugs)))
+    with CaptureQueriesContext(connection) as asked:
+        assert [line["slug"] for line in exporting._people()] == slugs
+    assert len(asked) == 4

@@ -106,15 +106,17 @@ def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _people() -> Iterator[dict[str, Any]]:
-    for person in Person.objects.filter(published=True).order_by("publication_number").iterator():
-        yield {
-            "documentId": person.document_id,
-            "name": person.name,
-            "slug": person.slug,
-            "bio": person.bio or None,
-            "updatedAt": timestamp(person.updated_at),
-            **person.extra,
-        }
+    published = Person.objects.filter(published=True).order_by("publication_number")
+    for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot has no cursor of the server
+        for person in published.filter(pk__in=keys):
+            yield {
+                "documentId": person.document_id,
+                "name": person.name,
+                "slug": person.slug,
+                "bio": person.bio or None,
+                "updatedAt": timestamp(person.updated_at),
+                **person.extra,
+            }
 
 
 def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - of this module alone
