@@ -1,13 +1,18 @@
 """A node's published file becomes what the feed on PostgreSQL says, after gaps, restores and outages too."""
 
+import asyncio
 import json
+import sqlite3
 import threading
 
 import psycopg
 import pytest
 
 from make.published import AT, company, framework, person
+from muniment.config import Config
+from muniment.server.process import Process
 from muniment.store import feed
+from muniment.store import follower as follower_module
 from muniment.store.follower import Follower
 from muniment.store.lists import CompanyQuery
 from muniment.store.published import Entry
@@ -186,3 +191,19 @@ def test_reads_go_on_while_postgresql_is_away_and_following_resumes(source, foll
     again.connection.close()
     wait_until(lambda: follower.edition == 2, within_s=20, what="the edition after the outage")
     assert shown(reader) == ["company-2", "company-1"]
+
+
+def test_a_file_that_cannot_be_opened_is_not_tried_without_a_pause(tmp_path, monkeypatch):
+    tries = []
+
+    def broken(*_, **__):
+        tries.append(True)
+        message = "attempt to write a readonly database"
+        raise sqlite3.OperationalError(message)
+
+    monkeypatch.setattr(follower_module, "Follower", broken)
+    process = Process(Config({}, data=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none"))
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(process._follow(), 0.3))
+    process.bridge.close()
+    assert len(tries) == 1

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from muniment.jobs.worker import Worker
 
 REFRESH_S: Final = 0.05
+FOLLOW_AGAIN_S: Final = 1.0
 PAGES_WAIT_S: Final = 25.0
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
@@ -295,6 +296,7 @@ class Process:
                 self._follower = await asyncio.to_thread(begin)
             except sqlite3.Error as error:  # another process of this node is building the file
                 log.warning("the feed is not followed yet: %s", error)
+                await asyncio.sleep(FOLLOW_AGAIN_S)
         follower = self._follower
         follower.start()
         self.front.metrics.gauge(
