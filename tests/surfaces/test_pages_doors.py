@@ -113,6 +113,20 @@ def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
     assert not tokens.list_tokens(owner.actor("web"))
 
 
+def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_published(browser, draft, owner, reviewer):
+    room, stranger = "/manage/companies/suggest", signed_in(account("stranger@harbour.example"))
+    for asked in ({"name": "tidal works"}, {"website": "https://www.tidal.example/about"}):
+        assert b"listed already" not in stranger.get(room, asked).content
+        assert b"not public" in browser.get(room, asked).content
+    made = {"name": "Tidal Works", "website": "https://tidal.example", "type": "cooperative"}
+    assert stranger.post("/manage/companies/new", made).status_code == 302
+    twins = signed_in(reviewer).get("/review/companies/tidal-works-2").content
+    assert f'href="/review/companies/{draft}"' in twins.decode()
+    reviews.submit_company(owner.actor("web"), draft)
+    reviews.approve_company(reviewer.actor("web"), draft)
+    assert f"/companies/{draft}/claim" in stranger.get(room, {"name": "tidal works"}).content.decode()
+
+
 def test_nobody_is_flooded_with_invitations(browser, draft, django_capture_on_commit_callbacks):
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):

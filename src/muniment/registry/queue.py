@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden
 from muniment.registry.listings import decides
-from muniment.registry.models import Company, PendingChange, State, Taking
+from muniment.registry.models import Company, Ownership, PendingChange, State, Taking
 from muniment.registry.petitions import open_petitions
 
 TAKEN_FOR = timedelta(hours=4)
@@ -110,15 +111,22 @@ def taken_by(subject: str) -> str:
     return str(found.account) if found else ""
 
 
-def likely_duplicates(name: str, website: str, symbol: str, *, besides: str = "") -> list[tuple[Company, str]]:
+def likely_duplicates(
+    actor: Actor, name: str, website: str, symbol: str, *, besides: str = ""
+) -> list[tuple[Company, str]]:
     """
     Give listings that may be the same: by name, by the website's host, by symbol.
+
+    Reviewers are shown all, others what is public and what they own themselves.
 
     Returns:
         At most six, each with what it shares.
     """
     found: dict[int, tuple[Company, str]] = {}
     everything = Company.objects.exclude(slug=besides).exclude(state=State.REJECTED)
+    if not decides(actor):
+        own = Ownership.objects.filter(account=actor.account_id).values("company_id")
+        everything = everything.filter(Q(state=State.PUBLISHED) | Q(pk__in=own))
     if name.strip():
         for company in everything.filter(name__iexact=name.strip())[:3]:
             found[company.pk] = (company, "name")

@@ -96,7 +96,7 @@ def new(request: HttpRequest) -> HttpResponse:
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         wire = form.to_wire()
-        duplicates = queue.likely_duplicates(wire["name"], wire["website"] or "", wire["symbol"] or "")
+        duplicates = queue.likely_duplicates(actor, wire["name"], wire["website"] or "", wire["symbol"] or "")
         if not duplicates or request.POST.get("different") == "yes":
             try:
                 made = operations.create_company(actor, CompanyChange.from_wire(wire), slug=slug)
@@ -133,7 +133,7 @@ def suggest_slug(request: HttpRequest) -> HttpResponse:
         {
             "suggested": slug_from_name(name),
             "duplicates": queue.likely_duplicates(
-                name, request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
+                actor_of(request), name, request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
             ),
         },
     )

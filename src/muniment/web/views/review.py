@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
+from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import operations, petitions, queue, reviews
 from muniment.registry.models import PendingChange, Petition
@@ -52,7 +53,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         {
             **_frame(f"company:{slug}", mine),
             "diff": differences.lines_of(shown),
-            "checks": checks_of(mine),
+            "checks": checks_of(actor, mine),
             "history": operations.company_history(actor, slug, limit=8),
         },
     )
@@ -101,7 +102,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
             **_frame(f"change:{number}", mine),
             "pending": pending,
             "diff": differences.lines_of(shown),
-            "checks": checks_of(mine, pending.changes),
+            "checks": checks_of(actor_of(request), mine, pending.changes),
         },
     )
 
@@ -175,14 +176,14 @@ def take(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect("/review")
 
 
-def checks_of(mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     """Give what was checked, each with whether it is well and what was found."""
     facts = {**mine.bundle["company"], **(changes or {})}
     website, name = facts.get("website") or "", facts.get("name") or ""
     host = queue.host_of(website)
     address = (facts.get("socials") or {}).get("email") or ""
     same_host = bool(host) and address.lower().endswith(f"@{host}")
-    twins = queue.likely_duplicates(name, website, facts.get("symbol") or "", besides=mine.slug)
+    twins = queue.likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
     lacking = [
         words
         for key, words in (
