@@ -163,13 +163,17 @@ def test_a_deprecated_route_says_so_in_every_answer(rest, monkeypatch):
                     for name in ("path", "operation_id", "tag", "summary", "description", "schema")
                 },
                 answer=marked,
+                parameters=(routes.KIND,),
             )
         ],
     )
 
     api = Api(rest.reader, Config({}, data=rest.reader.path.parent))
-    for headers in ({}, {"if_none_match": "*"}):
-        answer = Client(api).ask("/api/v1/stats", **headers)
+    client = Client(api)
+    answers = [client.ask("/api/v1/stats", **headers) for headers in ({}, {"if_none_match": "*"}, {"method": "POST"})]
+    answers.append(client.ask("/api/v1/stats?kind=none"))
+    assert [answer.status for answer in answers] == [200, 304, 405, 400]
+    for answer in answers:
         assert answer.headers["deprecation"] == "@1767225600"
         assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
         assert 'rel="deprecation"' in answer.headers["link"]

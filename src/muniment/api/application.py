@@ -196,14 +196,18 @@ class Api:
             )
         if method == "OPTIONS":
             return preflight()
+        lines = self._lines[route.operation_id] if route else b""
         if method not in {"GET", "HEAD"}:
-            raise MethodNotAllowed(method, ALLOW)
+            return refusal(MethodNotAllowed(method, ALLOW), lines)
         headers = dict(scope["headers"])
         if page is not None:
             key: object = shown
             answer = page.answer(self.context)
         elif route is not None:
-            key, answer = await self._answer(route, segment, raw_path, query)
+            try:
+                key, answer = await self._answer(route, segment, raw_path, query)
+            except Problem as problem:
+                return refusal(problem, lines)
         if_none_match = headers.get(b"if-none-match", b"")
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if if_none_match and answer.matches(if_none_match):

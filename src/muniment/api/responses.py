@@ -74,10 +74,11 @@ def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type:
     return Response(status, status_line(status) + form + CORS + lines, body)
 
 
-def refusal(problem: Problem) -> Response:
-    """Make the error envelope of *problem*."""
+def refusal(problem: Problem, lines: bytes = b"") -> Response:
+    """Make the error envelope of *problem*; *lines* are further header lines, each ended."""
     body = msgspec.json.encode(problem.to_wire())
-    return plain(int(problem.status), {"Cache-Control": "no-store", **problem.headers}, body)
+    made = plain(int(problem.status), {"Cache-Control": "no-store", **problem.headers}, body)
+    return Response(made.status, made.head + lines, made.body)
 
 
 def preflight() -> Response:
