@@ -35,18 +35,6 @@
         copy.textContent = "Select and copy";
       }
       setTimeout(() => (copy.textContent = "Copy"), 2000);
-      return;
-    }
-    const add = event.target.closest("[data-add]");
-    if (add) {
-      const list = document.getElementById(add.dataset.add);
-      const template = list.querySelector("template");
-      const count = list.querySelectorAll(".repeat").length;
-      const holder = document.createElement("div");
-      holder.innerHTML = template.innerHTML.replaceAll("__n__", String(count));
-      const row = holder.firstElementChild;
-      list.insertBefore(row, template);
-      row.querySelector("input, select, textarea").focus();
     }
   });
 
