@@ -212,6 +212,10 @@ class Api:
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if if_none_match and answer.matches(if_none_match):
             return answer.unchanged(encoding)
+        return await self._finished(key, answer, encoding)
+
+    async def _finished(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
+        """Give an answer in *encoding*, compressed in the pool where that takes long."""
         made = self._make(key, answer, encoding, at_once=True)
         if made is None:
             loop = asyncio.get_running_loop()
