@@ -1,11 +1,13 @@
 """Owners create, change and revert their listings; strangers reach nothing."""
 
+from functools import partial
+
 import pytest
 
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import operations, reviews
+from muniment.registry import invitations, operations, reviews
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange
 
@@ -316,3 +318,22 @@ def test_one_field_is_changed_published_and_answered_in_few_statements(django_as
 def test_a_slug_that_no_database_holds_is_refused(slug):
     with pytest.raises(BadRequest):
         operations.get_company(owner(), slug)
+
+
+def test_an_invitation_that_is_replaced_while_it_is_accepted_is_refused(monkeypatch):
+    me, other = owner(), owner()
+    mine = draft(me)
+    tokens = iter(["first", "second"])
+    monkeypatch.setattr(invitations.secrets, "token_urlsafe", lambda _: next(tokens))
+    invite = partial(invitations.invite_owner, me, mine.slug, "other@harbour.example", base_url="https://r.example")
+    invite()
+    find = invitations.find_invitation
+
+    def find_and_replace(token):
+        found = find(token)
+        invite()
+        return found
+
+    monkeypatch.setattr(invitations, "find_invitation", find_and_replace)
+    with pytest.raises(NotFound, match="no longer good"):
+        invitations.accept_invitation(other, "first")
