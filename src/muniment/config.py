@@ -113,6 +113,20 @@ def _database_url(value: str) -> str:
     return value
 
 
+def _scanner(value: str) -> str:
+    if value and not re.fullmatch(r"/.+|.+:\d{1,5}", value):
+        message = "takes host:port, or the path of a socket such as /run/clamd.sock"
+        raise ValueError(message)
+    return value
+
+
+def _log_format(value: str) -> str:
+    if value not in {"json", "text"}:
+        message = "takes json or text"
+        raise ValueError(message)
+    return value
+
+
 def _endpoint_url(value: str) -> str:
     if not value:
         return ""
@@ -209,7 +223,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("document_max_mb", "50", _natural, "Megabytes of the largest document."),
     Setting("document_quota_mb", "500", _natural, "Megabytes of documents that an account may keep."),
-    Setting("clamd", "", _text, "host:port or socket path of a clamd that scans documents; empty scans nothing."),
+    Setting("clamd", "", _scanner, "host:port or socket path of a clamd that scans documents; empty scans nothing."),
     Setting("starting_credits", "100", _natural, "Credits that an account has when it first looks at them."),
     Setting(
         "run_cost", "10", _natural, "Credits that a report run costs, unless its framework has a price of its own."
@@ -247,7 +261,7 @@ SETTINGS: tuple[Setting, ...] = (
         _collector,
         "An OpenTelemetry collector that traces go to, such as http://localhost:4318; empty sends none.",
     ),
-    Setting("log_format", "json", _text, "json for machines, text for people."),
+    Setting("log_format", "json", _log_format, "json for machines, text for people."),
     Setting("log_requests", "off", _switch, "Write a line for each request."),
 )
 

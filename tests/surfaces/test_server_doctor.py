@@ -75,3 +75,15 @@ def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_
     with pytest.raises(ConfigError, match="MUNIMENT_DATABASE_URL takes postgresql://") as refused:
         Config({"MUNIMENT_DATABASE_URL": "mysql://keeper:sesame@localhost/muniment"})
     assert "sesame" not in str(refused.value) + away.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("MUNIMENT_CLAMD", "scanner.example", "takes host:port, or the path of a socket"),
+        ("MUNIMENT_LOG_FORMAT", "jason", "takes json or text"),
+    ],
+)
+def test_a_value_that_would_only_fail_later_is_refused_at_the_start(variable, value, told):
+    with pytest.raises(ConfigError, match=f"{variable} {told}"):
+        Config({variable: value})
