@@ -9,7 +9,8 @@ from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import invitations, operations, reviews
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange
-from muniment.registry.models import Company, HistoryEntry, PendingChange
+from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
+from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -337,3 +338,12 @@ def test_an_invitation_that_is_replaced_while_it_is_accepted_is_refused(monkeypa
     monkeypatch.setattr(invitations, "find_invitation", find_and_replace)
     with pytest.raises(NotFound, match="no longer good"):
         invitations.accept_invitation(other, "first")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_who_name_the_same_new_person_and_listing_at_once_each_get_their_own():
+    actors = [owner() for _ in range(8)]
+    named = CompanyChange(name="Tidal Works", positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
+    outcomes = at_once([lambda me=me: operations.create_company(me, named) for me in actors])
+    assert sorted(each.slug for each in outcomes) == ["tidal-works", *(f"tidal-works-{n}" for n in range(2, 9))]
+    assert Person.objects.count() == 8

@@ -16,7 +16,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.changes import BadFields, Edit, merge_distribution, merge_socials
-from muniment.registry.exchange.batch import free_slug
+from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.companies import round_on_wire
 from muniment.registry.exchange.rows import Fault, Place, Round
 from muniment.registry.models import (
@@ -24,7 +24,6 @@ from muniment.registry.models import (
     Company,
     Framework,
     FundingRound,
-    GivenSlug,
     Person,
     Position,
     Proposal,
@@ -202,9 +201,7 @@ def _compare_positions(company: Company, given: list[Place], found: Difference) 
 
 def make_person(name: str) -> Person:
     """Make a person who is named in a position; public while a published listing names them."""
-    person = Person.objects.create(slug=free_slug("person", name), name=name.strip(), document_id=new_id())
-    GivenSlug.objects.create(kind="person", slug=person.slug)
-    return person
+    return Person.objects.create(slug=give_slug("person", name), name=name.strip(), document_id=new_id())
 
 
 def _compare_round(company: Company, given: dict[str, Any], found: Difference) -> None:

@@ -20,7 +20,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.kernel.wire import UNSET
 from muniment.registry import history
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange, Edit, read_change
-from muniment.registry.exchange.batch import free_slug
+from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.companies import round_on_wire
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.listings import (
@@ -174,18 +174,19 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     if change.name is UNSET:
         raise BadFields([Fault("name", "is missing")])
     edit = read_change(change, settings.CURRENCY)
-    chosen = slug or free_slug("company", edit.columns["name"])
-    if fault := slug_fault(chosen):
+    if slug and (fault := slug_fault(slug)):
         raise BadFields([Fault("slug", fault)], "Leave the slug out to have one made from the name.")
     try:
         with transaction.atomic():
-            GivenSlug.objects.create(kind="company", slug=chosen)
-            company = Company.objects.create(slug=chosen, name="", version=0)  # the first version writes the rest
+            if slug:
+                GivenSlug.objects.create(kind="company", slug=slug)
+            given = slug or give_slug("company", edit.columns["name"])
+            company = Company.objects.create(slug=given, name="", version=0)  # the first version writes the rest
             Ownership.objects.create(account_id=actor.account_id, company=company)
             write(actor, company, compare(company, edit), "created")
             return _whole(actor, company)
     except IntegrityError:
-        raise BadFields([Fault("slug", f"{chosen!r} is taken")], "Choose another slug, or leave it out.") from None
+        raise BadFields([Fault("slug", f"{slug!r} is taken")], "Choose another slug, or leave it out.") from None
 
 
 def update_company(

@@ -16,10 +16,10 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
 from muniment.registry.changes import BadFields
-from muniment.registry.exchange.batch import free_slug
+from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.rows import Fault, kind_of
 from muniment.registry.listings import decides
-from muniment.registry.models import Company, GivenSlug, Person
+from muniment.registry.models import Company, Person
 from muniment.registry.publishing import Touched, publish
 
 LIMITS = {"name": 200, "bio": 20_000}
@@ -128,8 +128,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         raise BadFields([Fault("name", "is missing")], "A profile takes a name and a bio.")
     try:
         with transaction.atomic():
-            slug = free_slug("person", values["name"])
-            GivenSlug.objects.create(kind="person", slug=slug)
+            slug = give_slug("person", values["name"])
             person = Person.objects.create(slug=slug, document_id=new_id(), account_id=actor.account_id, **values)
             history.entry(
                 actor, "created", before={}, after=history.wire_values(dict(values), ""), person=person

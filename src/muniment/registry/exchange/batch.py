@@ -150,6 +150,15 @@ def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
     return slug
 
 
+def give_slug(kind: str, name: str) -> str:
+    """Give a free slug made from *name* away, in the caller's transaction: two that ask at once get two."""
+    while True:
+        slug = free_slug(kind, name)
+        _, is_ours = GivenSlug.objects.get_or_create(kind=kind, slug=slug)
+        if is_ours:
+            return slug
+
+
 def imported(run: Run, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
     """Make the history entry of an imported row, not yet saved; values by column."""
     return history.entry(
