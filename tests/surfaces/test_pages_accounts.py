@@ -240,6 +240,9 @@ def test_a_closed_door_says_so(monkeypatch):
     html = Client().get("/accounts/signup/").content.decode()
     assert "password1" not in html
     assert "closed" in html.lower()
+    door = Client().get("/accounts/login/").content.decode()
+    assert "/accounts/signup/" not in door
+    assert "The operator of this registry makes them." in door
 
 
 def using(monkeypatch, **settings):

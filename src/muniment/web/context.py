@@ -1,4 +1,4 @@
-"""What every page knows: the registry's name and address. Nothing of who is looking, so that pages can be cached."""
+"""What every page knows of the registry: name, address, settings. Nothing of who is looking, so that pages are kept."""
 
 import re
 
@@ -11,7 +11,8 @@ _OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32}-(?:144|5
 
 def site(request: HttpRequest) -> dict[str, object]:
     """Give what the frame of a page shows."""
-    return {"registry_name": config.current().registry_name, "base_url": address(request)}
+    settings = config.current()
+    return {"registry_name": settings.registry_name, "base_url": address(request), "signup_open": settings.signup}
 
 
 def address(request: HttpRequest) -> str:
