@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -14,9 +15,11 @@ from make.asgi import Client
 from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.store import exports as exports_module
 from muniment.store import published
 from muniment.store.exports import Exports, Stopped
 from muniment.store.reader import Reader
+from services.ports import wait_until
 
 
 @pytest.fixture
@@ -88,6 +91,23 @@ def test_a_node_that_is_being_built_makes_no_files_of_an_empty_registry(tmp_path
     with closing(sqlite3.connect(file, isolation_level=None)) as own:
         published.prepare_copy(own)
     assert Exports(tmp_path / "exports", file).make() is False
+
+
+def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 0.02)
+    file = tmp_path / "published.sqlite3"
+    made = Exports(tmp_path / "exports", file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as own:
+        own.execute("PRAGMA journal_mode=WAL")
+        published.prepare_copy(own)
+        made.start()
+        time.sleep(0.2)
+        assert made.files() == []
+        own.execute("BEGIN IMMEDIATE")
+        published.clear(own, epoch="built", edition=7)
+        own.execute("COMMIT")
+        wait_until(lambda: len(made.files()) == 6, within_s=20, what="the making of files")
+    made.close()
 
 
 def test_a_list_of_files_that_lost_its_content_is_made_anew(exports, tmp_path):

@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 NAMES: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 _NAME = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})\.(?:jsonl|csv)\.gz")
 _PUBLICATION_NUMBER: Final = (1 << 40) - 1
+FIRST_AFTER_S: Final = 5.0
+"""How long after the start the first files are made, or after the last look for a registry."""
 _BATCH: Final = 50
 _BREATH_S: Final = 0.01
 """After each batch, a millisecond's work, the thread rests: a making takes a tenth of the process, not half."""
@@ -111,11 +113,12 @@ class Exports:
             self._thread.join()
 
     def _run(self) -> None:
-        wait_s = min(5.0, self._interval_s)
+        wait_s = min(FIRST_AFTER_S, self._interval_s)
         while not self._stop.wait(wait_s):
             wait_s = self._interval_s
             try:
-                self.make()
+                if not self.make() and not self.files():  # there is no registry to show yet
+                    wait_s = min(FIRST_AFTER_S, self._interval_s)
             except Stopped:
                 return
             except (OSError, sqlite3.Error):
