@@ -1,5 +1,6 @@
 """What cannot be read, or comes too slowly, is refused in the same words as everything else."""
 
+import contextlib
 import json
 import re
 import socket
@@ -95,20 +96,26 @@ def test_a_connection_that_never_asks_is_closed(product):
 
 
 def test_beyond_the_cap_the_most_idle_connections_go_and_honest_ones_stay(product):
-    honest = socket.create_connection(("127.0.0.1", product.port), timeout=20)
-    idle = [socket.create_connection(("127.0.0.1", product.port), timeout=20) for _ in range(40 * product.workers)]
-    asked = b"GET /api/v1/stats HTTP/1.1\r\nHost: x\r\n\r\n"
-    more = []
-    for _ in range(60 * product.workers):
-        more.append(socket.create_connection(("127.0.0.1", product.port), timeout=20))
-        honest.sendall(asked)
-        assert honest.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+    with contextlib.ExitStack() as every:
 
-    def open_connections():
-        found = re.findall(r"^muniment_connections(?:\{.*\})? (\d+)", product.metrics(), re.MULTILINE)
-        assert len(found) == product.workers
-        return max(map(int, found))
+        def connect():
+            return every.enter_context(socket.create_connection(("127.0.0.1", product.port), timeout=20))
 
-    wait_until(lambda: open_connections() <= 60, within_s=5, what="the cap being kept")
-    for connection in (honest, *idle, *more):
-        connection.close()
+        def is_answered(connection):
+            connection.sendall(b"GET /api/v1/stats HTTP/1.1\r\nHost: x\r\n\r\n")
+            return connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+
+        honest = connect()
+        assert is_answered(honest)
+        for _ in range(40 * product.workers):
+            connect()
+        for _ in range(60 * product.workers):
+            connect()
+            assert is_answered(honest)
+
+        def open_connections():
+            found = re.findall(r"^muniment_connections(?:\{.*\})? (\d+)", product.metrics(), re.MULTILINE)
+            assert len(found) == product.workers
+            return max(map(int, found))
+
+        wait_until(lambda: open_connections() <= 60, within_s=5, what="the cap being kept")

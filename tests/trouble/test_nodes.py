@@ -159,7 +159,11 @@ def test_a_node_that_stays_behind_is_not_ready_and_says_by_how_much(pair, tmp_pa
             held.execute("BEGIN IMMEDIATE")
             assert pair.write(1, 1)[0].wait(60) == 0
             pair.wait_level(newest(pair))
-            wait_until(lambda: slow.get("/readyz").status == 503, within_s=10, what="the node to say so")
+            wait_until(
+                lambda: all(answer.status == 503 for answer in slow.get_of_each("/readyz")),
+                within_s=10,
+                what="each process of the node to say so",
+            )
             message = slow.get("/readyz").json()["error"]["message"]
             assert f"shows edition {shown(slow)}, the newest is {newest(pair)}, " in message
             assert "s behind" in message
