@@ -1,0 +1,57 @@
+"""Rows that SQL loads are what the ORM would load, in as few statements as is promised."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from make.registry import owner
+from make.reports import framework
+from muniment.assessments import operations as runs
+from muniment.registry.changes import CompanyChange
+from muniment.registry.listings import owned
+from muniment.registry.models import Company
+from muniment.registry.operations import create_company, update_company
+from muniment.registry.reading import columns
+
+pytestmark = pytest.mark.django_db
+EVERYTHING = CompanyChange(
+    name="Tide Works",
+    symbol="TIDE",
+    team_size=7,
+    treasury="$1,234.56",
+    themes=["Water", "Energy"],
+    website="https://tide.example",
+    socials={"twitter": "https://twitter.com/tide"},
+)
+
+
+def test_a_row_is_loaded_as_the_orm_would_load_it():
+    made = create_company(owner(), EVERYTHING)
+    (found,) = columns(Company, "WHERE slug = %s", [made.slug])
+    assert found == Company.objects.values().get(slug=made.slug)
+    assert list(columns(Company, "WHERE slug = %s", ["nobody"])) == []
+
+
+def test_a_listing_that_was_loaded_by_sql_is_saved_and_read_again_whole():
+    me = owner()
+    made = create_company(me, EVERYTHING)
+    before = Company.objects.values().get(slug=made.slug)
+    update_company(me, made.slug, CompanyChange(team_size=8))
+    after = Company.objects.values().get(slug=made.slug)
+    assert {key for key in after if after[key] != before[key]} == {"team_size", "version", "updated_at"}
+    assert owned(me, made.slug).team_size == 8
+
+
+def test_how_far_runs_are_takes_one_statement_that_reads_no_specification(settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    me = owner()
+    slug = create_company(me, EVERYTHING).slug
+    started = [runs.start_run(me, slug, framework()).run.row.pk for _ in range(3)]
+    runs.execute_run(me, started[0])
+    for look in (lambda: [runs.get_run(me, started[0])], lambda: runs.list_runs(me)):
+        with CaptureQueriesContext(connection) as asked:
+            shown = [each.to_wire() for each in look()]
+        assert len(asked) == 1
+        assert "registry_frameworkspecification" not in asked[0]["sql"]
+        assert {each["progress"]["total"] for each in shown} == {3}
+    assert sorted(each["runId"] for each in shown) == sorted(started)
