@@ -159,7 +159,7 @@ def test_a_stranger_is_told_nothing_and_does_nothing(stranger):
             act(who, run_id)
     with pytest.raises(NotFound):
         start(who, slug, of)
-    assert runs.list_runs(who) == []
+    assert runs.list_runs(who).items == []
     mine = company(me)
     paper = uploaded(me, slug)
     if who.account_id is not None:

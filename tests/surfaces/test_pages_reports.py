@@ -2,6 +2,7 @@
 
 import csv
 import re
+from datetime import timedelta
 from xml.etree import ElementTree as ET
 
 import html5lib
@@ -16,10 +17,13 @@ from make.reports import SECRETS, company, do_jobs, finished, framework, specifi
 from muniment.assessments import operations as runs
 from muniment.assessments import sharing
 from muniment.credits import operations as ledger
+from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.ids import now
 from muniment.registry.changes import CompanyChange
 from muniment.registry.frameworks import author_framework
+from muniment.registry.models import Company
 from muniment.registry.operations import update_company
 
 pytestmark = pytest.mark.django_db
@@ -199,4 +203,86 @@ def test_the_entries_come_as_a_file_in_which_no_note_is_a_formula(me):
     assert rows[0] == ["at", "kind", "amount", "balance", "run", "note"]
     assert {(row[1], row[2], row[3]) for row in rows[1:]} == {("grant", "5", "105"), ("start", "100", "100")}
     assert "'=HYPERLINK(1)" in {row[5] for row in rows}
-    assert runs.list_runs(me.actor("web")) == []
+    assert runs.list_runs(me.actor("web")).items == []
+
+
+def _documents(owner, slug, count):
+    """Make rows of ready documents, the first the oldest; nothing reads their files."""
+    listing, made = Company.objects.get(slug=slug), now() - timedelta(days=1)
+    return [
+        Document.objects.create(
+            company=listing,
+            account_id=owner.account_id,
+            via="web",
+            filename=f"paper-{n}.txt",
+            content_type="text/plain",
+            size_bytes=1,
+            state="ready",
+            blob_key=f"documents/none/{slug}/{n}",
+            created_at=made + timedelta(seconds=n),
+        ).pk
+        for n in range(count)
+    ]
+
+
+def _ticked(html):
+    return set(re.findall(r'name="documents" value="(\w+)" checked', html))
+
+
+def test_every_document_of_a_listing_can_be_quoted_without_a_script(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor), framework()
+    papers = _documents(actor, slug, 120)
+    first = page(browser, f"/manage/reports?company={slug}")
+    assert "1 to 50 of 120, newest first." in first
+    assert papers[0] not in first
+    form = {"company": slug, "framework": of, "documents": [papers[119]], "key": "k"}
+    second = browser.post("/manage/reports", {**form, "files": "2"})
+    assert "csrf" not in second["Location"]
+    assert _ticked(page(browser, second["Location"])) == {papers[119]}
+    third = page(browser, browser.post("/manage/reports", {**form, "files": "3"})["Location"])
+    assert papers[0] in third
+    assert "101 to 120 of 120" in third
+    assert _ticked(third) == {papers[119]}
+    chosen = {**form, "documents": [papers[119], papers[0]]}
+    run = runs.get_run(actor, browser.post("/manage/reports", chosen)["Location"].rpartition("/")[2])
+    assert run.row.document_ids == [papers[119], papers[0]]
+    past = page(browser, f"/manage/reports?company={slug}&files=9")
+    assert "there are 120" in past
+
+
+def test_a_refused_choice_of_documents_is_not_lost(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor), framework()
+    papers = _documents(actor, slug, 51)
+    form = {"company": slug, "framework": of, "documents": papers}
+    refused = browser.post("/manage/reports", form, follow=True).content.decode()
+    assert "51 documents are named. A run takes at most 50." in refused
+    assert _ticked(refused) == set(papers)
+
+
+def test_the_documents_offered_are_those_of_the_chosen_listing(me):
+    browser, actor = signed_in(me), me.actor("web")
+    framework()
+    one, other = company(actor, name="Anchor"), company(actor, name="Buoy")
+    (mine,), (others,) = _documents(actor, one, 1), _documents(actor, other, 1)
+    (stranger,) = _documents(account("far@harbour.example").actor("web"), other, 1)
+    assert mine in page(browser, "/manage/reports")
+    shown = page(browser, browser.post("/manage/reports", {"company": other, "files": "1"})["Location"])
+    assert others in shown
+    assert mine not in shown
+    foreign = company(account("else@harbour.example").actor("web"))
+    (hidden,) = _documents(account("else2@harbour.example").actor("web"), foreign, 1)
+    told = page(browser, f"/manage/reports?company={foreign}&documents={hidden}")
+    assert hidden not in told
+    assert stranger in shown  # owners of one listing share its documents
+
+
+def test_every_run_can_be_reached_from_the_list(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug = company(actor)
+    made = [runs.start_run(actor, slug, framework()).run.row.pk for _ in range(27)]
+    assert made[0] not in page(browser, "/manage/reports")
+    assert "Page 1 of 2" in page(browser, "/manage/reports")
+    assert made[0] in page(browser, "/manage/reports?page=2")
+    assert "The list ends before this page" in page(browser, "/manage/reports?page=9")

@@ -6,6 +6,7 @@ A run that is started costs nothing; executing it holds the credits, its end tak
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,16 @@ class SeenRun:
             "finishedAt": _moment(row.finished_at),
             "reportId": self.report_id,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRuns:
+    """A page of runs."""
+
+    items: list[SeenRun]
+    page: int
+    page_count: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,15 +352,15 @@ def get_run(actor: Actor, run_id: str) -> SeenRun:
     raise _unknown(run_id)
 
 
-def list_runs(actor: Actor, *, limit: int = 100) -> list[SeenRun]:
-    """Give the latest runs of the actor's companies."""
-    return list(
-        _seen(
-            actor,
-            "true ORDER BY assessments_reportrun.created_at DESC, assessments_reportrun.id DESC LIMIT %s",
-            [limit],
-        )
-    )
+def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> ListedRuns:
+    """List the runs of the actor's companies, newest first."""
+    total = 0
+    if actor.account_id is not None:
+        total = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id).count()
+    start = (page - 1) * page_size
+    newest = f"true ORDER BY {_RUN}.created_at DESC, {_RUN}.id DESC LIMIT %s OFFSET %s"
+    items = list(_seen(actor, newest, [page_size, start])) if start < total else []
+    return ListedRuns(items, page, max(1, math.ceil(total / page_size)), total)
 
 
 def get_report(actor: Actor, run_id: str) -> Report:

@@ -70,7 +70,13 @@ def quota(actor: Actor) -> Quota:
 
 
 def list_documents(
-    actor: Actor, company_slug: str | None = None, *, page: int = 1, page_size: int = 25, deleted: bool = False
+    actor: Actor,
+    company_slug: str | None = None,
+    *,
+    page: int = 1,
+    page_size: int = 25,
+    deleted: bool = False,
+    ready: bool = False,
 ) -> Listed:
     """
     List documents of the actor's companies, newest first; expired announcements are left out.
@@ -78,6 +84,7 @@ def list_documents(
     Args:
         company_slug: of one company alone.
         deleted: those that can still be restored, instead of those that stand.
+        ready: only those that a report may quote.
 
     Raises:
         NotFound: the company is unknown or not owned.
@@ -85,12 +92,25 @@ def list_documents(
     found = reachable(actor).exclude(state=State.EXPIRED).filter(deleted_at__isnull=not deleted)
     if deleted:
         found = found.filter(deleted_at__gt=now() - timedelta(days=RESTORE_DAYS))
+    if ready:
+        found = found.filter(state=State.READY)
     if company_slug is not None:
         found = found.filter(company=own_company(actor, company_slug))
     total = found.count()
     start = (page - 1) * page_size
     items = list(found.order_by("-created_at", "-pk")[start : start + page_size]) if start < total else []
     return Listed(items, page, page_size, total, quota(actor))
+
+
+def ready_documents(actor: Actor, company_slug: str, document_ids: Iterable[str]) -> list[Document]:
+    """
+    Give those of *document_ids* that a report on this company may quote, newest first; leaves the others out.
+
+    Raises:
+        NotFound: the company is unknown or not owned.
+    """
+    found = reachable(actor).filter(company=own_company(actor, company_slug), pk__in=list(document_ids))
+    return list(found.filter(state=State.READY, deleted_at__isnull=True).order_by("-created_at", "-pk"))
 
 
 def get_document(actor: Actor, document_id: str) -> Document:

@@ -30,14 +30,14 @@ class Pager(NamedTuple):
     links: list[Link]
 
 
-def asked_page(query: QueryDict) -> int:
+def asked_page(query: QueryDict, name: str = "page") -> int:
     """
     Read the page's number.
 
     Raises:
         BadRequest: it is no whole number from 1.
     """
-    text = query.get("page") or "1"
+    text = query.get(name) or "1"
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
         raise BadRequest(f"There is no page called {text[:40]}.", "Pages are numbered from 1.")
     return int(text)

@@ -3,6 +3,7 @@
 import secrets
 from html import escape
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,7 +13,7 @@ from django.shortcuts import render
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
 from muniment.credits.operations import available
-from muniment.documents.operations import list_documents
+from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
@@ -20,8 +21,13 @@ from muniment.web import findings
 from muniment.web.charts import Pair, paired_bar
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, signed_in
+from muniment.web.lists import asked_page, pager
 
 HOME: Final = "/manage/reports"
+PARAMETERS: Final = ("company", "framework", "files", "page")
+DOCUMENTS_AT_ONCE: Final = 50
+MAX_CHOSEN: Final = 2 * operations.MAX_DOCUMENTS
+"""Ticked documents that an address carries; whoever ticks more than a run takes is told, and loses none of them."""
 
 
 @signed_in()
@@ -29,7 +35,37 @@ def home(request: HttpRequest) -> HttpResponse:
     """List runs; prepare one."""
     actor = actor_of(request)
     if request.method == "POST":
-        given = request.POST
+        return _prepare(request, actor)
+    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
+    named = list(companies.values_list("company__slug", "company__name"))
+    frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
+    asked = request.GET.get("company", "")
+    slug = asked if asked in dict(named) else named[0][0] if named else ""
+    runs = operations.list_runs(actor, page=asked_page(request.GET))
+    return render(
+        request,
+        "manage/reports.html",
+        {
+            "room": "manage",
+            "runs": runs,
+            "pager": pager(request, PARAMETERS, runs.page, runs.page_count, runs.total),
+            "companies": named,
+            "chosen": {"company": slug, "name": dict(named).get(slug), "framework": request.GET.get("framework", "")},
+            "frameworks": [
+                (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
+                for each in frameworks.order_by("name", "slug")
+            ],
+            "documents": _quotable(request, actor, slug) if slug else None,
+            "available": available(actor),
+            "key": secrets.token_urlsafe(12),
+        },
+    )
+
+
+def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
+    """Prepare a run, or show other documents to choose from; what was chosen stays chosen."""
+    given = request.POST
+    if "files" not in given:
         try:
             started = operations.start_run(
                 actor,
@@ -40,28 +76,28 @@ def home(request: HttpRequest) -> HttpResponse:
             )
         except Problem as problem:
             messages.error(request, f"{problem.message} {problem.hint}")
-            return HttpResponseRedirect(HOME)
-        return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
-    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
-    frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
-    documents = [each for each in list_documents(actor, page_size=100).items if each.state == "ready"]
-    return render(
-        request,
-        "manage/reports.html",
-        {
-            "room": "manage",
-            "runs": operations.list_runs(actor),
-            "companies": list(companies.values_list("company__slug", "company__name")),
-            "chosen": {key: request.GET.get(key, "") for key in ("company", "framework")},
-            "frameworks": [
-                (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
-                for each in frameworks.order_by("name", "slug")
-            ],
-            "documents": documents,
-            "available": available(actor),
-            "key": secrets.token_urlsafe(12),
-        },
-    )
+        else:
+            return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
+    chosen = {key: given[key] for key in ("company", "framework", "files") if given.get(key)}
+    query = urlencode({**chosen, "documents": given.getlist("documents")[:MAX_CHOSEN]}, doseq=True)
+    return HttpResponseRedirect(f"{HOME}?{query}{'#documents' if 'files' in given else ''}")
+
+
+def _quotable(request: HttpRequest, actor: Actor, slug: str) -> dict[str, Any]:
+    """Give a page of the listing's documents to choose from, before them what is chosen on other pages."""
+    found = list_documents(actor, slug, page=asked_page(request.GET, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
+    chosen = ready_documents(actor, slug, request.GET.getlist("documents")[:MAX_CHOSEN])
+    here, ticked = {each.pk for each in found.items}, {each.pk for each in chosen}
+    first = (found.page - 1) * found.page_size
+    return {
+        "items": [*(each for each in chosen if each.pk not in here), *found.items],
+        "ticked": ticked,
+        "total": found.total,
+        "first": first + 1,
+        "last": first + len(found.items),
+        "previous": min(found.page - 1, found.page_count),
+        "next": found.page + 1 if found.page < found.page_count else 0,
+    }
 
 
 @signed_in("GET", "HEAD")
