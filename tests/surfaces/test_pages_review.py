@@ -1,15 +1,18 @@
 """The reviewers' rooms: a queue, decisions that are taken once, frameworks; closed to everybody else."""
 
 import json
+import re
+from datetime import timedelta
 
 import html5lib
 import pytest
 from django.test import Client
 
 from make.accounts import Letters, account, signed_in
+from muniment.kernel.ids import now
 from muniment.registry import operations, reviews
 from muniment.registry.changes import CompanyChange
-from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange
+from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition
 from muniment.web.views.frameworks import STARTER
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +62,32 @@ def test_the_oldest_waits_first(owner, first):
         reviews.submit_company(owner.actor("web"), slug)
     html = signed_in(first).get("/review").content.decode()
     assert html.index("Zeta") < html.index("Alpha")
+
+
+def test_a_long_queue_comes_in_pages_oldest_first_whatever_waits(owner, first):
+    since = now() - timedelta(days=3)
+    made = Company.objects.bulk_create(
+        Company(slug=f"w{n}", name=f"Waits {n:02}", state="submitted", submitted_at=since + timedelta(hours=n))
+        for n in range(60)
+    )
+    Company.objects.filter(slug="w0").update(state="published")
+    PendingChange.objects.create(company=made[0], via="web", changes={"name": "Other"}, asked_at=since)
+    Petition.objects.create(kind="claim", account=owner, company=made[0], asked_at=since + timedelta(hours=30.5))
+    page = signed_in(first)
+    shown = [page.get(f"/review?page={n}").content.decode() for n in (1, 2, 3)]
+    assert "61 items, oldest first" in shown[0]
+    assert "Page 1 of 3" in shown[0]
+    waiting = [re.findall(r'class="serif" href="(/review/[^"]+)"', each) for each in shown]
+    assert [len(each) for each in waiting] == [25, 25, 11]
+    petition = f"/review/requests/{Petition.objects.get().pk}"
+    rest = [f"/review/companies/w{n}" for n in range(1, 60)]
+    expected = [f"/review/changes/{PendingChange.objects.get().pk}", *rest[:30], petition, *rest[30:]]
+    assert [address for each in waiting for address in each] == expected
+    taken = page.post("/review/take", {"subject": "company:w59", "do": "take", "page": "3"})
+    assert taken["Location"] == "/review?page=3"
+    assert first.email in page.get("/review?page=3").content.decode()
+    assert "The list ends before this page" in page.get("/review?page=9").content.decode()
+    assert page.get("/review?page=0").status_code == 400
 
 
 def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):

@@ -113,12 +113,6 @@ def decide_petition(actor: Actor, petition_id: int, *, approve: bool, note: str 
         return petition
 
 
-def open_petitions() -> list[Petition]:
-    """Give what waits, oldest first; for reviewers' pages."""
-    found = Petition.objects.filter(decision="").select_related("account", "company", "person")
-    return list(found.order_by("asked_at", "pk"))
-
-
 def _grant(actor: Actor, petition: Petition) -> None:
     if petition.company is not None and petition.kind == Petition.Kind.CLAIM:
         add_owner(actor, petition.company.slug, petition.account_id)

@@ -4,18 +4,20 @@ What waits for the reviewers, oldest first, and who of them is working on it.
 Taking an item locks nothing: it tells the others. What cannot happen twice is decided by the decisions themselves.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden
 from muniment.registry.listings import decides
-from muniment.registry.models import Company, Ownership, PendingChange, State, Taking
-from muniment.registry.petitions import open_petitions
+from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
 
 TAKEN_FOR = timedelta(hours=4)
 
@@ -43,41 +45,86 @@ _ROOMS = {"company": "companies", "change": "changes", "petition": "requests"}
 _ASKED = {"claim": "claim of the listing", "profile": "claim of the profile", "suggestion": "suggested edit"}
 
 
-def waiting(actor: Actor) -> list[Waiting]:
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A page of what waits."""
+
+    items: list[Waiting]
+    page: int
+    page_count: int
+    total: int
+
+
+def count_waiting(actor: Actor) -> int:
     """
-    Give everything that waits, oldest first.
+    Count what waits.
 
     Raises:
         Forbidden: the actor is no reviewer.
     """
     need_reviewer(actor)
-    takings = {
-        taking.subject: taking for taking in Taking.objects.filter(at__gt=now() - TAKEN_FOR).select_related("account")
-    }
-    items: list[tuple[str, str, str, datetime, str]] = []
-    for company in Company.objects.filter(state=State.SUBMITTED).prefetch_related("owners"):
-        since = company.submitted_at or company.updated_at
+    return _everything().count()
+
+
+def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Queue:
+    """
+    Give what waits, oldest first.
+
+    Raises:
+        Forbidden: the actor is no reviewer.
+    """
+    need_reviewer(actor)
+    everything = _everything()
+    total, start = everything.count(), (page - 1) * page_size
+    here = list(everything.order_by("since", "of", "pk")[start : start + page_size]) if start < total else []
+    told = _told(here)
+    subjects = [subject for subject, *_ in told.values()]
+    fresh = Taking.objects.filter(at__gt=now() - TAKEN_FOR, subject__in=subjects).select_related("account")
+    takings = {taking.subject: taking for taking in fresh}
+    items = []
+    for of, key, since in here:
+        if (of, key) not in told:
+            continue  # it has gone since
+        subject, what, name, by = told[of, key]
+        taking = takings.get(subject)
+        mine = taking is not None and taking.account_id == actor.account_id
+        items.append(Waiting(subject, what, name, since, by, str(taking.account) if taking else "", mine))
+    return Queue(items, page, max(1, math.ceil(total / page_size)), total)
+
+
+def _everything() -> QuerySet[Any, tuple[str, int, datetime]]:
+    """Name what waits: its kind, its key, and since when."""
+    keys = ("of", "pk", "since")
+    companies = Company.objects.filter(state=State.SUBMITTED).annotate(
+        of=Value("company"), since=Coalesce("submitted_at", "updated_at")
+    )
+    changes = PendingChange.objects.filter(decision="").annotate(of=Value("change"), since=F("asked_at"))
+    petitions = Petition.objects.filter(decision="").annotate(of=Value("petition"), since=F("asked_at"))
+    return companies.values_list(*keys).union(changes.values_list(*keys), petitions.values_list(*keys), all=True)
+
+
+def _told(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tuple[str, str, str, str]]:
+    """Give subject, what it is, name and who asks, by kind and key."""
+    keys: dict[str, list[int]] = {"company": [], "change": [], "petition": []}
+    for of, key, _ in here:
+        keys[of].append(key)
+    told: dict[tuple[str, int], tuple[str, str, str, str]] = {}
+    for company in Company.objects.filter(pk__in=keys["company"]).prefetch_related("owners"):
         by = ", ".join(str(owner) for owner in company.owners.all())
-        items.append((f"company:{company.slug}", "new listing", company.name, since, by))
-    for change in PendingChange.objects.filter(decision="").select_related("company", "account"):
+        told["company", company.pk] = (f"company:{company.slug}", "new listing", company.name, by)
+    for change in PendingChange.objects.filter(pk__in=keys["change"]).select_related("company", "account"):
         what = f"change of {', '.join(change.changes)}"
-        items.append((f"change:{change.pk}", what, change.company.name, change.asked_at, str(change.account or "")))
-    for petition in open_petitions():
+        told["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
+    asked = Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person")
+    for petition in asked:
         name = str(petition.company or petition.person)
-        what = _ASKED[petition.kind]
-        items.append((f"petition:{petition.pk}", what, name, petition.asked_at, str(petition.account)))
-    return [
-        Waiting(
-            subject,
-            what,
+        told["petition", petition.pk] = (
+            f"petition:{petition.pk}",
+            _ASKED[petition.kind],
             name,
-            since,
-            by,
-            str(takings[subject].account) if subject in takings else "",
-            subject in takings and takings[subject].account_id == actor.account_id,
+            str(petition.account),
         )
-        for subject, what, name, since, by in sorted(items, key=lambda item: (item[3], item[0]))
-    ]
+    return told
 
 
 def take(actor: Actor, subject: str) -> None:

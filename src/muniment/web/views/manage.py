@@ -73,7 +73,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "mine": mine,
             "attention": attention,
             "profile": get_profile(actor),
-            "waiting": len(queue.waiting(actor)) if actor.is_reviewer else 0,
+            "waiting": queue.count_waiting(actor) if actor.is_reviewer else 0,
             "rooms": [room for room in ROOMS if _stands(room[1])],
             "pager": {
                 "page": mine.page,

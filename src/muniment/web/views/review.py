@@ -14,6 +14,7 @@ from muniment.registry.operations import OwnedCompany
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
 from muniment.web.forms import plain
+from muniment.web.lists import asked_page, pager
 from muniment.web.views.manage import asked_version
 
 _DECISIONS = {
@@ -28,9 +29,9 @@ _DECISIONS = {
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
-    return render(
-        request, "review/home.html", {"room": "manage", "items": queue.waiting(actor_of(request)), "tab": "queue"}
-    )
+    found = queue.waiting(actor_of(request), page=asked_page(request.GET))
+    links = pager(request, ("page",), found.page, found.page_count, found.total)
+    return render(request, "review/home.html", {"room": "manage", "tab": "queue", "found": found, "pager": links})
 
 
 @reviewer("GET", "HEAD")
@@ -173,7 +174,8 @@ def take(request: HttpRequest) -> HttpResponse:
     subject = request.POST.get("subject", "")[:220]
     act = queue.leave if request.POST.get("do") == "leave" else queue.take
     act(actor_of(request), subject)
-    return HttpResponseRedirect("/review")
+    page = asked_page(request.POST)
+    return HttpResponseRedirect("/review" if page == 1 else f"/review?page={page}")
 
 
 def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
