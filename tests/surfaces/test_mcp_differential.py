@@ -29,6 +29,7 @@ CALLS: list[tuple[str, Any]] = [
     ("list_companies", {"pageSize": 101}),
     ("list_companies", {"page": 10**20}),
     ("list_companies", {"q": "company", "type": "DAO", "sort": "treasury"}),
+    ("list_companies", {"sort": "relevance"}),
     ("list_companies", {"q": "a\u0000b"}),
     ("list_companies", {"status": "Active"}),
     ("list_companies", {"hasToken": True, "raising": False, "detail": "full"}),

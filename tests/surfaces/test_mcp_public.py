@@ -155,6 +155,16 @@ def test_filters_search_and_order_are_those_of_the_registry(server):
 
 
 @pytest.mark.requirement("tools.public")
+def test_an_order_by_relevance_needs_words_to_find_as_in_rest(server):
+    for words in ({}, {"q": ""}):
+        error = failure(server, "list_companies", sort="relevance", **words)
+        assert error["code"] == "bad_request"
+        assert error["message"] == 'sort is "relevance" without q; relevance needs words to find.'
+        assert "Give q" in error["hint"]
+    assert answer(server, "list_companies", sort="relevance", q="dawn")["data"][0]["id"] == "夜明け"
+
+
+@pytest.mark.requirement("tools.public")
 def test_form_options_are_what_an_owner_may_choose(server):
     data = answer(server, "list_company_form_options")["data"]
     assert {"status", "type", "industry", "orgKind", "themes", "socials", "address", "limits"} <= set(data)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
-from muniment.kernel.problems import NotFound
+from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import cuts
 from muniment.mcp.offer import Arguments, Caller
 from muniment.registry.form_options import form_options
@@ -47,7 +47,17 @@ class PublicTools:
     # ------------------------------------------------------------------ lists
 
     def list_companies(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
-        """Answer list_companies."""
+        """
+        Answer list_companies.
+
+        Raises:
+            BadRequest: the order is by relevance and there are no words to find, as in REST.
+        """
+        if arguments.get("sort") == "relevance" and not arguments.get("q"):
+            raise BadRequest(
+                'sort is "relevance" without q; relevance needs words to find.',
+                "Give q, or leave sort out for the newest first.",
+            )
         query = CompanyQuery(
             page=arguments.get("page", 1),
             page_size=arguments.get("pageSize", 25),

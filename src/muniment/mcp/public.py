@@ -68,7 +68,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             q={**_WORDS, "description": "words to find, ranked; the last word matches as a beginning"},
             sort={
                 "enum": ["newest", "name", "relevance", "treasury"],
-                "description": "treasury: largest first; default relevance with q, else newest",
+                "description": "treasury: largest first; relevance only with q, and its default; else newest",
             },
             status={"enum": ["active", "upcoming", "inactive"]},
             type={**_WORDS, "description": "exact, such as DAO, corporation, non-profit"},
