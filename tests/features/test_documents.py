@@ -1,7 +1,6 @@
 """What owners do with documents: announce, send, complete, list, delete, restore; and what strangers cannot."""
 
 import hashlib
-import io
 import shlex
 from datetime import timedelta
 
@@ -13,8 +12,8 @@ from make import registry as make
 from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment import config
-from muniment.documents import care, operations, receiving, records, tasks
-from muniment.documents.models import Document, Page, Pin, State, TextState
+from muniment.documents import care, operations, receiving, records
+from muniment.documents.models import Document, Pin, State, TextState
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
@@ -416,85 +415,3 @@ def test_the_sweep_is_a_job_by_the_clock(owner, company):
     records.storage().write("documents/nobody/1", b"orphan")
     do_jobs()
     assert keys() == []
-
-
-# ------------------------------------------------------------------ text and scanning
-
-
-def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):
-    document = uploaded(owner, company)
-    do_jobs()
-    Document.objects.filter(pk=document.pk).update(text_state=TextState.WAITING)
-    queue.enqueue("documents.completed", {"documentId": document.pk})
-    do_jobs()
-    assert Page.objects.filter(document=document).count() == 1
-
-
-def test_pictures_have_no_text(owner, company):
-    document = uploaded(owner, company, files.png(), "seal.png")
-    do_jobs()
-    document.refresh_from_db()
-    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
-
-
-def test_a_file_that_can_never_be_read_says_so(owner, company):
-    document = uploaded(owner, company)
-    tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
-    document.refresh_from_db()
-    assert document.text_state == TextState.NOT_EXTRACTABLE
-
-
-class Clamd:
-    """Speaks clamd's INSTREAM on a loopback port and finds EICAR."""
-
-    def __init__(self):
-        import socketserver
-        import threading
-
-        class Session(socketserver.StreamRequestHandler):
-            def handle(self):
-                assert self.rfile.read(10) == b"zINSTREAM\0"
-                content = io.BytesIO()
-                while size := int.from_bytes(self.rfile.read(4), "big"):
-                    content.write(self.rfile.read(size))
-                found = b"EICAR" in content.getvalue()
-                self.wfile.write(b"stream: Eicar-Test FOUND\0" if found else b"stream: OK\0")
-
-        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
-        self.address = f"127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.thread.start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join(10)
-
-
-def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, settings_with):
-    clamd = Clamd()
-    settings_with(clamd=clamd.address)
-    clean = uploaded(owner, company)
-    bad = uploaded(owner, company, b"EICAR test file")
-    assert (clean.state, bad.state) == (State.UPLOADED, State.UPLOADED)
-    assert operations.complete_upload(owner, clean.pk).state == State.UPLOADED
-    do_jobs()
-    clamd.close()
-    clean.refresh_from_db()
-    bad.refresh_from_db()
-    assert (clean.state, clean.text_state) == (State.READY, TextState.EXTRACTED)
-    assert (bad.state, bad.reason) == (State.REJECTED, "The virus scanner found Eicar-Test in it.")
-    assert keys() == [clean.blob_key]
-
-
-def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with):
-    from muniment.documents.scanning import ScannerUnavailable
-    from services.ports import free_port
-
-    settings_with(clamd=f"127.0.0.1:{free_port()}")
-    document = uploaded(owner, company)
-    run = queue.claim("tests")
-    with pytest.raises(ScannerUnavailable):
-        run.handler.work(run)
-    document.refresh_from_db()
-    assert document.state == State.UPLOADED

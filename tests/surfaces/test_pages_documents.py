@@ -209,3 +209,24 @@ def test_what_expired_is_not_shown(page, owner, slug):
 
 def test_without_a_listing_the_page_says_what_to_do_first(stranger):
     assert "Create one first" in stranger.get(HOME).content.decode()
+
+
+def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, slug):
+    document = uploaded(owner, slug)
+    Document.objects.filter(pk=document.pk).update(
+        state=State.UPLOADED, text_state="none", reason="The virus scanner gave no verdict."
+    )
+    shown = page.get(HOME).content.decode()
+    assert "The virus scanner gave no verdict." in shown
+    assert "Scan again</button>" in shown
+    again = page.post(f"{HOME}/{document.pk}/complete", follow=True).content.decode()
+    assert "minutes.txt is kept." in again
+    assert "gave no verdict" not in again
+
+
+def test_a_file_that_is_being_scanned_offers_nothing_to_finish(page, owner, slug):
+    document = uploaded(owner, slug)
+    Document.objects.filter(pk=document.pk).update(state=State.UPLOADED)
+    shown = page.get(HOME).content.decode()
+    assert "Is being scanned" in shown
+    assert "Finish" not in shown

@@ -23,6 +23,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Unavailable
 
 LEFTOVER_HOURS = 24
+_UNSCANNED = "The virus scanner gave no verdict. Upload it again."
 _BATCH = 200
 
 
@@ -84,8 +85,12 @@ def sweep(*, at: datetime | None = None) -> Swept:
         state=State.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
     ).iterator():
         key = document.blob_key
-        let_go = Document.objects.filter(pk=document.pk, state=State.UPLOADED, text_state=TextState.NONE)
-        if let_go.update(state=State.EXPIRED, blob_key="", changed_at=moment):
+        # What has a reason was completed and never scanned: its owner is told. Whoever never asked is not.
+        state, reason = (State.REJECTED, _UNSCANNED) if document.reason else (State.EXPIRED, "")
+        let_go = Document.objects.filter(
+            pk=document.pk, state=State.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
+        )
+        if let_go.update(state=state, reason=reason, blob_key="", changed_at=moment):
             swept.expired += 1
             remove_blob(key)
     gone = Q(deleted_at__lt=moment - timedelta(days=RESTORE_DAYS))

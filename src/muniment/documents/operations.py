@@ -209,7 +209,7 @@ def begin_upload(
 
 def complete_upload(actor: Actor, upload_id: str) -> Document:
     """
-    Check what was sent and keep it. Repeating it gives the same answer.
+    Check what was sent and keep it. Repeating it gives the same answer; what was never scanned is scanned again.
 
     Raises:
         NotFound: unknown, another's, or expired.
@@ -256,10 +256,10 @@ def _accept(document: Document) -> Document:
         # With a scanner the file waits as `uploaded`; the job makes it ready.
         state = State.UPLOADED if scanning.is_on() else State.READY
         moved = Document.objects.filter(pk=document.pk, state=State.UPLOADED, text_state=TextState.NONE).update(
-            state=state, text_state=TextState.WAITING, changed_at=now()
+            state=state, text_state=TextState.WAITING, reason="", changed_at=now()
         )
         if moved:
-            queue.enqueue("documents.completed", {"documentId": document.pk}, unique_key=f"document:{document.pk}")
+            queue.enqueue("documents.completed", {"documentId": document.pk})
     document.refresh_from_db()
     return document
 

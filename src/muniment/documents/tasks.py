@@ -59,8 +59,21 @@ def _text(document: Document) -> tuple[list[tuple[int, str]], str]:
 
 
 def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's form
-    """Say of a file that could not be read that it could not; one that was never scanned stays away from everyone."""
-    Document.objects.filter(pk=payload["documentId"], text_state=TextState.WAITING).update(
+    """
+    Say of a file that could not be read that it could not.
+
+    One that was never scanned stays away from everyone, open to be completed again; the sweep ends it otherwise.
+    """
+    waiting = Document.objects.filter(pk=payload["documentId"], text_state=TextState.WAITING)
+    waiting.filter(state=State.UPLOADED).update(
+        text_state=TextState.NONE,
+        reason=(
+            "The virus scanner gave no verdict. Complete the upload again within"
+            f" {care.LEFTOVER_HOURS} hours to have it scanned once more."
+        ),
+        changed_at=now(),
+    )
+    waiting.exclude(state=State.UPLOADED).update(
         text_state=TextState.NOT_EXTRACTABLE, text_note="Reading it failed. An operator finds the reason in the log."
     )
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.shortcuts import render
 
 from muniment.documents import downloading, inspection, operations, records
-from muniment.documents.models import Document
+from muniment.documents.models import Document, State
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
@@ -75,8 +75,12 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
                 raise
             messages.error(request, f"{each.name}: {problem.message} {problem.hint}")
         else:
-            messages.success(request, f"{kept.filename} is kept.")
+            messages.success(request, _told(kept))
     return HttpResponseRedirect(HOME)
+
+
+def _told(document: Document) -> str:
+    return f"{document.filename} is {'kept' if document.state == State.READY else 'being scanned for viruses'}."
 
 
 def _as_json(problem: Problem) -> JsonResponse:
@@ -122,7 +126,7 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
     else:
         if wants_json:
             return JsonResponse(_shown(document))
-        messages.success(request, f"{document.filename} is kept.")
+        messages.success(request, _told(document))
     return HttpResponseRedirect(HOME)
 
 

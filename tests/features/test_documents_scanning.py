@@ -1,0 +1,194 @@
+"""Text out of documents, and the scanner before it: what each says when it can or cannot."""
+
+import importlib
+import io
+import socketserver
+import threading
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+
+from make import files
+from make import registry as make
+from make.documents import blob_keys as keys
+from make.documents import do_jobs, uploaded
+from muniment import config
+from muniment.documents import care, operations, records, tasks
+from muniment.documents.models import Document, Page, State, TextState
+from muniment.documents.scanning import ScannerUnavailable
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest
+from services.ports import free_port
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    """The suite's data folder is shared: each test begins and ends without blobs."""
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+@pytest.fixture
+def owner():
+    return make.owner()
+
+
+@pytest.fixture
+def company(owner):
+    return make.draft(owner).slug
+
+
+@pytest.fixture
+def settings_with(monkeypatch):
+    """Change settings of documents for one test."""
+
+    def change(**values):
+        current = config.current()
+        kept = {name: getattr(current, name) for name in ("data", "database_url", "rate_limit")}
+        monkeypatch.setattr(config, "_current", config.Config({}, **kept, **values))
+
+    return change
+
+
+def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):
+    document = uploaded(owner, company)
+    do_jobs()
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.WAITING)
+    queue.enqueue("documents.completed", {"documentId": document.pk})
+    do_jobs()
+    assert Page.objects.filter(document=document).count() == 1
+
+
+def test_pictures_have_no_text(owner, company):
+    document = uploaded(owner, company, files.png(), "seal.png")
+    do_jobs()
+    document.refresh_from_db()
+    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
+
+
+def test_a_file_that_can_never_be_read_says_so(owner, company):
+    document = uploaded(owner, company)
+    tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
+    document.refresh_from_db()
+    assert document.text_state == TextState.NOT_EXTRACTABLE
+
+
+class Clamd:
+    """Speaks clamd's INSTREAM on a loopback port and finds EICAR."""
+
+    def __init__(self):
+        class Session(socketserver.StreamRequestHandler):
+            def handle(self):
+                assert self.rfile.read(10) == b"zINSTREAM\0"
+                content = io.BytesIO()
+                while size := int.from_bytes(self.rfile.read(4), "big"):
+                    content.write(self.rfile.read(size))
+                found = b"EICAR" in content.getvalue()
+                self.wfile.write(b"stream: Eicar-Test FOUND\0" if found else b"stream: OK\0")
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
+        self.address = f"127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join(10)
+
+
+def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, settings_with):
+    clamd = Clamd()
+    settings_with(clamd=clamd.address)
+    clean = uploaded(owner, company)
+    bad = uploaded(owner, company, b"EICAR test file")
+    assert (clean.state, bad.state) == (State.UPLOADED, State.UPLOADED)
+    assert operations.complete_upload(owner, clean.pk).state == State.UPLOADED
+    do_jobs()
+    clamd.close()
+    clean.refresh_from_db()
+    bad.refresh_from_db()
+    assert (clean.state, clean.text_state) == (State.READY, TextState.EXTRACTED)
+    assert (bad.state, bad.reason) == (State.REJECTED, "The virus scanner found Eicar-Test in it.")
+    assert keys() == [clean.blob_key]
+
+
+def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with):
+    settings_with(clamd=f"127.0.0.1:{free_port()}")
+    document = uploaded(owner, company)
+    run = queue.claim("tests")
+    with pytest.raises(ScannerUnavailable):
+        run.handler.work(run)
+    document.refresh_from_db()
+    assert document.state == State.UPLOADED
+
+
+def unscanned(owner, company, settings_with):
+    """Have a document whose scanner was away for as long as the queue tries."""
+    settings_with(clamd=f"127.0.0.1:{free_port()}")
+    document = uploaded(owner, company)
+    tried = 0
+    while run := queue.claim("tests"):
+        tried += 1
+        with pytest.raises(ScannerUnavailable):
+            run.handler.work(run)
+        run.failed("away", for_good=False)
+        Job.objects.filter(state="queued").update(run_at=now())
+    assert tried == 8
+    document.refresh_from_db()
+    return document
+
+
+def test_a_scanner_that_never_answers_leaves_the_file_to_be_scanned_again(owner, company, settings_with):
+    document = unscanned(owner, company, settings_with)
+    assert (document.state, document.text_state) == (State.UPLOADED, TextState.NONE)
+    assert "Complete the upload again within 24 hours" in records.to_wire(document)["note"]
+    clamd = Clamd()
+    settings_with(clamd=clamd.address)
+    again = operations.complete_upload(owner, document.pk)
+    assert (again.state, again.text_state, again.reason) == (State.UPLOADED, TextState.WAITING, "")
+    do_jobs()
+    clamd.close()
+    document.refresh_from_db()
+    assert (document.state, document.text_state) == (State.READY, TextState.EXTRACTED)
+
+
+def test_a_file_that_was_never_scanned_ends_a_day_later_and_takes_no_room_any_more(owner, company, settings_with):
+    document = unscanned(owner, company, settings_with)
+    assert operations.quota(owner).used_bytes == document.size_bytes
+    care.sweep(at=now() + timedelta(hours=23))
+    document.refresh_from_db()
+    assert document.state == State.UPLOADED
+    care.sweep(at=now() + timedelta(hours=25))
+    document.refresh_from_db()
+    assert (document.state, document.reason) == (
+        State.REJECTED,
+        "The virus scanner gave no verdict. Upload it again.",
+    )
+    assert operations.quota(owner).used_bytes == 0
+    assert keys() == []
+    with pytest.raises(BadRequest, match="gave no verdict"):
+        operations.complete_upload(owner, document.pk)
+    assert document.pk in [each.pk for each in operations.list_documents(owner).items]
+
+
+def test_what_an_earlier_version_left_unscanned_for_ever_can_be_scanned_again(owner, company, settings_with):
+    migration = importlib.import_module("muniment.documents.migrations.0003_never_scanned")
+    document = unscanned(owner, company, settings_with)
+    read = Document.objects.get(pk=uploaded(owner, company).pk)
+    Document.objects.filter(pk=read.pk).update(state=State.READY, text_state=TextState.NOT_EXTRACTABLE)
+    Document.objects.filter(pk=document.pk).update(
+        text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Reading it failed."
+    )
+    migration.open_again(apps, None)
+    document.refresh_from_db()
+    read.refresh_from_db()
+    assert (document.text_state, document.text_note) == (TextState.NONE, "")
+    assert "gave no verdict" in document.reason
+    assert read.text_state == TextState.NOT_EXTRACTABLE
