@@ -347,3 +347,40 @@ def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatc
     assert running.stop()
     assert len(failures) == 2
     assert "could not be read" in caplog.text
+
+
+def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeypatch):
+    kind(lambda _: None)
+    claimed, looked, is_due = [], [], queue.is_due
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.02)
+    monkeypatch.setattr(queue, "claim", claimed.append)
+    monkeypatch.setattr(queue, "enqueue_periodic", lambda: None)
+    monkeypatch.setattr(queue, "is_due", lambda: looked.append(is_due()))
+    running = Worker(threads=4).start()
+    wait_until(lambda: len(looked) > 10, within_s=10, what="looks at the queue")
+    assert running.stop()
+    assert len(claimed) == 4, "each looked once, when it began"
+
+
+def test_what_another_process_enqueued_is_found_by_looking(kind, monkeypatch):
+    name = kind(lambda _: None)
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.05)
+    running = Worker(threads=2).start()
+    job_id = Job.objects.create(kind=name).pk  # nobody rings
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert running.stop()
+
+
+def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django_assert_num_queries):
+    name = kind(lambda _: None, name="tests.tick", every_s=600)
+    queue.enqueue_periodic()
+    with django_assert_num_queries(1):
+        assert queue.is_due()
+    with django_assert_num_queries(2 if connection.vendor == "postgresql" else 1):  # the clock is the database's
+        queue.enqueue_periodic()
+    Job.objects.all().delete()
+    with django_assert_num_queries(1):
+        assert not queue.is_due()
+    queue.enqueue(name, delay_s=60)
+    queue.enqueue("tests.unknown")
+    assert not queue.is_due()

@@ -25,8 +25,28 @@ MAX_BACK_OFF_S: Final = 3600.0
 KEPT_DAYS: Final = 7
 """How long finished jobs stay to be looked at."""
 
-waiting = threading.Condition()
-"""Workers of this process wait here; enqueueing wakes them once it is committed."""
+
+class Bell:
+    """Where the workers of this process wait for something to do; enqueueing rings it once it is committed."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self.rung = 0
+        """How often it has rung: who read that before looking at the queue misses nothing that comes after."""
+
+    def ring(self) -> None:
+        """Wake everybody."""
+        with self._condition:
+            self.rung += 1
+            self._condition.notify_all()
+
+    def wait(self, heard: int) -> None:
+        """Wait until it has rung more often than *heard*."""
+        with self._condition:
+            self._condition.wait_for(lambda: self.rung != heard)
+
+
+bell = Bell()
 
 
 class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job
@@ -97,8 +117,22 @@ def enqueue(
 
 def wake() -> None:
     """Let the workers of this process look at once."""
-    with waiting:
-        waiting.notify_all()
+    bell.ring()
+
+
+def is_due() -> bool:
+    """Tell whether there may be something for a worker of this process: one bare statement, asked every second."""
+    kinds = handlers.kinds()
+    moment, given = "clock_timestamp()", kinds
+    if connection.vendor != "postgresql":
+        moment, given = "%s", [str(connection.ops.adapt_datetimefield_value(now())), *kinds]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM jobs_job WHERE state IN ('queued', 'running') AND run_at <= {moment}"
+            f" AND kind IN ({', '.join(['%s'] * len(kinds))}) LIMIT 1",
+            given,
+        )
+        return cursor.fetchone() is not None
 
 
 def _due(moment: datetime, kinds: list[str]) -> Q:
@@ -111,9 +145,9 @@ def claim(worker: str) -> "Run | None":
 
     Ends what is due and must not run again: canceled while nobody held it, or out of attempts.
     """
+    if not is_due():
+        return None  # without a write lock
     kinds = handlers.kinds()
-    if not Job.objects.filter(_due(clock(), kinds)).exists():
-        return None  # without a write lock: this is asked every second
     with transaction.atomic():
         moment = clock()
         found = Job.objects.filter(_due(moment, kinds)).exclude(_full_groups(moment))
@@ -184,11 +218,15 @@ def cancel(job_id: str) -> bool:
 def enqueue_periodic() -> None:
     """Enqueue what the clock asks for: one job for each stretch of time, whoever comes first."""
     moment = clock().timestamp()
-    for each in handlers.periodic():
-        key = f"{each.kind}@{int(moment // each.every_s)}"
-        busy = Q(kind=each.kind, state__in=[State.QUEUED, State.RUNNING])
-        if not Job.objects.filter(Q(unique_key=key) | busy).exists():
-            enqueue(each.kind, unique_key=key)
+    keys = {each.kind: f"{each.kind}@{int(moment // each.every_s)}" for each in handlers.periodic()}
+    made = Job.objects.filter(unique_key__in=keys.values()).values_list("kind", flat=True)
+    missing = keys.keys() - set(made)
+    if missing:
+        missing -= set(
+            Job.objects.filter(kind__in=missing, state__in=[State.QUEUED, State.RUNNING]).values_list("kind", flat=True)
+        )
+    for kind in sorted(missing):
+        enqueue(kind, unique_key=keys[kind])
 
 
 def prune() -> int:

@@ -15,9 +15,12 @@ from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
-"""How often a worker looks by itself; an enqueueing in its own process wakes it at once."""
+"""How often a worker looks for what other processes enqueued; its own process wakes it at once."""
 CLOCK_S: Final = 10.0
 """How often what happens by the clock is looked at."""
+SHORTEST_PAUSE_S: Final = 0.02
+AGAIN_S: Final = 0.3
+"""When a lease that could not be renewed is tried again, sooner where it is short."""
 
 
 class Worker:
@@ -32,6 +35,8 @@ class Worker:
     def __init__(self, *, threads: int = 2, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
+        self._stirred = threading.Event()
+        """Set when the heartbeat has something to see to before its next look."""
         self._held: set[Run] = set()
         self._lock = threading.Lock()
         self._threads = [
@@ -57,6 +62,7 @@ class Worker:
             for run in self._held:
                 run.drain()
         queue.wake()
+        self._stirred.set()
         deadline = time.monotonic() + within_s
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -66,7 +72,10 @@ class Worker:
         return ended
 
     def _take(self) -> None:
-        while not self._stopping.is_set():
+        while True:
+            heard = queue.bell.rung
+            if self._stopping.is_set():
+                break
             close_old_connections()
             try:
                 run = queue.claim(self.name)
@@ -75,14 +84,13 @@ class Worker:
                 self._stopping.wait(POLL_S)
                 continue
             if run is None:
-                with queue.waiting:
-                    if not self._stopping.is_set():
-                        queue.waiting.wait(POLL_S)
+                queue.bell.wait(heard)
                 continue
             with self._lock:
                 self._held.add(run)
                 if self._stopping.is_set():
                     run.drain()
+            self._stirred.set()
             try:
                 self._work(run)
             except Exception:
@@ -91,6 +99,8 @@ class Worker:
             finally:
                 with self._lock:
                     self._held.discard(run)
+                if self._stopping.is_set():
+                    self._stirred.set()
         connections.close_all()
 
     def _work(self, run: Run) -> None:
@@ -113,27 +123,32 @@ class Worker:
             run.failed(f"{type(error).__name__}: {error}", for_good=False)
 
     def _beat(self) -> None:
-        """Renew what is held, each every third of its lease, and look at the clock."""
-        renewed: dict[Run, float] = {}
-        clock_at = 0.0
+        """Renew what is held, each every third of its lease; look for jobs for whoever is idle, and at the clock."""
+        renew_at: dict[Run, float] = {}
+        look_at = clock_at = 0.0
         while not self._stopping.is_set() or self._held:
+            self._stirred.clear()
             moment = time.monotonic()
             with self._lock:
                 held = set(self._held)
-            renewed = {run: renewed.get(run, moment) for run in held}
+            renew_at = {run: renew_at.get(run, moment + run.handler.lease_s / 3) for run in held}
             try:
-                close_old_connections()
-                for run in held:
-                    if moment - renewed[run] >= run.handler.lease_s / 3:
-                        run.renew()
-                        renewed[run] = moment
-                if moment >= clock_at and not self._stopping.is_set():
+                for run in [run for run, at in renew_at.items() if moment >= at]:
+                    renew_at[run] = moment + min(AGAIN_S, run.handler.lease_s / 10)
+                    run.renew()
+                    renew_at[run] = moment + run.handler.lease_s / 3
+                if moment >= clock_at:
                     clock_at = moment + CLOCK_S
-                    queue.enqueue_periodic()
+                    close_old_connections()  # seldom: the next statement asks first whether anybody is there
+                    if not self._stopping.is_set():
+                        queue.enqueue_periodic()
+                if moment >= look_at:
+                    look_at = moment + POLL_S
+                    if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
+                        queue.wake()
             except Exception:
                 log.exception("the heartbeat missed a beat")
-            shortest = min((run.handler.lease_s for run in held), default=3.0)
-            pause = min(0.3, shortest / 10)
-            if self._stopping.wait(pause):
-                time.sleep(min(pause, 0.05))  # what still runs keeps its lease until it reaches a checkpoint
+                close_old_connections()
+            next_at = min([look_at, *renew_at.values()])
+            self._stirred.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
         connections.close_all()
