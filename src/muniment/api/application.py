@@ -40,7 +40,6 @@ SEGMENT: Final = 4
 """Which part of a path names one thing, counted from 0: ``/api/v1/companies/{slug}``."""
 FILE_CHUNK_BYTES: Final = 256 << 10
 _COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
-_PREFIXES: Final = tuple((f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind) for kind in KINDS)
 _NOTHING: Final = b""
 
 
@@ -68,6 +67,9 @@ class Api:
         self._lines = {
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
+        self._details = tuple(
+            (f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
+        )
         self._pages = pages.build(config)
         self.hits = self.misses = 0
         """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
@@ -113,8 +115,11 @@ class Api:
             self.hits += 1
         if if_none_match and answer.matches(if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
-        encoding = negotiated(accept_encoding) if accept_encoding else _NOTHING
-        return answer.form(encoding) or self._make(target, answer, answer.encoding(accept_encoding), at_once=True)
+        if not accept_encoding:
+            return answer.form(_NOTHING) or answer.make(_NOTHING)
+        return answer.form(negotiated(accept_encoding)) or self._make(
+            target, answer, answer.encoding(accept_encoding), at_once=True
+        )
 
     def unchanged(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
         """Answer a GET with 304 at once, or not at all; the arguments are those of :meth:`ready`."""
@@ -126,19 +131,20 @@ class Api:
 
     def _detail(self, target: bytes) -> Answer | None:
         """Look a detail up by its key: the one miss that is as quick as a hit elsewhere."""
-        for prefix, kind in _PREFIXES:
+        for prefix, kind, lines in self._details:
             if target.startswith(prefix):
-                key = target[len(prefix) :]
+                named = target[len(prefix) :]
                 # Anything but an unreserved character needs decoding, or names something else.
-                if not key.replace(b"-", b"").isalnum():
+                if not named.replace(b"-", b"").isalnum():
                     return None
-                found = self._reader.document(kind, key.decode("ascii"))
+                key = named.decode("ascii")
+                found = self._reader.document(kind, key)
                 if found is None:
                     return None
-                answer = Answer(found.body, found.etag, found.updated_at, headers=self._lines[f"get{kind.title()}"])
+                answer = Answer(found.body, found.etag.encode(), found.updated_at, lines)
                 if self._asked_before(target):
-                    depends = ((kind, key.decode("ascii")),)
                     size_bytes = len(found.body)
+                    depends = ((kind, key),)
                     self._answers.put(target, answer, size_bytes=size_bytes, edition=found.edition, depends=depends)
                 return answer
         return None

@@ -73,7 +73,7 @@ class Resource:
         """Give the finished answer."""
         if self._answer is None:
             body = self._make()
-            self._answer = Answer(body, digest(body), content_type=self._content_type, headers=self._headers)
+            self._answer = Answer(body, digest(body).encode(), lines=self._headers, content_type=self._content_type)
         return self._answer
 
 

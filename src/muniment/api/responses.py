@@ -34,21 +34,14 @@ ENCODINGS: Final = (b"zstd", b"br", b"gzip")
 Header = tuple[bytes, bytes]
 
 
-class Response:
-    """
-    One finished response.
+class Response(msgspec.Struct, frozen=True, gc=False):
+    """One finished response. A struct, for one is made at every miss of the cache."""
 
-    Args:
-        head: the status line and the headers, each line ended, without the blank line after them.
-        body: what follows; empty for 204 and 304.
-    """
-
-    __slots__ = ("body", "head", "status")
-
-    def __init__(self, status: int, head: bytes, body: bytes) -> None:
-        self.status = status
-        self.head = head
-        self.body = body
+    status: int
+    head: bytes
+    """The status line and the headers, each line ended, without the blank line after them."""
+    body: bytes
+    """What follows; empty for 204 and 304."""
 
     @property
     def headers(self) -> tuple[Header, ...]:
@@ -95,46 +88,26 @@ def preflight() -> Response:
     )
 
 
-class Answer:
+class Answer(msgspec.Struct, gc=False):
     """
     One version of one resource: every encoding of it and its 304, each made when first asked for.
 
-    Args:
-        body: the bytes without any encoding.
-        tag: the opaque part of the ETag; each encoding adds its name.
-        updated_at: when it last changed, an RFC 3339 moment in UTC; "" when that is not known.
-        links: the value of ``Link``, or empty.
-        headers: further header lines, each ended.
-        cache_control: what caches may do.
+    A struct, for one is made at every miss of the cache.
     """
 
-    __slots__ = ("_common", "_forms", "_unchanged", "body", "content_type", "tag")
-
-    def __init__(
-        self,
-        body: bytes,
-        tag: str,
-        updated_at: str = "",
-        *,
-        links: str = "",
-        headers: bytes = b"",
-        content_type: bytes = JSON,
-        cache_control: bytes = CACHE_CONTROL,
-    ) -> None:
-        self.body = body
-        self.tag = tag.encode()
-        self.content_type = content_type
-        modified = b"last-modified: %s\r\n" % http_date(updated_at[:19]) if updated_at else b""
-        link = b"link: %s\r\n" % links.encode("latin-1") if links else b""
-        self._common = b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s%s" % (
-            modified,
-            cache_control,
-            CORS,
-            link,
-            headers,
-        )
-        self._forms: dict[bytes, Response] = {}
-        self._unchanged: dict[bytes, Response] = {}
+    body: bytes
+    """The bytes without any encoding."""
+    tag: bytes
+    """The opaque part of the ETag; each encoding adds its name."""
+    updated_at: str = ""
+    """When it last changed, an RFC 3339 moment in UTC; "" when that is not known."""
+    lines: bytes = b""
+    """Further header lines, each ended."""
+    content_type: bytes = JSON
+    cache_control: bytes = CACHE_CONTROL
+    """What caches may do."""
+    _forms: dict[bytes, Response] = {}
+    _unchanged: dict[bytes, Response] = {}
 
     def form(self, encoding: bytes) -> Response | None:
         """Give the response in *encoding* (empty: as it is) if it is made already."""
@@ -142,14 +115,16 @@ class Answer:
 
     def make(self, encoding: bytes) -> Response:
         """Make the response in *encoding* and keep it."""
-        body = self.body if not encoding else encode(self.body, encoding)
-        named = b"content-encoding: %s\r\n" % encoding if encoding else b""
+        if encoding:
+            body, named, tag = encode(self.body, encoding), b"content-encoding: %s\r\n" % encoding, self._etag(encoding)
+        else:
+            body, named, tag = self.body, b"", self.tag
         head = b'HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: "%s"\r\n%s' % (
             self.content_type,
             len(body),
             named,
-            self._etag(encoding),
-            self._common,
+            tag,
+            self._common(),
         )
         made = self._forms[encoding] = Response(200, head, body)
         return made
@@ -162,7 +137,7 @@ class Answer:
         """Give the 304 of *encoding*."""
         made = self._unchanged.get(encoding)
         if made is None:
-            head = b'HTTP/1.1 304 Not Modified\r\netag: "%s"\r\n%s' % (self._etag(encoding), self._common)
+            head = b'HTTP/1.1 304 Not Modified\r\netag: "%s"\r\n%s' % (self._etag(encoding), self._common())
             made = self._unchanged[encoding] = Response(304, head, b"")
         return made
 
@@ -174,6 +149,16 @@ class Answer:
             if opaque == self.tag or (opaque.startswith(self.tag + b"-") and opaque[len(self.tag) + 1 :] in ENCODINGS):
                 return True
         return False
+
+    def _common(self) -> bytes:
+        """Give the lines that every form carries, the 304 too."""
+        modified = b"last-modified: %s\r\n" % http_date(self.updated_at[:19]) if self.updated_at else b""
+        return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (
+            modified,
+            self.cache_control,
+            CORS,
+            self.lines,
+        )
 
     def _etag(self, encoding: bytes) -> bytes:
         return self.tag + b"-" + encoding if encoding else self.tag
@@ -229,6 +214,7 @@ def http_date(moment: str) -> bytes:
     return format_datetime(datetime.fromisoformat(moment).replace(tzinfo=UTC), usegmt=True).encode()
 
 
-def links(relations: Iterable[tuple[str, str]]) -> str:
-    """Give the value of ``Link`` for relations and the addresses they lead to."""
-    return ", ".join(f'<{address}>; rel="{relation}"' for relation, address in relations)
+def link_line(relations: Iterable[tuple[str, str]]) -> bytes:
+    """Give the ``Link`` header for relations and the addresses they lead to."""
+    links = ", ".join(f'<{address}>; rel="{relation}"' for relation, address in relations)
+    return f"link: {links}\r\n".encode("latin-1")

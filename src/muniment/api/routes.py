@@ -9,7 +9,7 @@ import msgspec
 
 from muniment.api.deprecation import Deprecation, deprecation_of
 from muniment.api.parameters import Parameter, flag, moment, one_of, shown, text, whole_number, words
-from muniment.api.responses import Answer, links
+from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.answers import Dependency
@@ -211,7 +211,8 @@ def _listed(kind: str, path: str, values: Values, page: Page, headers: bytes) ->
     if page.next_cursor is not None:
         pagination["nextCursor"] = page.next_cursor
     body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
-    answer = Answer(body, digest(body), page.updated_at, links=_page_links(path, values, page), headers=headers)
+    lines = _page_links(path, values, page) + headers
+    answer = Answer(body, digest(body).encode(), page.updated_at, lines)
     return Made(answer, page.edition, ((kind, "*"),))
 
 
@@ -220,7 +221,7 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
     return msgspec.json.encode({name: value for name, value in members.items() if name in kept})
 
 
-def _page_links(path: str, values: Values, page: Page) -> str:
+def _page_links(path: str, values: Values, page: Page) -> bytes:
     """Give the addresses of the neighbouring pages, with everything else as it was asked."""
     kept = {
         name: _written(value)
@@ -237,12 +238,12 @@ def _page_links(path: str, values: Values, page: Page) -> str:
     if values["cursor"] is not None:
         if page.next_cursor is not None:
             relations.append(("next", address(page.next_cursor, "cursor")))
-        return links(relations)
+        return link_line(relations)
     if page.page > 1:
         relations.append(("prev", address(min(page.page - 1, page.page_count))))
     if page.page < page.page_count:
         relations.append(("next", address(page.page + 1)))
-    return links([*relations, ("last", address(page.page_count))])
+    return link_line([*relations, ("last", address(page.page_count))])
 
 
 def _written(value: object) -> str:
@@ -261,7 +262,7 @@ def _detail(context: Context, kind: str, path: str, key: str, headers: bytes) ->
 
 
 def _finished(found: Found, headers: bytes) -> Answer:
-    return Answer(found.body, found.etag, found.updated_at, headers=headers)
+    return Answer(found.body, found.etag.encode(), found.updated_at, headers)
 
 
 def unknown(context: Context, kind: str, path: str, key: str) -> NotFound:
@@ -317,7 +318,7 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
         found.total,
         msgspec.json.encode(following),
     )
-    answer = Answer(body, digest(body), found.updated_at, headers=headers)
+    answer = Answer(body, digest(body).encode(), found.updated_at, headers)
     return Made(answer, found.edition, (("company", key),))
 
 
@@ -336,7 +337,7 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
         for row in found.rows
     ]
     body = msgspec.json.encode({"data": rows, "nextAfter": found.next_after})
-    return Made(Answer(body, digest(body), found.updated_at, headers=headers), found.edition, (("*", "*"),))
+    return Made(Answer(body, digest(body).encode(), found.updated_at, headers), found.edition, (("*", "*"),))
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Made:
@@ -346,7 +347,7 @@ def list_exports(context: Context, _path: str, _values: Values, headers: bytes) 
     body = msgspec.json.encode({"data": [_export(context, file) for file in files]})
     at = max((file.at for file in files), default="")
     # Files appear without a new edition, so this is never kept as finished.
-    return Made(Answer(body, digest(body), at, headers=headers), edition, ())
+    return Made(Answer(body, digest(body).encode(), at, headers), edition, ())
 
 
 def _export(context: Context, file: ExportFile) -> dict[str, Any]:

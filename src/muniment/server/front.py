@@ -8,7 +8,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from email.utils import formatdate
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
 
 from muniment.api.application import Api
 from muniment.api.responses import Response, plain, refusal
@@ -37,7 +39,7 @@ MANAGE_PATH: Final = "/api/manage/mcp"
 log = logging.getLogger("muniment.server")
 
 
-class AtOnce(NamedTuple):
+class AtOnce(msgspec.Struct, frozen=True, gc=False):
     """A finished answer that needed no waiting, and what it left of the client's rate."""
 
     response: Response

@@ -214,9 +214,9 @@ class Express(Guarded):
             return False
         if found is None:
             return False
-        response, verdict = found
+        response = found.response
         request_id = front.request_id(given_id)
-        self._send(response.head, front.ending(request_id, verdict), response.body)
+        self._send(response.head, front.ending(request_id, found.verdict), response.body)
         front.metrics.at_once[response.status] += 1
         if front.log_requests:
             target = self.url.decode("latin-1")

@@ -11,11 +11,11 @@ thousand small rows, in the same snapshot as the items, and nobody ever counts.
 """
 
 import contextlib
-import hashlib
 import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -220,7 +220,7 @@ def document_id(kind: str, key: str) -> int:
     A look-up by it walks one tree instead of two. Where two names meet, the later one takes a following id, and is
     found by its name.
     """
-    return int.from_bytes(hashlib.blake2b(f"{kind}\0{key}".encode(), digest_size=8).digest()) >> 1
+    return int.from_bytes(blake2b(f"{kind}\0{key}".encode(), digest_size=8).digest()) >> 1
 
 
 def _free_id(connection: sqlite3.Connection, kind: str, key: str) -> int:

@@ -43,7 +43,7 @@ HOME_PAGE_CACHE_KIB: Final = 12_000
 """The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True, gc=False):
     """A finished body, the opaque part of its ETag, when it last changed, and the edition it was read from."""
 
     body: bytes
@@ -131,6 +131,7 @@ class Reader:
         self._data_version = -1
         self._generation = 0
         self._home = -1
+        self._home_connection = self._probe
         self._held = -1
         with self._lock:
             self._state = load(self._probe, None)
@@ -188,24 +189,30 @@ class Reader:
             self._connection().execute("COMMIT")
         if self._home != threading.get_ident():
             self._home = threading.get_ident()
-            self._connection().execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
+            self._home_connection = self._connection()
+            self._home_connection.execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
         return self.refresh()
 
     def document(self, kind: str, key: str) -> Found | None:
         """Give the finished detail of *key*, or None."""
         edition = self._state.edition
-        connection = self._connection()
-        if threading.get_ident() == self._home and self._held != self._generation:
+        if threading.get_ident() == self._home:
+            connection = self._home_connection
             # The generation moves before the edition does: a snapshot of this generation is no older than `edition`.
             generation = self._generation
-            if self._held >= 0:
-                connection.execute("COMMIT")
-            connection.execute("BEGIN")
-            self._held = generation
+            if self._held != generation:
+                if self._held >= 0:
+                    connection.execute("COMMIT")
+                connection.execute("BEGIN")
+                self._held = generation
+        else:
+            connection = self._connection()
         row = connection.execute(_DOCUMENT, (document_id(kind, key),)).fetchone()
         if row is None or row[3] != key or row[4] != kind:
             row = connection.execute(_NAMED_DOCUMENT, (kind, key)).fetchone()
-        return None if row is None else Found(row[0], row[1], row[2], edition)
+            if row is None:
+                return None
+        return Found(row[0], row[1], row[2], edition)
 
     def companies(self, query: CompanyQuery) -> Page:
         """
