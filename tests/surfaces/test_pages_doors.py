@@ -1,10 +1,11 @@
 """What every room of the pages does alike: nothing is kept of it, odd values are refused, no form leads nowhere."""
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.cache import cache
 from django.test import Client
 
-from make.accounts import Letters, account, sign_in, signed_in
+from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
 from muniment.accounts import tokens
 from muniment.registry import operations, reviews
 from muniment.registry.changes import CompanyChange
@@ -111,6 +112,62 @@ def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
     sign_in(client, owner)
     assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
     assert not tokens.list_tokens(owner.actor("web"))
+
+
+def _typed_as_the_session_ended(who):
+    """Type a token's name into *who*'s page, whose session has ended; give the browser."""
+    client = signed_in(who)
+    client.get("/manage/tokens")
+    Session.objects.all().delete()
+    sent = client.post("/manage/tokens", {"name": "laptop of Ada", "lifetime": "30", "access": "read"})
+    assert b"What you typed is kept" in client.get(sent["Location"]).content
+    return client
+
+
+def test_what_an_account_typed_as_its_session_ended_is_shown_to_it_again(owner):
+    client = _typed_as_the_session_ended(owner)
+    sign_in(client, owner)
+    assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
+
+
+def test_what_an_account_typed_is_never_shown_to_another_that_signs_in_next(owner):
+    client = _typed_as_the_session_ended(owner)
+    sign_in(client, account("other@harbour.example"))
+    assert "laptop of Ada" not in client.get("/manage").content.decode()
+    assert "laptop of Ada" not in client.get("/manage/tokens").content.decode()
+    assert "laptop of Ada" not in str(dict(client.session))
+
+
+def _sign_in_by_the_form(client, who):
+    """Sign in as a browser does, with the CSRF secret that a sign-in changes."""
+    page = client.get("/accounts/login/").content.decode()
+    sent = {"login": who.email, "password": PASSWORD, "csrfmiddlewaretoken": _csrf(page)}
+    assert client.post("/accounts/login/", sent)["Location"] == "/manage"
+
+
+def _csrf(page):
+    return page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+
+
+def test_a_page_that_an_account_left_open_takes_nothing_once_another_has_signed_in():
+    one, other = (account(f"{name}@harbour.example", password=PASSWORD) for name in ("one", "other"))
+    client = Client(enforce_csrf_checks=True)
+    _sign_in_by_the_form(client, one)
+    left_open = _csrf(client.get("/manage/tokens").content.decode())
+    Session.objects.all().delete()
+    _sign_in_by_the_form(client, other)
+    Session.objects.all().delete()
+    sent = client.post("/manage/tokens", {"name": "laptop of Ada", "csrfmiddlewaretoken": left_open})
+    assert sent.status_code == 403
+
+
+def test_a_browser_cannot_say_of_itself_that_a_form_was_another_accounts(owner):
+    other = account("other@harbour.example")
+    client = Client()
+    client.cookies["author"] = f"{other.pk}:forged"
+    client.post("/manage/tokens", {"name": "laptop of Ada", "lifetime": "30", "access": "read"})
+    sign_in(client, owner)
+    assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
 
 
 def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_published(browser, draft, owner, reviewer):

@@ -1,8 +1,8 @@
 """
 Who may enter a room of the pages, and what happens to a form on the way.
 
-A visitor is sent to sign in and comes back; what they had typed is kept in their session meanwhile. A form
-that is sent twice acts once.
+A visitor is sent to sign in and comes back; what they had typed is kept in their session meanwhile, for the
+account that typed it. A form that is sent twice acts once.
 """
 
 import functools
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -25,6 +26,8 @@ from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
 log = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
 KEPT_FORM = "kept_form"
+AUTHOR = "author"
+"""The cookie that names, signed, the account that was last signed in."""
 MAX_KEPT_BYTES = 200_000
 ONCE_S = 3600
 
@@ -58,10 +61,12 @@ def signed_in(*methods: str) -> Callable[[View], View]:
                 raise MethodNotAllowed(str(request.method), ", ".join(allowed))
             if not request.user.is_authenticated:
                 return _to_sign_in(request, can_return="GET" in allowed)
+            _forget_anothers_form(request)
             try:
-                return view(request, **where)
+                response = view(request, **where)
             except NotFound as refusal:
                 raise NotFound("You have nothing of this address.", "What is yours stands at /manage.") from refusal
+            return _with_author(request, response)
 
         return enter
 
@@ -95,7 +100,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
         body.pop("once", None)
         typed = body.urlencode()
         if len(typed) <= MAX_KEPT_BYTES:
-            request.session[KEPT_FORM] = {"path": request.path, "typed": typed}
+            request.session[KEPT_FORM] = {"path": request.path, "typed": typed, "author": _author(request)}
             messages.info(request, "You were signed out meanwhile. What you typed is kept: sign in to go on.")
     return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
 
@@ -107,6 +112,38 @@ def _page_of_form(request: HttpRequest) -> str:
         return "/manage"
     parts = urlsplit(came)
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def _author(request: HttpRequest) -> str | None:
+    """
+    Give the key of the account that an open form of this browser was shown to; None when nobody was signed in.
+
+    Whoever signs in gets a new CSRF secret: a form that an earlier account left open is refused before it comes here.
+    """
+    told: str | None = request.get_signed_cookie(AUTHOR, default=None)
+    return told
+
+
+def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Have the browser tell whose forms it holds, also once their session has ended."""
+    author = str(request.user.pk)
+    if _author(request) != author:
+        response.set_signed_cookie(
+            AUTHOR,
+            author,
+            max_age=settings.CSRF_COOKIE_AGE,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response
+
+
+def _forget_anothers_form(request: HttpRequest) -> None:
+    """Drop what was typed before the sign-in if another account typed it."""
+    kept = request.session.get(KEPT_FORM)
+    if kept and kept.get("author") not in {None, str(request.user.pk)}:
+        del request.session[KEPT_FORM]
 
 
 def kept_form(request: HttpRequest) -> QueryDict | None:
