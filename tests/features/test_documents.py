@@ -226,6 +226,22 @@ def test_a_small_file_that_is_rejected_leaves_nothing(owner, company):
     assert keys() == []
 
 
+def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company, monkeypatch):
+    monkeypatch.setattr(records, "ALIVE_EVERY_S", 0)
+    content = b"Minutes of the harbour board.\n" * 1000
+    alive = []
+
+    def slow():
+        for start in range(0, len(content), 10_000):
+            yield content[start : start + 10_000]
+            alive.append(Document.objects.get().receiving_until > now())
+            Document.objects.update(receiving_until=now())  # as two minutes without a sign would leave it
+
+    kept = operations.keep(owner, company, "minutes.txt", slow(), len(content))
+    assert kept.state == State.READY
+    assert alive == [True, True, True]
+
+
 # ------------------------------------------------------------------ strangers
 
 

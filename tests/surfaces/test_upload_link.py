@@ -133,7 +133,7 @@ def test_of_two_transfers_at_once_exactly_one_is_kept(owner, company, link):
 
 
 def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(owner, company, link, monkeypatch):
-    monkeypatch.setattr(link_module, "ALIVE_EVERY_S", 0)
+    monkeypatch.setattr(records, "ALIVE_EVERY_S", 0)
     upload = begin(owner, company, BIG, "a.txt")
 
     def slow():
@@ -150,7 +150,7 @@ def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(ow
 
 
 def test_a_transfer_over_a_slow_line_stays_alive(owner, company, link, monkeypatch):
-    monkeypatch.setattr(link_module, "ALIVE_EVERY_S", 0)
+    monkeypatch.setattr(records, "ALIVE_EVERY_S", 0)
     upload, alive = begin(owner, company), []
 
     def look():

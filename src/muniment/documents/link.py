@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from muniment.documents import downloading, receiving
-from muniment.documents.records import RECEIVING_S, storage
+from muniment.documents import downloading, receiving, records
+from muniment.documents.records import storage
 from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
 
 Scope = MutableMapping[str, Any]
@@ -23,7 +23,6 @@ DOWNLOADS: Final = "/downloads/"
 MAX_AT_ONCE: Final = 16
 """Transfers of one process: each holds about ten megabytes while it runs."""
 PIECE_BYTES: Final = 1 << 20
-ALIVE_EVERY_S: Final = RECEIVING_S / 4
 log = logging.getLogger(__name__)
 
 
@@ -186,7 +185,9 @@ class _Stream:
                 yield b"".join(waiting)
                 waiting.clear()
                 held = 0
-            if time.monotonic() - alive_at > ALIVE_EVERY_S:  # with each part: a slow line takes long for a piece
+            if (
+                time.monotonic() - alive_at > records.ALIVE_EVERY_S
+            ):  # a slow line takes long for a piece
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
                     raise receiving.overtaken()

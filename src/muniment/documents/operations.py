@@ -10,13 +10,14 @@ import hashlib
 import logging
 import math
 import re
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
 
-from muniment.documents import inspection, scanning
+from muniment.documents import inspection, records, scanning
 from muniment.documents.models import BlobHold, Document, Page, Pin, State, TextState
 from muniment.documents.records import (
     LINK_MINUTES,
@@ -343,9 +344,13 @@ def keep(
     key, digest = blob_key(document.pk, 1), hashlib.sha256()
 
     def digested() -> Iterator[bytes]:
+        alive_at = time.monotonic()
         for piece in pieces:
             digest.update(piece)
             yield piece
+            if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # the store is slow, yet it takes
+                alive_at = time.monotonic()
+                renew(document.pk, 1)
 
     if size_bytes <= SMALL_BYTES:
         storage().write(key, b"".join(digested()))
@@ -365,6 +370,12 @@ def keep(
         # It came in a call that tells its sender; a row about it would only be in the way.
         Document.objects.filter(pk=document.pk, state=State.REJECTED).delete()
         raise
+
+
+def renew(document_id: str, attempt: int) -> bool:
+    """Say that a transfer is alive. Tells whether it is still the one that records."""
+    held = Document.objects.filter(pk=document_id, state=State.PENDING, attempt=attempt)
+    return bool(held.update(receiving_until=now() + timedelta(seconds=RECEIVING_S)))
 
 
 def blob_key(document_id: str, attempt: int) -> str:

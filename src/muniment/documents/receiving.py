@@ -12,7 +12,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from muniment.documents.models import Document, State
-from muniment.documents.operations import blob_key, remove_blob
+from muniment.documents.operations import blob_key, remove_blob, renew
 from muniment.documents.records import RECEIVING_S, hash_of, make_room
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
@@ -88,8 +88,7 @@ def take_link(token: str, length: int | None, content_type: str) -> Transfer:
 
 def keep_alive(transfer: Transfer) -> bool:
     """Say that a transfer is alive. Tells whether it still has the link."""
-    held = Document.objects.filter(pk=transfer.document_id, state=State.PENDING, attempt=transfer.attempt)
-    return bool(held.update(receiving_until=now() + timedelta(seconds=RECEIVING_S)))
+    return renew(transfer.document_id, transfer.attempt)
 
 
 def record(transfer: Transfer, sha256: str) -> None:

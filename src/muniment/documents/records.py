@@ -29,6 +29,8 @@ LINK_MINUTES: Final = 15
 RESTORE_DAYS: Final = 30
 RECEIVING_S: Final = 120
 """How long a transfer counts as alive without a sign."""
+ALIVE_EVERY_S: Final = RECEIVING_S / 4
+"""How often a transfer that moves gives one."""
 
 
 @lru_cache(maxsize=1)
