@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 PREFIX = "MUNIMENT_"
+MAX_WHOLE = 2**31 - 1
+"""What a whole number may be at most: more has no place in a column of costs, nor in a wait of the system's."""
 
 
 class ConfigError(Exception):
@@ -30,15 +32,15 @@ def _path(value: str) -> Path:
 
 
 def _natural(value: str) -> int:
-    if not re.fullmatch(r"\d{1,12}", value):
-        message = "takes a whole number"
+    if not re.fullmatch(r"[0-9]{1,10}", value) or int(value) > MAX_WHOLE:
+        message = f"takes a whole number up to {MAX_WHOLE:,}"
         raise ValueError(message)
     return int(value)
 
 
 def _positive(value: str) -> int:
     if _natural(value) == 0:
-        message = "takes a whole number from 1"
+        message = f"takes a whole number from 1 to {MAX_WHOLE:,}"
         raise ValueError(message)
     return int(value)
 
@@ -51,7 +53,11 @@ def _switch(value: str) -> bool:
 
 
 def _limit(value: str) -> int:
-    return 0 if value.lower() == "off" else _natural(value)
+    try:
+        return 0 if value.lower() == "off" else _natural(value)
+    except ValueError as error:
+        message = f"{error}, or off"
+        raise ValueError(message) from None
 
 
 def _words(value: str) -> tuple[str, ...]:
@@ -114,7 +120,8 @@ def _database_url(value: str) -> str:
 
 
 def _scanner(value: str) -> str:
-    if value and not re.fullmatch(r"/.+|.+:\d{1,5}", value):
+    port = re.fullmatch(r".+:([0-9]{1,5})", value)
+    if value and not value.startswith("/") and (port is None or not 1 <= int(port[1]) < 2**16):
         message = "takes host:port, or the path of a socket such as /run/clamd.sock"
         raise ValueError(message)
     return value

@@ -185,9 +185,7 @@ class _Stream:
                 yield b"".join(waiting)
                 waiting.clear()
                 held = 0
-            if (
-                time.monotonic() - alive_at > records.ALIVE_EVERY_S
-            ):  # a slow line takes long for a piece
+            if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a slow line takes long for a piece
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
                     raise receiving.overtaken()
