@@ -13,7 +13,7 @@ from typing import Any, Final
 from wsgiref.util import setup_testing_defaults
 
 from muniment.config import Config
-from muniment.kernel.memory import give_back
+from muniment.kernel.memory import give_back, let_go_of_code
 
 RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
@@ -152,6 +152,7 @@ def _give_back_memory() -> None:
     gc.collect()
     gc.freeze()
     give_back()
+    let_go_of_code()
 
 
 def _visit(application: Any, path: str) -> None:
