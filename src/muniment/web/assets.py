@@ -52,7 +52,7 @@ def asset(name: str) -> Asset | None:
         body,
         hashlib.sha256(body).hexdigest()[:12],
         content_type,
-        brotli.compress(body, quality=9) if compressible else b"",
+        brotli.compress(body, quality=11) if compressible else b"",
         gzip.compress(body, 9, mtime=0) if compressible else b"",
     )
 
