@@ -11,7 +11,7 @@ from muniment.web.charts import Slice
 POOLS = [Slice("Members", 60), Slice("Towns", 30), Slice("Reserve", 10)]
 
 
-@pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar, charts.sparkline])
+@pytest.mark.parametrize("draw", [charts.donut, charts.stacked_bar, charts.sparkline])
 def test_every_chart_is_well_formed_and_carries_title_description_and_numbers(draw):
     figure = ET.fromstring(draw("Pools", "Members lead.", POOLS))
     svg = figure.find("svg")
@@ -40,6 +40,20 @@ def test_nothing_to_show_draws_nothing(draw, slices):
 def test_a_bar_is_as_long_as_its_share_of_the_largest():
     drawn = charts.bar("Votes", "", [Slice("a", 4), Slice("b", 1)])
     assert re.findall(r'class="tint0"[^>]* width="([\d.]+)"', drawn) == ["100.00", "25.00"]
+
+
+def test_each_bar_stands_under_its_own_name_and_number_which_say_all_that_it_shows():
+    figure = ET.fromstring(charts.bar("Pools", "Members lead.", POOLS))
+    assert (figure.find("figcaption").text, figure.find("table/caption").text) == ("Members lead.", "Pools")
+    rows = figure.findall("table/tbody/tr")
+    assert ["".join(row.itertext()) for row in rows] == ["Members60", "", "Towns30", "", "Reserve10", ""]
+    assert [row.get("aria-hidden") for row in rows] == [None, "true"] * 3
+    assert "style" not in ET.tostring(figure, encoding="unicode")
+
+
+def test_a_share_that_is_a_judgement_has_the_tone_of_its_word_and_not_of_its_place():
+    drawn = charts.stacked_bar("Criteria", "", [Slice("not met", 1, tone="bad"), Slice("unknown", 1, rest=True)])
+    assert re.findall(r'class="(?:key )?(tint[^"]*)"', drawn) == ["tint-bad", "tint5"] * 2
 
 
 def test_stacked_parts_fill_the_bar():

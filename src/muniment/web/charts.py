@@ -15,15 +15,24 @@ from django.utils.safestring import SafeString, mark_safe
 
 TINTS = 6
 """How many tints the stylesheet knows; the last one is the remainder's."""
+REST = f"tint{TINTS - 1}"
 
 
 class Slice(NamedTuple):
-    """One named share: *shown* is how its value is written, else the number itself; a *rest* is tinted as such."""
+    """
+    One named share of something.
+
+    Args:
+        shown: how its value is written, else the number itself.
+        rest: it stands for what is left, and is tinted as such.
+        tone: ``good``, ``wait``, ``bad`` or ``none``, where the share itself is a judgement.
+    """
 
     label: str
     value: float
     shown: str = ""
     rest: bool = False
+    tone: str = ""
 
     @property
     def text(self) -> str:
@@ -72,7 +81,7 @@ def donut(
     parts, start = [], 0.0
     for index, slice_ in enumerate(shown):
         part = slice_.value / total
-        parts.append(f'<path class="tint{_tint(index, shown)}" d="{_ring(start, start + part)}"/>')
+        parts.append(f'<path class="{_tint(index, shown)}" d="{_ring(start, start + part)}"/>')
         start += part
     if centre:
         parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')
@@ -81,34 +90,20 @@ def donut(
 
 
 def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Number", of: float = 0) -> SafeString:
-    """Draw amounts as horizontal bars, each against the largest, or against *of*."""
+    """Draw amounts as horizontal bars under their names, each against the largest, or against *of*."""
     largest = of or max((slice_.value for slice_ in slices), default=0)
     if largest <= 0 or not slices:
         return SafeString("")
-    parts = []
-    for index, slice_ in enumerate(slices):
-        width = max(0.0, 100 * slice_.value / largest)
-        parts.append(f'<rect class="track" x="0" y="{index * 9 + 1}" width="100" height="6"/>')
-        parts.append(f'<rect class="tint0" x="0" y="{index * 9 + 1}" width="{width:.2f}" height="6"/>')
-    rows = [(slice_.label, slice_.text, 0) for slice_ in slices]
-    box = f"0 0 100 {len(slices) * 9}"
-    return _figure("bar", box, title, description, "".join(parts), rows, unit, stretch=True, height=len(slices) * 16)
+    rows = [(slice_.label, slice_.text, [("tint0", slice_.value)]) for slice_ in slices]
+    return _bars(title, description, rows, largest, unit)
 
 
 def paired_bar(title: str, description: str, pairs: Sequence[Pair], *, of: float, unit: str = "Score") -> SafeString:
     """Draw amounts before and after as two thin bars each, against *of*: the earlier in the tint of what is past."""
     if of <= 0 or not pairs:
         return SafeString("")
-    parts = []
-    for index, pair in enumerate(pairs):
-        for row, (tint, value) in enumerate(((TINTS - 1, pair.before), (0, pair.after))):
-            y = index * 12 + 1 + row * 5
-            width = max(0.0, 100 * (value or 0) / of)
-            parts.append(f'<rect class="track" x="0" y="{y}" width="100" height="4"/>')
-            parts.append(f'<rect class="tint{tint}" x="0" y="{y}" width="{width:.2f}" height="4"/>')
-    rows = [(pair.label, pair.text, 0) for pair in pairs]
-    box = f"0 0 100 {len(pairs) * 12}"
-    return _figure("bar", box, title, description, "".join(parts), rows, unit, stretch=True, height=len(pairs) * 22)
+    rows = [(pair.label, pair.text, [(REST, pair.before or 0), ("tint0", pair.after or 0)]) for pair in pairs]
+    return _bars(title, description, rows, of, unit)
 
 
 def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Share") -> SafeString:
@@ -120,8 +115,9 @@ def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: 
     for index, slice_ in enumerate(slices):
         width = 100 * slice_.value / total
         gap = 0.4 if index < len(slices) - 1 and width > 1 else 0
-        tint = _tint(index, slices)
-        parts.append(f'<rect class="tint{tint}" x="{x:.3f}" y="0" width="{max(width - gap, 0):.3f}" height="6"/>')
+        parts.append(
+            f'<rect class="{_tint(index, slices)}" x="{x:.3f}" y="0" width="{max(width - gap, 0):.3f}" height="6"/>'
+        )
         x += width
     rows = [
         (
@@ -149,12 +145,15 @@ def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: st
     ]
     line = " ".join(f"{x:.2f},{y:.2f}" for x, y in places)
     picture = f'<polygon class="under" points="0,30 {line} 100,30"/><polyline class="line" points="{line}"/>'
-    rows = [(point.label, point.text, -1) for point in points]
+    rows = [(point.label, point.text, "") for point in points]
     return _figure("spark", "0 0 100 30", title, description, picture, rows, unit, stretch=True)
 
 
-def _tint(index: int, slices: Sequence[Slice]) -> int:
-    return TINTS - 1 if slices[index].rest else min(index, TINTS - 1)
+def _tint(index: int, slices: Sequence[Slice]) -> str:
+    slice_ = slices[index]
+    if slice_.tone:
+        return f"tint-{slice_.tone}"
+    return REST if slice_.rest else f"tint{min(index, TINTS - 1)}"
 
 
 def _ring(start: float, end: float) -> str:
@@ -180,30 +179,53 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
     title: str,
     description: str,
     picture: str,
-    rows: Sequence[tuple[str, str, int]],
+    rows: Sequence[tuple[str, str, str]],
     unit: str,
     *,
     stretch: bool = False,
-    height: int = 0,
 ) -> SafeString:
     key = hashlib.blake2s(f"{kind}{title}{rows}".encode(), digest_size=4).hexdigest()
-    cells = "".join(
-        f'<tr><th scope="row">{_key(kind, tint)}<bdi>{escape(label)}</bdi></th>'
-        f'<td class="number">{escape(value)}</td></tr>'
-        for label, value, tint in rows
-    )
+    cells = "".join(_row(label, value, tint) for label, value, tint in rows)
     aspect = ' preserveAspectRatio="none"' if stretch else ""
-    tall = f' height="{height}"' if height else ""
     unseen = " unseen" if kind == "spark" else ""
     return mark_safe(  # noqa: S308 - every value above passed through escape
         f'<figure class="chart chart-{kind}">'
-        f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}{tall}>'
+        f'<svg viewBox="{box}" role="img" aria-labelledby="t{key} d{key}"{aspect}>'
         f'<title id="t{key}">{escape(title)}</title><desc id="d{key}">{escape(description)}</desc>{picture}</svg>'
-        f'<table class="numbers{unseen}"><caption class="unseen">{escape(title)}</caption>'
-        f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'
-        f"<tbody>{cells}</tbody></table></figure>"
+        f"{_numbers(title, unit, cells, unseen)}</figure>"
     )
 
 
-def _key(kind: str, tint: int) -> str:
-    return f'<span class="key tint{tint}"></span>' if kind in {"donut", "stacked"} else ""
+def _bars(
+    title: str, description: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, float]]]], of: float, unit: str
+) -> SafeString:
+    """Draw the bars of each row right under its name and number, so that nobody has to count lines."""
+    cells = ""
+    for label, value, bars in rows:
+        tall = 7 * len(bars) - 1
+        picture = "".join(
+            f'<rect class="track" x="0" y="{7 * place}" width="100" height="6"/>'
+            f'<rect class="{tint}" x="0" y="{7 * place}" width="{max(0.0, 100 * amount / of):.2f}" height="6"/>'
+            for place, (tint, amount) in enumerate(bars)
+        )
+        cells += (
+            f'{_row(label, value)}<tr aria-hidden="true"><td colspan="2">'
+            f'<svg viewBox="0 0 100 {tall}" height="{tall}" preserveAspectRatio="none">{picture}</svg></td></tr>'
+        )
+    return mark_safe(  # noqa: S308 - every value above passed through escape
+        f'<figure class="chart chart-bar"><figcaption class="unseen">{escape(description)}</figcaption>'
+        f"{_numbers(title, unit, cells)}</figure>"
+    )
+
+
+def _numbers(title: str, unit: str, cells: str, unseen: str = "") -> str:
+    return (
+        f'<table class="numbers{unseen}"><caption class="unseen">{escape(title)}</caption>'
+        f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'
+        f"<tbody>{cells}</tbody></table>"
+    )
+
+
+def _row(label: str, value: str, tint: str = "") -> str:
+    key = f'<span class="key {tint}"></span>' if tint else ""
+    return f'<tr><th scope="row">{key}<bdi>{escape(label)}</bdi></th><td class="number">{escape(value)}</td></tr>'

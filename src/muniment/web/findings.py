@@ -21,6 +21,8 @@ SOURCES: Final = {
 }
 """How a page names where evidence comes from."""
 TONES: Final = {"met": "good", "partial": "wait", "not_met": "bad"}
+SHADES: Final = {**TONES, "not_applicable": "none"}
+"""The tones of a chart's parts; what was asked and not answered has none of its own."""
 FIRST: Final = ("not_met", "insufficient", "partial")
 """What is worth doing something about, the most urgent first."""
 MOST_FIRST: Final = 5
@@ -66,7 +68,11 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
         "statuses": stacked_bar(
             "Criteria by status",
             "How many criteria are met, partly met, not met, without evidence, or do not apply.",
-            [Slice(STATUSES[status], counts[status]) for status in STATUSES if counts[status]],
+            [
+                Slice(STATUSES[status], counts[status], rest=True, tone=SHADES.get(status, ""))
+                for status in STATUSES
+                if counts[status]
+            ],
             unit="Criteria",
         ),
     }

@@ -163,7 +163,7 @@ def _number(value: object) -> float:
 def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
-    both = [Slice("For", pro, f"{pro:,.10g}"), Slice("Against", contra, f"{contra:,.10g}")]
+    both = [Slice("For", pro, f"{pro:,.10g}", tone="good"), Slice("Against", contra, f"{contra:,.10g}", tone="bad")]
     title = str(proposal.get("title") or proposal.get("id") or "Proposal")
     chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
     return {**proposal, "title": title, "chart": chart, "ends": _day_or_text(proposal.get("endDate"))}
