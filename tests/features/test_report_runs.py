@@ -373,9 +373,16 @@ def test_a_large_report_is_cut_until_it_fits_and_says_so():
         assert len(msgspec.json.encode(shown)) <= 60_000
     assert showing.full(report, "u")["truncated"]
     assert len(showing.full(report, "u")["sections"][0]["criteria"]) == 70
+    assert "truncated" not in showing.summary(report, "u")
     report["sections"][0]["criteria"] *= 30
     assert len(msgspec.json.encode(showing.full(report, "u"))) <= 60_000
     assert len(msgspec.json.encode(showing.markdown(report, "u"))) <= 60_000
+    long = {**criterion, "title": "題" * 3_000, "remediation": "直" * 20_000}
+    report["sections"] = [{"id": "s", "title": "題" * 200, "score": 50, "criteria": [long]}] * 300
+    for shown in (showing.summary(report, "u"), showing.full(report, "u")):
+        assert len(msgspec.json.encode(shown)) <= 60_000
+        assert (shown["truncated"], shown["sectionsTotal"], shown["nextTotal"]) == (True, 300, 300)
+        assert shown["next"]
 
 
 @pytest.mark.django_db(transaction=True)

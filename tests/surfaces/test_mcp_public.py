@@ -269,6 +269,31 @@ def test_whatever_items_hold_a_page_fits_and_keeps_every_item():
 
 
 @pytest.mark.requirement("mcp.size")
+def test_a_page_whose_very_names_do_not_fit_is_a_smaller_page_and_says_how_to_go_on():
+    found = [{"id": f"{n:03}{'水' * 190}", "name": f"{n:03}{'水' * 190}"} for n in range(100)]
+    rest = {"pagination": {"page": 1, "pageSize": 100, "pageCount": 3, "total": 250}, "nextPage": 2}
+    items = [json.dumps(item, ensure_ascii=False).encode() for item in found]
+    length, page = size(cuts.items(items, rest, lambda item: "https://registry.example/" + "%E6%B0%B4" * 190))
+    taken = page["pagination"]["pageSize"]
+    assert length <= 60_000
+    assert page["data"] == found[:taken]
+    assert (page["nextPage"], page["pagination"]["total"]) == (2, 250)
+    assert page["pagination"]["pageCount"] == -(-250 // taken)
+    assert page["hint"] == f"No more than {taken} fit into one answer. Go on with page 2 and pageSize {taken}."
+
+
+@pytest.mark.requirement("mcp.size")
+def test_more_frameworks_than_fit_say_how_many_are_left_out_and_where_all_are():
+    frameworks = [
+        {"frameworkId": f"f{n}", "frameworkName": "N" * 150, "kind": "score", "isOpen": True} for n in range(1_000)
+    ]
+    length, found = size(cuts.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u", where="w"))
+    assert length <= 60_000
+    assert found["omitted"] == 1_000 - len(found["data"])
+    assert found["hint"] == f"{found['omitted']} more do not fit into one answer; all are at w"
+
+
+@pytest.mark.requirement("mcp.size")
 def test_descriptions_of_frameworks_are_cut_to_500_characters():
     body = json.dumps(
         {"data": [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]}

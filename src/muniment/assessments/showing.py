@@ -12,6 +12,8 @@ BUDGET_BYTES: Final = 56_000
 """Below the 60 KB of an answer, since text inside JSON is escaped."""
 MOST_NEXT: Final = 10
 _STEPS: Final = ((3, 300), (2, 200), (1, 200), (1, 100), (0, 0))
+_SHORTER: Final = ((100, 300), (100, 100), (25, 100), (5, 100))
+"""At most so many sections, and so many characters of a text, where a summary has to give way."""
 _HEAD: Final = (
     "reportId",
     "runId",
@@ -28,7 +30,24 @@ _URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
 
 
 def summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """Give the scores, how many criteria stand how, and what to do first."""
+    """Give the scores, how many criteria stand how, and what to do first; less of it where it would not fit."""
+    shown = _summary(report, url)
+    for most, characters in _SHORTER:
+        if _size(shown) <= BUDGET_BYTES:
+            break
+        total = len(report["sections"])
+        shown["sections"] = [_short(each, characters) for each in shown["sections"][:most]]
+        shown["next"] = [_short(each, characters) for each in shown["next"][:most]]
+        shown = {**shown, "sectionsTotal": total, "truncated": True}
+    return shown
+
+
+def _short(record: Mapping[str, Any], characters: int) -> dict[str, Any]:
+    long = {key: each for key, each in record.items() if isinstance(each, str) and len(each) > characters}
+    return {**record, **{key: f"{each[:characters].rstrip()}…" for key, each in long.items()}}
+
+
+def _summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
     sections = []
     waiting = []
     for section in report["sections"]:

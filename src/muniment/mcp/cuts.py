@@ -17,7 +17,9 @@ PARTS = ("body", "positions", "capTable", "proposals", "distribution")
 _LISTS = ("positions", "proposals", "capTable")
 _TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
 _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
-_KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "name", "frameworkName"})
+_KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
+_MOST_OF_A_NAME = 200
+_ROOM_FOR_WORDS = 400
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -67,13 +69,24 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
         for name in _LISTS:
             if data.get(name):
                 data[name] = data[name][:length]
-        _cut_texts(data["company"], characters, url)
+        for part in (data, data["company"], data.get("distribution") or {}):
+            _cut_texts(part, characters, url)
         finished = _encode({"data": data})
         if len(finished) <= BUDGET_BYTES:
             return finished
-    company = data["company"]
-    kept = {"id": company["id"], "name": company["name"], "truncated": True, "url": url}
-    return _encode({"data": {"company": kept, **{f"{name}Total": total for name, total in totals.items()}}})
+    kept = {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
+    totals_of = {f"{name}Total": total for name, total in totals.items()}
+    return _encode({"data": {"company": _named(data["company"], url), **kept, **totals_of}})
+
+
+def facts(company: dict[str, Any], url: str) -> dict[str, Any]:
+    """Fit a company's facts into half an answer; *url* is where the whole is."""
+    kept = dict(company)
+    for characters in _TEXT_STEPS:
+        if len(_encode(kept)) <= BUDGET_BYTES // 2:
+            return kept
+        _cut_texts(kept, characters, url)
+    return kept if len(_encode(kept)) <= BUDGET_BYTES // 2 else _named(company, url)
 
 
 def record(body: bytes, url: str, listed: str = "") -> bytes:
@@ -126,6 +139,25 @@ def items(
     for item in records:
         for name in dropped:
             item.pop(name, None)
+    return page(records, rest, url_of, named=True)
+
+
+def page(
+    records: list[dict[str, Any]],
+    rest: dict[str, Any],
+    url_of: Callable[[dict[str, Any]], str],
+    *,
+    named: bool = False,
+) -> bytes:
+    """
+    Fit a page of a list: long texts are cut, and then it has fewer items, as if a smaller page had been asked for.
+
+    Args:
+        records: the items.
+        rest: the members beside `data`, among them `pagination` and `nextPage`.
+        url_of: gives where the whole of an item is.
+        named: give the largest items by name before any is left to a further page.
+    """
     finished = _encode({"data": records, **rest})
     for characters in _TEXT_STEPS:
         if len(finished) <= BUDGET_BYTES:
@@ -133,25 +165,64 @@ def items(
         for item in records:
             _cut_texts(item, characters, url_of(item))
         finished = _encode({"data": records, **rest})
-    return finished if len(finished) <= BUDGET_BYTES else _bare(records, rest, url_of)
+    if len(finished) > BUDGET_BYTES and named:
+        finished = _bare(records, rest, url_of)
+    return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest)
+
+
+def _named(item: dict[str, Any], url: str) -> dict[str, Any]:
+    kept = {name: value for name, value in item.items() if name in _KEPT_WHOLE or name in {"kind", "isOpen"}}
+    for name in ("name", "frameworkName"):
+        cut_text(kept, name, _MOST_OF_A_NAME, url)
+    return {**kept, "truncated": True, "url": url}
 
 
 def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str]) -> bytes:
-    """Give the largest items by name only, as many as it takes; every item stays, so that pages keep their places."""
+    """Give the largest items by name only, as many as it takes, where that is shorter."""
     sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
-    for _, index in sizes:
-        item = records[index]
-        kept = {name: value for name, value in item.items() if name in _KEPT_WHOLE or name in {"kind", "isOpen"}}
-        records[index] = {**kept, "truncated": True, "url": url_of(item)}
+    for size, index in sizes:
+        named = _named(records[index], url_of(records[index]))
+        if len(_encode(named)) < size:
+            records[index] = named
         finished = _encode({"data": records, **rest})
         if len(finished) <= BUDGET_BYTES:
             break
     return finished
 
 
-def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str]) -> bytes:
-    """Fit the list of frameworks: descriptions are cut, and beyond the budget the last ones are left out."""
+def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = "") -> bytes:
+    """Give the first items, as many as fit, and say how to go on: by smaller pages, or at *where* the whole is."""
+    room, fitting = BUDGET_BYTES - len(_encode({"data": [], **rest})) - _ROOM_FOR_WORDS, 0
+    for item in records:
+        room -= len(_encode(item)) + 1
+        if room < 0:
+            break
+        fitting += 1
+    pagination = rest.get("pagination")
+    if pagination is None:
+        left = len(records) - fitting
+        hint = f"{left} more do not fit into one answer; all are at {where}"
+        return _encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
+    start = (pagination["page"] - 1) * pagination["pageSize"]
+    size = max(each for each in range(1, max(1, fitting) + 1) if start % each == 0)
+    number, count = start // size + 1, -(-pagination["total"] // size)
+    following = number + 1 if number < count else None
+    hint = f"No more than {size} fit into one answer. Go on with page {following} and pageSize {size}."
+    smaller = {"page": number, "pageSize": size, "pageCount": count, "total": pagination["total"]}
+    more = {"pagination": smaller, "nextPage": following, **({"hint": hint} if following else {})}
+    return _encode({"data": records[:size], **rest, **more})
+
+
+def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str], *, where: str = "") -> bytes:
+    """
+    Fit the list of frameworks: descriptions are cut, then some are given by name, and the last ones are left out.
+
+    Args:
+        body: the REST body.
+        url_of: gives where the whole of a framework is.
+        where: where the whole list is.
+    """
     records: list[dict[str, Any]] = _decode(body)["data"]
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
         for item in records:
@@ -162,4 +233,5 @@ def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str]) -> byt
         finished = _encode({"data": records, "nextPage": None})
         if len(finished) <= BUDGET_BYTES:
             return finished
-    return _bare(records, {"nextPage": None}, url_of)
+    finished = _bare(records, {"nextPage": None}, url_of)
+    return finished if len(finished) <= BUDGET_BYTES else _fewer(records, {"nextPage": None}, where=where)

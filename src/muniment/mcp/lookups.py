@@ -95,7 +95,9 @@ class PublicTools:
         kind = arguments.get("kind")
 
         def make() -> bytes:
-            return cuts.framework_items(self._reader.frameworks(kind).body, self._framework_url)
+            return cuts.framework_items(
+                self._reader.frameworks(kind).body, self._framework_url, where=f"{self._base_url}/api/v1/frameworks"
+            )
 
         return self._kept(("mcp", "frameworks", kind), "framework", "*", make)
 

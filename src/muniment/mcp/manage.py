@@ -47,6 +47,7 @@ says so; do not send them again.
 - Documents: upload_document up to 8,192 bytes. Larger: create_document_upload, then the user runs its `command` \
 in the file's folder on their computer, then complete_document_upload. Never paste a larger file into a call.
 - New listings, logos and billing are done on the pages, at /manage; /manage/documents takes files by drag and drop.
+- A list that would grow too large has fewer items: go on with the page and the pageSize that its hint names.
 - A failure has error.code, message and hint; the hint says what to do instead.
 """
 
@@ -153,7 +154,8 @@ class ManageTools:
                 for each in found.items
             ]
             following = found.page + 1 if found.page < found.page_count else None
-            return _encode({"data": items, "pagination": pagination, "nextPage": following})
+            rest = {"pagination": pagination, "nextPage": following}
+            return cuts.page(items, rest, lambda item: self._own_url(item["id"]))
 
         return self._call(work)
 
@@ -188,6 +190,7 @@ class ManageTools:
             company = dict(done.company.bundle["company"])
             for member in ("body", "description"):
                 cuts.cut_text(company, member, 300, self._own_url(done.company.slug))
+            company = cuts.facts(company, self._own_url(done.company.slug))
             return _encode(
                 {
                     "data": {
@@ -337,7 +340,8 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
         _tool(
             "get_my_profile",
             "Get my profile",
-            "Your public profile, e-mail address, companies, and what your credential permits.",
+            "Your public profile, e-mail address, companies (list_my_companies pages through all), and what your "
+            "credential permits.",
             scope="profile:read",
             arguments={},
             answer=_OWNED,

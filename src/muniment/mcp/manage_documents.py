@@ -14,7 +14,7 @@ from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
-from muniment.mcp import schemas
+from muniment.mcp import cuts, schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
 
 Call = Callable[..., Awaitable[Any]]
@@ -70,18 +70,17 @@ class DocumentTools:
         self._call = call
         self._base_url = base_url
 
-    async def list_my_documents(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+    async def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
         """Answer list_my_documents."""
 
-        def listed() -> dict[str, Any]:
+        def listed() -> bytes:
             found = operations.list_documents(
                 _actor(caller),
                 arguments.get("companySlug"),
                 page=arguments.get("page", 1),
                 page_size=arguments.get("pageSize", 25),
             )
-            return {
-                "data": [records.to_wire(document) for document in found.items],
+            rest = {
                 "pagination": {
                     "page": found.page,
                     "pageSize": found.page_size,
@@ -91,8 +90,11 @@ class DocumentTools:
                 "nextPage": found.page + 1 if found.page < found.page_count else None,
                 "quota": found.quota.to_wire(),
             }
+            shown = [records.to_wire(document) for document in found.items]
+            return cuts.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
 
-        return await self._give(listed)
+        answer: bytes = await self._call(listed)
+        return answer
 
     async def upload_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """Answer upload_document."""

@@ -12,11 +12,12 @@ from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
-from muniment.mcp import schemas
+from muniment.mcp import cuts, schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
 
 Call = Callable[..., Awaitable[Any]]
 
+_NOTE_CHARACTERS: Final = 200
 _ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
 _TIME: Final = {"type": ["string", "null"], "format": "date-time"}
 _STATES: Final = ["created", "queued", "running", "succeeded", "failed", "canceled", "expired"]
@@ -92,7 +93,10 @@ class ReportTools:
 
         def shown() -> dict[str, Any]:
             more = {"buyUrl": f"{self._base_url}/manage/credits"} if billing.is_on() else {}
-            return {**get_balance(_actor(caller)).to_wire(), **more}
+            found = get_balance(_actor(caller)).to_wire()
+            for entry in found["entries"]:
+                cuts.cut_text(entry, "note", _NOTE_CHARACTERS, f"{self._base_url}/manage/credits")
+            return {**found, **more}
 
         return await self._give(shown)
 

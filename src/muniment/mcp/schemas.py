@@ -120,6 +120,8 @@ PAGINATION = _object(
 )
 NEXT_PAGE: dict[str, Any] = {"type": ["integer", "null"], "description": "the next page to ask for, null at the end"}
 
+HINT: dict[str, Any] = {"type": "string", "description": "where fewer items fit than were asked for: how to go on"}
+
 
 def single(data: dict[str, Any]) -> dict[str, Any]:
     """Give the answer of a tool that shows one thing."""
@@ -128,9 +130,9 @@ def single(data: dict[str, Any]) -> dict[str, Any]:
 
 def paged(item: dict[str, Any]) -> dict[str, Any]:
     """Give the answer of a tool that pages through a list."""
-    return {"data": _list(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE}
+    return {"data": _list(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
 
 
 def listed(item: dict[str, Any]) -> dict[str, Any]:
     """Give the answer of a tool that shows a whole list."""
-    return {"data": _list(item), "nextPage": {"type": "null"}}
+    return {"data": _list(item), "nextPage": {"type": "null"}, "hint": HINT}
