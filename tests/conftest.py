@@ -21,7 +21,8 @@ from muniment import config as settings_of_process
 from services.chromium import chromium
 from services.mail import Mailbox
 from services.postgres import Postgres
-from services.product import DEMO, Product, Served, run
+from services.prepared import demo_registry
+from services.product import Product, Served
 
 TEMPLATE = "after_migrations"
 
@@ -215,9 +216,7 @@ def postgres(stand: Stand) -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """Give the running product with the demo registry. Shared: a test that changes anything starts its own."""
-    data = tmp_path_factory.mktemp("demo") / "data"
-    run("import", str(DEMO), data=data)
-    with Product(data) as product:
+    with Product(demo_registry(tmp_path_factory.mktemp("demo") / "data")) as product:
         yield product
 
 

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from services.prepared import new_instance
 from services.product import Product, environment, run
 from services.raw import exchange, status
 from services.stripe import KEY, WEBHOOK_SECRET, Stripe, signed
@@ -33,7 +34,7 @@ enqueue("credits.left_open")
 def shop(tmp_path_factory):
     """Give a product that sells, its owner, and the Stripe behind it."""
     with Stripe() as stripe:
-        data = tmp_path_factory.mktemp("shop") / "data"
+        data = new_instance(tmp_path_factory.mktemp("shop") / "data")
         with Product(data, **stripe.settings()) as product:
             product.wait_ready(within_s=90)
             owner = Owner(product, password=PASSWORD, **stripe.settings())

@@ -3,6 +3,7 @@
 import pytest
 
 from make import files
+from services.prepared import new_instance
 from services.product import Product
 from services.uploads import Owner
 
@@ -13,7 +14,7 @@ PASSWORD = "four harbours, one tide"
 def test_files_are_sent_with_their_bars_and_go_on_after_a_reload(browser, tmp_path):
     for name in ("one.pdf", "two.pdf"):
         (tmp_path / name).write_bytes(files.pdf(name, size_bytes=1 << 20))
-    with Product(tmp_path / "data") as product:
+    with Product(new_instance(tmp_path / "data")) as product:
         product.wait_ready()
         owner = Owner(product, password=PASSWORD)
         page = browser.new_page()

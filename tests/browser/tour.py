@@ -4,11 +4,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from services.product import DEMO, Product, run
+from services.owner import COMPANY, EMAIL, PASSWORD, owned_registry
+from services.prepared import copied
+from services.product import Product, run
 
-PASSWORD = "four harbours, one tide"
-OWNER, REVIEWER = "owner@harbour.example", "reviewer@harbour.example"
-COMPANY, PERSON, FRAMEWORK = "tarnwick-tidal", "ilsabet-moorhen", "tide-score"
+OWNER, REVIEWER = EMAIL, "reviewer@harbour.example"
+PERSON, FRAMEWORK = "ilsabet-moorhen", "tide-score"
 
 WIDTHS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (360, 740, "light")}
 
@@ -16,14 +17,15 @@ WIDTHS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (
 @contextmanager
 def stand(folder: Path, **settings: str):
     """Serve the demo registry with an owner, who has drafts, and a reviewer, who has something to decide."""
-    data = folder / "data"
-    run("import", str(DEMO), data=data)
-    for email, role in ((OWNER, "owner"), (REVIEWER, "reviewer")):
-        run("user", "create", email, "--role", role, "--password-stdin", data=data, stdin=PASSWORD + "\n")
-    run("own", OWNER, COMPANY, data=data)
-    with Product(data, **settings) as product:
+    with Product(copied(_with_people, folder / "data"), **settings) as product:
         product.wait_ready()
         yield product
+
+
+def _with_people(data: Path, **settings: str) -> None:
+    owned_registry(data, **settings)
+    reviewer = ("user", "create", REVIEWER, "--role", "reviewer", "--password-stdin")
+    run(*reviewer, data=data, stdin=PASSWORD + "\n", **settings)
 
 
 def origin(product: Product) -> str:

@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import json
-import shutil
 import time
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ import pytest
 from contract.shapes import check_error
 from muniment.config import SETTINGS
 from services.ports import wait_until
+from services.prepared import demo_registry, new_instance
 from services.product import DEMO, Product, run
 
 
@@ -60,8 +60,7 @@ def test_specifications_leave_the_instance_only_when_it_is_said_so(demo, tmp_pat
 
 @pytest.mark.requirement("import.upsert")
 def test_importing_the_same_again_changes_nothing(tmp_path):
-    data = tmp_path / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path / "data")
     with Product(data) as product:
         before, etag = answers(product), product.get("/api/v1/companies").headers["etag"]
         edition = product.get("/api/v1/changes?after=0").json()
@@ -75,7 +74,7 @@ def test_importing_the_same_again_changes_nothing(tmp_path):
 @pytest.mark.requirement("import.upsert")
 @pytest.mark.requirement("changes.feed")
 def test_a_change_that_another_process_publishes_is_seen_within_a_second(tmp_path):
-    data, source = tmp_path / "data", tmp_path / "source"
+    data, source = new_instance(tmp_path / "data"), tmp_path / "source"
     run("import", str(write(source, "companies", company("one"), company("two"))), data=data)
     with Product(data) as product:
         assert product.data_of("/api/v1/companies/one")["company"]["name"] == "One"
@@ -120,7 +119,7 @@ def test_bad_rows_are_reported_with_their_place_and_the_good_ones_are_imported(t
         rows.append(json.loads(json.dumps(row).replace('"ok"', f'"ok-{index}"')) if isinstance(row, dict) else row)
     rows.append(company("last"))
     source = write(tmp_path / "source", "companies", *rows)
-    done = run("import", str(source), data=tmp_path / "data", check=False)
+    done = run("import", str(source), data=new_instance(tmp_path / "data"), check=False)
     assert done.returncode == 1
     report = done.stdout + done.stderr
     for number, (_, field) in enumerate(BAD, 2):
@@ -134,8 +133,9 @@ def test_bad_rows_are_reported_with_their_place_and_the_good_ones_are_imported(t
 @pytest.mark.requirement("import.strict")
 def test_strict_imports_nothing_when_a_row_is_bad(tmp_path):
     source = write(tmp_path / "source", "companies", company("first"), "{", company("last"))
-    assert run("import", str(source), "--strict", data=tmp_path / "data", check=False).returncode == 1
-    with Product(tmp_path / "data") as product:
+    data = new_instance(tmp_path / "data")
+    assert run("import", str(source), "--strict", data=data, check=False).returncode == 1
+    with Product(data) as product:
         assert product.data_of("/api/v1/companies") == []
         assert product.data_of("/api/v1/stats")["totalTreasury"] == "$0"
 
@@ -143,7 +143,7 @@ def test_strict_imports_nothing_when_a_row_is_bad(tmp_path):
 @pytest.mark.requirement("import.dry-run")
 def test_a_dry_run_reports_and_imports_nothing(tmp_path):
     source = write(tmp_path / "source", "companies", company("first"), "{")
-    done = run("import", str(source), "--dry-run", data=tmp_path / "data", check=False)
+    done = run("import", str(source), "--dry-run", data=new_instance(tmp_path / "data"), check=False)
     assert done.returncode == 1
     assert "companies.jsonl" in done.stdout + done.stderr
     assert run("import", str(DEMO), "--dry-run", data=tmp_path / "data").returncode == 0
@@ -154,14 +154,15 @@ def test_a_dry_run_reports_and_imports_nothing(tmp_path):
 @pytest.mark.requirement("import.draft")
 @pytest.mark.requirement("reviewed.only")
 def test_drafts_are_nowhere_in_the_public_answers(tmp_path):
+    data = new_instance(tmp_path / "data")
     hidden = {
         **company("hidden", treasury="$5M"),
         "positions": [{"title": "x", "person": {"name": "P", "slug": "pat"}}],
     }
     shown = {**company("shown"), "positions": [{"title": "x", "person": {"name": "P", "slug": "pat"}}]}
-    run("import", str(write(tmp_path / "a", "companies", hidden)), "--draft", data=tmp_path / "data")
-    run("import", str(write(tmp_path / "b", "companies", shown)), data=tmp_path / "data")
-    with Product(tmp_path / "data") as product:
+    run("import", str(write(tmp_path / "a", "companies", hidden)), "--draft", data=data)
+    run("import", str(write(tmp_path / "b", "companies", shown)), data=data)
+    with Product(data) as product:
         assert [one["id"] for one in product.data_of("/api/v1/companies")] == ["shown"]
         assert product.get("/api/v1/companies/hidden").status == 404
         assert product.data_of("/api/v1/companies?q=hidden") == []
@@ -189,7 +190,7 @@ def test_a_program_needs_its_company_and_an_open_framework_its_specification(tmp
             }
         },
     )
-    done = run("import", str(source), data=tmp_path / "data", check=False)
+    done = run("import", str(source), data=new_instance(tmp_path / "data"), check=False)
     assert done.returncode == 1
     report = done.stdout + done.stderr
     assert "lost" in report or "frameworks.jsonl:1" in report.replace(" line ", ":")
@@ -207,7 +208,7 @@ def test_a_single_zipped_file_with_a_mark_and_foreign_line_ends_is_read(tmp_path
     text = "\ufeff" + "\r\n".join(json.dumps(row) for row in rows)
     file = tmp_path / "companies.jsonl.gz"
     file.write_bytes(gzip.compress(text.encode()))
-    run("import", str(file), data=tmp_path / "data")
+    run("import", str(file), data=new_instance(tmp_path / "data"))
     with Product(tmp_path / "data") as product:
         one = product.data_of("/api/v1/companies/one")["company"]
         assert one["invented"] == {"a": [1, None]}
@@ -249,7 +250,7 @@ def test_the_contract_is_printed_as_it_is_served(demo, tmp_path):
 
 @pytest.mark.requirement("changes.too-old")
 def test_who_asks_for_changes_that_are_no_longer_kept_is_sent_to_the_exports(tmp_path):
-    run("import", str(DEMO), data=tmp_path / "data", changes_kept="10")
+    run("import", str(DEMO), data=new_instance(tmp_path / "data"), changes_kept="10")
     with Product(tmp_path / "data", changes_kept="10") as product:
         found = check_error(product.get("/api/v1/changes?after=0"), 400, "bad_request")
         assert "/api/v1/exports" in found["hint"]
@@ -257,10 +258,7 @@ def test_who_asks_for_changes_that_are_no_longer_kept_is_sent_to_the_exports(tmp
 
 @pytest.mark.requirement("exports.list")
 def test_whole_files_of_the_registry_are_listed_and_served(tmp_path):
-    data = tmp_path / "data"
-    shutil.copytree(DEMO, tmp_path / "demo")
-    run("import", str(tmp_path / "demo"), data=data)
-    with Product(data) as product:
+    with Product(demo_registry(tmp_path / "data")) as product:
         wait_until(lambda: len(product.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
         for export in product.data_of("/api/v1/exports"):
             assert set(export) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}

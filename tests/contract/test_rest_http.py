@@ -16,7 +16,8 @@ import pytest
 import zstandard
 
 from contract.shapes import ERROR, check, check_error
-from services.product import DEMO, Product, run
+from services.prepared import demo_registry, new_instance
+from services.product import Product
 
 READS = [
     "/api/v1/companies",
@@ -339,7 +340,7 @@ def test_nothing_is_deprecated_without_saying_so_ninety_days_ahead(demo):
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
     """One process, for each counts alone: it gives a client 60 requests a minute, 5 at once, and believes one proxy."""
-    data = tmp_path_factory.mktemp("limited") / "data"
+    data = new_instance(tmp_path_factory.mktemp("limited") / "data")
     with Product(data, "--workers", "1", rate_limit="60", rate_burst="5", trusted_proxies="127.0.0.1") as product:
         product.wait_ready()
         yield product
@@ -383,7 +384,7 @@ def test_behind_a_believed_proxy_each_client_has_its_own_rate_and_an_ipv6_house_
 
 @pytest.mark.requirement("rate.proxies")
 def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
-    with Product(tmp_path / "data", "--workers", "1", rate_limit="60", rate_burst="5") as product:
+    with Product(new_instance(tmp_path / "data"), "--workers", "1", rate_limit="60", rate_burst="5") as product:
         product.wait_ready()
         answers = [product.get("/api/v1/stats", X_Forwarded_For=f"198.51.100.{n}").status for n in range(12)]
     assert 429 in answers
@@ -393,8 +394,7 @@ def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
 @pytest.mark.requirement("errors.internal")
 @pytest.mark.requirement("request-id.internal-error")
 def test_what_breaks_inside_is_an_internal_error_that_tells_its_request_id_and_nothing_else(tmp_path):
-    data = tmp_path / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path / "data")
     with Product(data) as product:
         with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as vandal:
             vandal.execute("DROP TABLE published_document")

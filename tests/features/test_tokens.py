@@ -19,6 +19,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.oauth import bearers
+from services.prepared import new_instance
 from services.product import run
 
 RESOURCE = "http://testserver/api/manage/mcp"
@@ -309,15 +310,16 @@ def test_the_page_needs_a_session_and_its_own_form(owner):
 @pytest.mark.sqlite  # a data folder of its own, whatever the suite runs on
 @pytest.mark.requirement("tokens.personal")
 def test_the_command_prints_a_token_and_nothing_else(tmp_path):
-    run("user", "create", "owner@harbour.example", "--no-password", data=tmp_path / "data")
-    done = run("user", "token", "owner@harbour.example", "--name", "agent", "--read-only", data=tmp_path / "data")
+    data = new_instance(tmp_path / "data")
+    run("user", "create", "owner@harbour.example", "--no-password", data=data)
+    done = run("user", "token", "owner@harbour.example", "--name", "agent", "--read-only", data=data)
     assert is_personal(done.stdout.removesuffix("\n"))
-    unknown = run("user", "token", "nobody@harbour.example", "--name", "agent", data=tmp_path / "data", check=False)
+    unknown = run("user", "token", "nobody@harbour.example", "--name", "agent", data=data, check=False)
     assert unknown.returncode == 1
     assert "There is no account" in unknown.stderr
     wrong = run(
         *("user", "token", "owner@harbour.example", "--name", "a", "--scope", "root"),
-        data=tmp_path / "data",
+        data=data,
         check=False,
     )
     assert wrong.returncode == 1

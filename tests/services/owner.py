@@ -20,28 +20,36 @@ from mcp.shared.auth import OAuthClientMetadata
 
 from services.node import NODE, PINNED, environment, packages
 from services.ports import free_port, wait_until
-from services.product import DEMO, Product, run
+from services.prepared import copied, demo_registry
+from services.product import Product, run
 
 EMAIL = "owner@harbour.example"
 PASSWORD = "four harbours, one tide"
+COMPANY = "tarnwick-tidal"
+
+
+def owned_registry(data: Path, **database: str) -> Path:
+    """Make *data* an instance with the demo registry and EMAIL, the owner of COMPANY; gives *data*."""
+    return copied(_with_owner, data, **database)
+
+
+def _with_owner(data: Path, **settings: str) -> None:
+    demo_registry(data, **settings)
+    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
+    run("own", EMAIL, COMPANY, data=data, **settings)
 
 
 @contextmanager
 def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str]]:
-    """Serve the demo registry, the first listing of which has an owner; gives the product and the slug."""
-    data = folder / "data"
-    run("import", str(DEMO), data=data, **settings)
-    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
-    with Product(data, **settings) as product:
-        first = "/api/v1/companies?pageSize=1"
+    """Serve the demo registry, a listing of which has an owner; gives the product and the slug."""
+    database = {name: value for name, value in settings.items() if name == "database_url"}
+    with Product(owned_registry(folder / "data", **database), **settings) as product:
         # A node answers 503 until it has built its copy.
         wait_until(
-            lambda: product.get(first).status == 200 and product.data_of(first), within_s=30, what="the demo registry"
+            lambda: product.get(f"/api/v1/companies/{COMPANY}").status == 200, within_s=30, what="the demo registry"
         )
-        slug = product.data_of(first)[0]["id"]
-        run("own", EMAIL, slug, data=data, **settings)
         product.wait_ready()
-        yield product, slug
+        yield product, COMPANY
 
 
 @contextmanager

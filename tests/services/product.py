@@ -34,11 +34,22 @@ class Served:
         """Give the database of a data folder, made when it is first asked for; "" is the folder's own."""
         if cls.cluster is None:
             return ""
-        name = "product_" + hashlib.blake2b(str(data.absolute()).encode(), digest_size=8).hexdigest()
+        name = cls._name(data)
         if name not in cls._made:
             cls._made.add(name)
             return cls.cluster.create(name)
         return cls.cluster.url(name)
+
+    @classmethod
+    def copy(cls, source: Path, data: Path) -> None:
+        """Make the database of *data* a copy of that of *source*, to which nobody is connected."""
+        if cls.cluster is not None:
+            cls.cluster.create(cls._name(data), template=cls._name(source))
+            cls._made.add(cls._name(data))
+
+    @staticmethod
+    def _name(data: Path) -> str:
+        return "product_" + hashlib.blake2b(str(data.absolute()).encode(), digest_size=8).hexdigest()
 
 
 def environment(data: Path, **settings: str) -> dict[str, str]:

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from services.product import DEMO, Product, run
+from services.prepared import demo_registry
+from services.product import Product, run
 
 PATHS = (
     "/api/v1/companies?perPage=100",
@@ -21,8 +22,7 @@ PATHS = (
 def backed_up(tmp_path_factory):
     """Give a backup that was made while the instance was served and written, and what the instance answered."""
     folder = tmp_path_factory.mktemp("backed-up")
-    data, file = folder / "data", folder / "registry.backup"
-    run("import", str(DEMO), data=data)
+    data, file = demo_registry(folder / "data"), folder / "registry.backup"
     run("user", "create", "first@harbour.example", "--no-password", data=data)
     with Product(data) as product:
         product.wait_ready()

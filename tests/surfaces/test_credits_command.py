@@ -2,12 +2,13 @@
 
 import pytest
 
+from services.prepared import new_instance
 from services.product import run
 
 
 @pytest.mark.requirement("cli.operate")
 def test_an_operator_grants_credits_and_the_doctor_proves_the_ledger(tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     run("user", "create", "keeper@harbour.example", "--no-password", data=data)
     for _ in range(2):
         told = run("credits", "grant", "Keeper@harbour.example", "25", "--key", "spring", data=data).stdout

@@ -9,6 +9,7 @@ from muniment import cli, config
 from muniment.config import Config
 from muniment.documents import records
 from muniment.server.doctor import examine_storage
+from services.prepared import new_instance
 from services.product import run
 from services.s3 import S3
 
@@ -29,8 +30,7 @@ def test_a_lost_blob_and_a_blob_of_nobody_are_told():
 
 
 def test_the_command_proves_a_store_and_tells_what_fails_without_the_secret(tmp_path):
-    data = tmp_path / "data"
-    run("migrate", data=data)
+    data = new_instance(tmp_path / "data")
     fine = run("doctor", "--storage", data=data)
     assert "a probe was written, read and deleted" in fine.stdout
     assert "ok    documents: each has its blob; 0 blobs of 0 bytes" in fine.stdout

@@ -10,7 +10,8 @@ import pytest
 from services.mcp import modern
 from services.owner import EMAIL, owned_instance
 from services.ports import wait_until
-from services.product import DEMO, Product, run
+from services.prepared import demo_registry, new_instance
+from services.product import Product, run
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -56,7 +57,7 @@ def sign_in(product, email, password):
 @pytest.mark.requirement("cli.demo-owner")
 @pytest.mark.requirement("manage.server")
 def test_the_demo_prints_an_owners_sign_in_and_token_and_a_new_start_ends_the_token(tmp_path):
-    with Product(tmp_path / "data", "--demo") as product:
+    with Product(new_instance(tmp_path / "data"), "--demo") as product:
         email, password, token = printed(product)
         mine = call(product, token, "list_my_companies")
         assert {"published", "draft", "submitted"} <= {item["state"] for item in mine}
@@ -72,8 +73,7 @@ def test_the_demo_prints_an_owners_sign_in_and_token_and_a_new_start_ends_the_to
 
 @pytest.mark.requirement("cli.users")
 def test_an_account_is_made_listed_promoted_and_given_a_token_at_the_command_line(tmp_path):
-    data = tmp_path / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path / "data")
     made = run(
         "user", "create", "ada@harbour.example", "--password-stdin", data=data, stdin="four harbours, one tide\n"
     )
@@ -98,7 +98,7 @@ def test_an_account_is_made_listed_promoted_and_given_a_token_at_the_command_lin
 
 @pytest.mark.requirement("tokens.personal")
 def test_a_token_that_one_process_ends_is_dead_in_the_other_within_a_second(tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     run("user", "create", "ada@harbour.example", "--no-password", data=data)
     token = run("user", "token", "ada@harbour.example", "--name", "laptop", data=data).stdout.strip()
     with Product(data) as one, Product(data) as other:

@@ -14,7 +14,8 @@ from muniment.documents import records
 from muniment.kernel.actor import SCOPES
 from services.manage import BASE, manage
 from services.mcp import modern
-from services.product import DEMO, run
+from services.prepared import demo_registry
+from services.product import run
 
 TOOLS = ("get_credits", "start_report_run", "execute_report_run", "get_report_run_status", "get_report")
 
@@ -125,8 +126,7 @@ def test_the_five_tools_say_what_they_need_and_do(db, server):
 
 @pytest.mark.requirement("cli.operate")
 def test_a_framework_is_authored_from_a_file_and_each_fault_is_told(tmp_path):
-    data = tmp_path / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path / "data")
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps(specification()))
     broken = specification()

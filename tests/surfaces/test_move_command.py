@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from muniment.cli import main
-from services.product import COMMAND, DEMO, Product, environment, run
+from services.prepared import demo_registry, new_instance
+from services.product import COMMAND, Product, environment, run
 from services.s3 import S3
 
 FILL = """
@@ -38,8 +39,7 @@ OWN = {"database_url": ""}
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory):
     """Give the data folder of an instance with documents."""
-    data = tmp_path_factory.mktemp("instance") / "data"
-    run("import", str(DEMO), data=data, **OWN)
+    data = demo_registry(tmp_path_factory.mktemp("instance") / "data", **OWN)
     settings = {**environment(data, **OWN), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
     subprocess.run([sys.executable, "-c", FILL], env=settings, check=True, timeout=60)
     return data
@@ -95,6 +95,7 @@ def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance,
         refused = run("move", "--to", url, data=instance, check=False, **OWN)
     assert refused.returncode == 1
     assert "The instance is in use: another process has its database open. Stop its servers" in refused.stderr
+    new_instance(tmp_path / "used", **OWN)
     run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used", **OWN)
     refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False, **OWN)
     assert "The instance is not empty" in refused.stderr

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from muniment.config import SETTINGS, Config, ConfigError
+from services.prepared import new_instance
 from services.product import run
 
 
@@ -48,8 +49,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(tmp_path):
 
 
 def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
-    data = tmp_path / "data"
-    run("migrate", data=data)
+    data = new_instance(tmp_path / "data")
     assert "buying credits: off; operators grant them" in run("doctor", data=data).stdout
     given = {"stripe_secret_key": "sk_live_harbour", "credit_packs": "500=4000,100=900", "model_key": "harbour-model"}
     done = run("doctor", data=data, check=False, **given)

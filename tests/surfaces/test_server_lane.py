@@ -8,6 +8,7 @@ import pytest
 
 from muniment.server.lane import missing_internals
 from services.mcp import legacy, modern
+from services.prepared import new_instance
 from services.product import Product
 from services.raw import exchange, status
 
@@ -238,7 +239,7 @@ def test_a_uvicorn_without_its_internals_is_told_apart():
 def test_behind_a_believed_proxy_the_lane_counts_each_client_alone(tmp_path):
     """In front of most instances stands a proxy: its requests are ordinary ones, and its clients are not one."""
     settings = {"rate_limit": "60", "rate_burst": "20", "trusted_proxies": "127.0.0.1", "log_requests": "on"}
-    with Product(tmp_path / "data", "--workers", "1", **settings) as it:  # each process counts alone
+    with Product(new_instance(tmp_path / "data"), "--workers", "1", **settings) as it:  # each process counts alone
         it.wait_ready(within_s=120)
         first, second = (get(b"/api/v1/stats", b"X-Forwarded-For: 192.0.2.%d" % number) for number in (1, 2))
 

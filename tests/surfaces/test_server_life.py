@@ -12,6 +12,7 @@ import pytest
 
 from contract.shapes import check_error
 from services.ports import wait_until
+from services.prepared import new_instance
 from services.product import Product, Served, run
 from services.raw import exchange, status
 
@@ -87,7 +88,7 @@ def test_health_and_metrics_are_for_those_who_watch(demo):
 
 
 def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     with Product(data) as product:
         product.wait_ready()
         data.rename(tmp_path / "moved")
@@ -99,7 +100,7 @@ def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
 
 def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(tmp_path):
     gone = "s3://ident:secret@bucket/documents?region=auto&endpoint=http://127.0.0.1:9"
-    with Product(tmp_path, storage_url=gone) as product:
+    with Product(new_instance(tmp_path / "data"), storage_url=gone) as product:
 
         def told():
             answer = product.get("/readyz")
@@ -242,7 +243,7 @@ def test_a_stop_while_it_still_starts_is_quick_and_clean(demo):
 
 
 def test_a_demo_is_ready_when_its_registry_is_there(tmp_path):
-    with Product(tmp_path / "data", "--demo") as product:
+    with Product(new_instance(tmp_path / "data"), "--demo") as product:
         product.wait_ready(within_s=120)
         if Served.cluster:  # the process that loads it is ready with it; the others follow
             product.wait_ready("/api/v1/companies/quillmere", within_s=1)

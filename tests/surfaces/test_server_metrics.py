@@ -13,7 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from services.ports import wait_until
-from services.product import DEMO, Product, run
+from services.prepared import demo_registry
+from services.product import Product, run
 from services.uploads import Owner
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "OBSERVABILITY.md").read_text()
@@ -23,9 +24,7 @@ ON_NODES_ALONE = {"muniment_edition_lag_seconds"}
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory):
-    data = tmp_path_factory.mktemp("measured") / "data"
-    run("import", str(DEMO), data=data)
-    with Product(data) as running:
+    with Product(demo_registry(tmp_path_factory.mktemp("measured") / "data")) as running:
         running.wait_ready()
         yield running
 

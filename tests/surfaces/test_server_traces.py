@@ -9,7 +9,8 @@ import pytest
 
 from services.otlp import Collector
 from services.ports import free_port
-from services.product import DEMO, Product, environment, run
+from services.prepared import demo_registry, new_instance
+from services.product import Product, environment
 from services.uploads import Owner
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -26,8 +27,7 @@ def collector():
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory, collector):
-    data = tmp_path_factory.mktemp("traced") / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path_factory.mktemp("traced") / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
         patch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=suite")
@@ -116,7 +116,7 @@ def test_a_worker_sends_its_jobs(product, collector, tmp_path, monkeypatch):
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
     with subprocess.Popen(
         [sys.executable, "-m", "muniment", "worker"],
-        env=environment(tmp_path / "other", otlp_url=collector.url),
+        env=environment(new_instance(tmp_path / "other"), otlp_url=collector.url),
         stderr=subprocess.DEVNULL,
     ) as worker:
         try:
@@ -132,7 +132,7 @@ def test_a_worker_sends_its_jobs(product, collector, tmp_path, monkeypatch):
 
 
 def test_a_collector_that_is_away_costs_nobody_an_answer_nor_the_end_its_time(tmp_path):
-    with Product(tmp_path / "data", otlp_url=f"http://127.0.0.1:{free_port()}") as product:
+    with Product(new_instance(tmp_path / "data"), otlp_url=f"http://127.0.0.1:{free_port()}") as product:
         product.wait_ready()
         assert {product.get("/companies").status for _ in range(5)} == {200}
         began = time.monotonic()

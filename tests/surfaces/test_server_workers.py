@@ -10,14 +10,14 @@ import pytest
 
 from services.load import Load
 from services.ports import wait_until
-from services.product import DEMO, Product, run
+from services.prepared import demo_registry, new_instance
+from services.product import Product, run
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """Give the demo registry, served by two processes."""
-    data = tmp_path_factory.mktemp("pair") / "data"
-    run("import", str(DEMO), data=data)
+    data = demo_registry(tmp_path_factory.mktemp("pair") / "data")
     with Product(data, "--workers", "2") as product:
         wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
         yield product
@@ -92,8 +92,7 @@ def test_a_process_that_dies_is_replaced_and_the_other_goes_on(pair):
 def test_a_roll_replaces_every_process_and_fails_no_request(pair, lane, tmp_path):
     product = pair
     if lane == "off":
-        run("import", str(DEMO), data=tmp_path / "data")
-        product = Product(tmp_path / "data", "--workers", "2", express_lane="off").start()
+        product = Product(demo_registry(tmp_path / "data"), "--workers", "2", express_lane="off").start()
         wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
     before = children(product)
     with Load([product.port], threads=6, pause_s=0.01) as load:
@@ -122,7 +121,7 @@ def test_a_fresh_start_of_two_processes_migrates_once_and_stops_when_asked(tmp_p
 
 
 def test_processes_end_when_their_supervisor_is_killed(tmp_path):
-    product = Product(tmp_path / "data", "--workers", "2").start()
+    product = Product(new_instance(tmp_path / "data"), "--workers", "2").start()
     wait_until(lambda: len(children(product)) == 2, within_s=20, what="two processes")
     ours = children(product)
     product.kill()

@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from make import files
 from muniment.documents.storage import Storage
+from services.prepared import new_instance
 from services.product import Product
 from services.s3 import S3
 from services.uploads import Owner, paste
@@ -68,7 +69,7 @@ def go_all_the_way(tmp_path: Path, settings: dict[str, str], size_mb: int) -> tu
     sha256 = hashlib.sha256(content).hexdigest()
     size = len(content)
     del content
-    with Product(tmp_path / "data", **settings, document_max_mb=str(size_mb + 1)) as product:
+    with Product(new_instance(tmp_path / "data"), **settings, document_max_mb=str(size_mb + 1)) as product:
         product.wait_ready()
         owner = Owner(product, **settings)
         warm = owner.begin("warm.txt", 9000)
@@ -105,7 +106,7 @@ def test_20_mb_go_by_the_printed_line_with_little_memory(tmp_path, settings):
 def test_the_official_client_goes_all_the_way_and_the_page_takes_the_deletion_back(tmp_path):
     content = files.pdf("The board meets.")
     (tmp_path / "report.pdf").write_bytes(content)
-    with Product(tmp_path / "data") as product:
+    with Product(new_instance(tmp_path / "data")) as product:
         product.wait_ready()
         owner = Owner(product, password=PASSWORD)
 
@@ -174,7 +175,7 @@ def test_200_mb_go_by_the_printed_line_with_little_memory(tmp_path, settings, re
 
 def test_curl_is_told_413_at_once_and_may_send_the_right_file_afterwards(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"x" * (3 << 20))
-    with Product(tmp_path / "data") as product:
+    with Product(new_instance(tmp_path / "data")) as product:
         product.wait_ready()
         owner = Owner(product)
         link = owner.begin("a.txt", 1 << 20)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +18,7 @@ import pytest
 
 from make.registry import lines
 from services.ports import wait_until
+from services.prepared import demo_registry, new_instance
 from services.product import COMMAND, DEMO, Product, environment, run
 
 DATABASE = "muniment.sqlite3"
@@ -60,18 +60,10 @@ def importing(source: Path, data: Path, **options: Any) -> Iterator[subprocess.P
         process.communicate()
 
 
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory) -> Path:
-    """Give a data folder whose database has its tables and nothing else, to be copied."""
-    data = tmp_path_factory.mktemp("migrated") / "data"
-    run("migrate", data=data)
-    return data
-
-
 @pytest.fixture
-def data(migrated: Path, tmp_path: Path) -> Path:
+def data(tmp_path: Path) -> Path:
     """Give an empty instance of this test's own."""
-    return Path(shutil.copytree(migrated, tmp_path / "data"))
+    return new_instance(tmp_path / "data")
 
 
 def ask(data: Path, sql: str) -> list[Any]:
@@ -211,8 +203,8 @@ def items(data: Path) -> list[Any]:
     ]
 
 
-def assert_same_after_round_trip(source: Path, folder: Path, migrated: Path) -> None:
-    first, second = (Path(shutil.copytree(migrated, folder / name)) for name in ("first", "second"))
+def assert_same_after_round_trip(source: Path, folder: Path) -> None:
+    first, second = (new_instance(folder / name) for name in ("first", "second"))
     run("import", str(source), data=first)
     run("export", str(folder / "export"), "--private", data=first)
     run("import", str(folder / "export"), data=second)
@@ -227,8 +219,8 @@ def assert_same_after_round_trip(source: Path, folder: Path, migrated: Path) -> 
 
 
 @pytest.mark.requirement("export.round-trip", "export.private", "import.upsert")
-def test_the_demo_comes_back_byte_for_byte_and_specifications_leave_only_with_private(tmp_path, migrated):
-    assert_same_after_round_trip(DEMO, tmp_path, migrated)
+def test_the_demo_comes_back_byte_for_byte_and_specifications_leave_only_with_private(tmp_path):
+    assert_same_after_round_trip(DEMO, tmp_path)
     run("export", str(tmp_path / "public"), data=tmp_path / "first")
     assert '"specification"' in (tmp_path / "export" / "frameworks.jsonl").read_text()
     public = (tmp_path / "public" / "frameworks.jsonl").read_text()
@@ -238,8 +230,8 @@ def test_the_demo_comes_back_byte_for_byte_and_specifications_leave_only_with_pr
 
 @pytest.mark.proof
 @pytest.mark.requirement("export.round-trip")
-def test_a_real_registry_comes_back_byte_for_byte(sample_data, tmp_path, migrated):
-    assert_same_after_round_trip(sample_data, tmp_path, migrated)
+def test_a_real_registry_comes_back_byte_for_byte(sample_data, tmp_path):
+    assert_same_after_round_trip(sample_data, tmp_path)
 
 
 def peak_memory_mb(pid):
@@ -268,8 +260,8 @@ def test_a_real_registry_is_imported_in_bounded_time_and_memory(sample_data, dat
     assert second_s < 8, told
 
 
-def test_an_export_is_replaced_whole_or_not_at_all(tmp_path, data):
-    run("import", str(DEMO), data=data)
+def test_an_export_is_replaced_whole_or_not_at_all(tmp_path):
+    data = demo_registry(tmp_path / "data")
     target = tmp_path / "export"
     run("export", str(target), data=data)
     before = {file.name: file.read_bytes() for file in target.iterdir()}

@@ -13,6 +13,7 @@ from mcp.client.streamable_http import create_mcp_http_client, streamable_http_c
 from make.reports import specification
 from services.mcp import modern
 from services.ports import wait_until
+from services.prepared import new_instance
 from services.product import Product, environment, run
 
 MADE = """
@@ -35,7 +36,7 @@ print(create_token(owner, "laptop", permitted=SCOPES).text)
 
 @pytest.fixture
 def product(tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     made = subprocess.run(
         [sys.executable, "-c", MADE],
         env={**environment(data), "DJANGO_SETTINGS_MODULE": "muniment.settings"},
