@@ -20,7 +20,7 @@ import pytest
 from muniment import config as settings_of_process
 from services.chromium import chromium
 from services.mail import Mailbox
-from services.postgres import Postgres
+from services.postgres import Kept, Postgres
 from services.prepared import demo_registry
 from services.product import Product, Served
 
@@ -33,6 +33,7 @@ class Stand:
     def __init__(self, *, database: str, worker: str, served: int = 0) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
         self.cluster: Postgres | None = None
+        self.kept: Kept | None = None
         self.name = f"muniment_{worker}"
         # With an issuer, its part of Django is installed for the tests that name one of their own.
         overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
@@ -159,15 +160,18 @@ def sample_data() -> Path:
 
 @pytest.fixture(scope="session")
 def django_db_setup(stand: Stand, django_db_blocker: Any) -> None:
-    """Migrate this process's own database, once, and keep a copy to put it back to."""
+    """Migrate this process's own database, once, and keep what it holds: a test that commits is followed by that."""
     from django.core.management import call_command
     from django.db import connections
+    from django.test import TransactionTestCase
 
     with django_db_blocker.unblock():
         call_command("migrate", verbosity=0, interactive=False)
         connections.close_all()
+    # Django's own way would empty every table, and fill those of its own anew.
+    TransactionTestCase._fixture_teardown = lambda _: _put_back(stand)
     if stand.cluster is not None:
-        stand.cluster.create(TEMPLATE, template=stand.name)
+        stand.kept = Kept(stand.cluster.url(stand.name))
     else:
         source = sqlite3.connect(stand.config.database_file)
         copy = sqlite3.connect(stand.folder / TEMPLATE)
@@ -180,9 +184,8 @@ def _put_back(stand: Stand) -> None:
     from django.db import connections
 
     connections.close_all()
-    if stand.cluster is not None:
-        stand.cluster.drop(stand.name)
-        stand.cluster.create(stand.name, template=TEMPLATE)
+    if stand.kept is not None:
+        stand.kept.put_back()
         for file in stand.folder.glob("published.sqlite3*"):
             file.unlink()
     else:
@@ -191,15 +194,6 @@ def _put_back(stand: Stand) -> None:
         kept.backup(target)
         target.close()
         kept.close()
-
-
-@pytest.fixture(autouse=True)
-def _committed_tests_leave_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
-    marker = request.node.get_closest_marker("django_db")
-    commits = "transactional_db" in request.fixturenames or (marker is not None and marker.kwargs.get("transaction"))
-    yield
-    if commits:
-        _put_back(request.getfixturevalue("stand"))
 
 
 @pytest.fixture(scope="session")

@@ -117,3 +117,64 @@ class Postgres:
         """Stop and remove everything."""
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Kept:
+    """
+    The rows that stand in a database now, to be put back in a moment: making a database anew takes ten times as long.
+
+    Args:
+        url: the database.
+    """
+
+    _FORM = """
+        SELECT md5(string_agg(concat_ws(' ', relname, attname, atttypid, attnotnull), ',' ORDER BY relname, attnum))
+        FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i', 'S', 'v')
+    """
+    _SEQUENCES = """
+        SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value), last_value IS NOT NULL
+        FROM pg_sequences ORDER BY 1
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        with psycopg.connect(url) as connection:
+            self._form = connection.execute(self._FORM).fetchone()
+            self._sequences = connection.execute(self._SEQUENCES).fetchall()
+            found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+            each = (f"(SELECT '{table}' FROM \"{table}\" LIMIT 1)" for (table,) in found)
+            self._filled = " UNION ALL ".join(each)
+            self._rows = {table: self._read(connection, table) for table in self._tables(connection)}
+
+    def _tables(self, connection: psycopg.Connection) -> list[str]:
+        return [table for (table,) in connection.execute(self._filled).fetchall()]
+
+    @staticmethod
+    def _read(connection: psycopg.Connection, table: str) -> bytes:
+        with connection.cursor().copy(f'COPY "{table}" TO STDOUT') as copy:
+            return b"".join(bytes(piece) for piece in copy)
+
+    def put_back(self) -> None:
+        """
+        Put the rows and the sequences back, whoever is still connected.
+
+        Raises:
+            AssertionError: a table, a column or an index was made, changed or removed.
+        """
+        with psycopg.connect(self._url) as connection:
+            # No key is checked meanwhile, and a cluster that is ended as by a crash right afterwards has the rows too.
+            connection.execute("SET session_replication_role = replica; SET synchronous_commit = on")
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            assert connection.execute(self._FORM).fetchone() == self._form, "a test changed the form of the database"
+            for table in self._tables(connection):
+                connection.execute(f'DELETE FROM "{table}"')
+            for table, rows in self._rows.items():
+                with connection.cursor().copy(f'COPY "{table}" FROM STDIN') as copy:
+                    copy.write(rows)
+            now = connection.execute(self._SEQUENCES).fetchall()
+            for sequence in set(self._sequences) - set(now):
+                connection.execute("SELECT setval(%s, %s, %s)", sequence)
