@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+import time
 
 import psycopg
 import pytest
@@ -150,6 +151,20 @@ def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, read
     second.close()
     assert len(shown(reader)) == 39
     assert len(reader.changes(0, 100).rows) == 39
+
+
+def test_a_node_that_nobody_asks_looks_seldom_and_still_within_the_second(source, reader, tmp_path, monkeypatch):
+    looks, rests, catch_up = [], [True], Follower.catch_up
+    monkeypatch.setattr(Follower, "catch_up", lambda self: looks.append(time.monotonic()) or catch_up(self))
+    follower = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.01, is_at_rest=lambda: rests[0])
+    follower.start()
+    wait_until(lambda: len(looks) >= 2, within_s=10, what="two looks")
+    assert looks[1] - looks[0] > 0.4, "at rest"
+    source.publish(company(1))
+    rests[0] = False
+    wait_until(lambda: len(looks) > 20, within_s=10, what="many looks, while somebody asks")
+    assert shown(reader) == ["company-1"]
+    follower.close()
 
 
 def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, follower, reader):

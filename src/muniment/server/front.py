@@ -82,6 +82,8 @@ class Front:
         """Has the database counted what the metrics show of it, unless that was done just now."""
         self.traces: Traces | None = None
         """Follows requests, where a collector is named."""
+        self.end_rest: Callable[[], None] | None = None
+        """Called by a connection before it reads what came, while the process rests: nobody had asked for a moment."""
         self.log_requests = config.log_requests
         self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
             config.rate_limit,

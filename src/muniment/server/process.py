@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import ctypes
-import functools
 import logging
 import resource
 import signal
@@ -15,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
+from uvicorn.server import ServerState
 
 from muniment.api.application import Api
 from muniment.api.responses import Response
@@ -22,6 +22,7 @@ from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
 from muniment.server.bridge import Bridge
+from muniment.server.clock import REFRESH_S, Clock
 from muniment.server.connections import Guarded, retire, sweep
 from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from muniment.documents.link import UploadLink
     from muniment.jobs.worker import Worker
 
-REFRESH_S: Final = 0.05
 FOLLOW_AGAIN_S: Final = 1.0
 PAGES_WAIT_S: Final = 25.0
 GRACE_S: Final = 10
@@ -67,11 +67,29 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, process: "Process") -> None:
         super().__init__(config)
         self._process = process
+        self._ending = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then begin what stands behind."""
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
-        await self._process.begin(self.server_state.connections)
+        await self._process.begin(self.server_state)
+
+    async def main_loop(self) -> None:
+        """Wait for the end. Uvicorn's own looks for it ten times a second, and for limits that are not set here."""
+        await self._ending.wait()
+
+    def end(self) -> None:
+        """End in good order. Called in the loop's thread, by a signal's handler too."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._ending.set)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End as a signal asks."""
+        super().handle_exit(sig, frame)
+        self.end()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take nothing new, finish what is being answered, then end what stands behind."""
@@ -105,7 +123,7 @@ class Process:
         self._warmup: Warmup | None = None
         self._follower: Follower | None = None
         self._following: asyncio.Task[None] | None = None
-        self._ticking: asyncio.Task[None] | None = None
+        self._clock: Clock | None = None
         self._mounting: asyncio.Task[None] | None = None
         self._tracing: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
@@ -117,6 +135,8 @@ class Process:
         self._stop: Callable[[], None] = _nothing
         self._api: Api | None = None
         self._shown = -1
+        self._hears_first = True
+        """Whether connections tell of the first bytes after a rest."""
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
@@ -124,7 +144,7 @@ class Process:
         missing = missing_internals()
         protocol: Any = Express if self.config.express_lane else Guarded
         if missing:
-            protocol = "httptools"
+            protocol, self._hears_first = "httptools", False
             log.warning("this uvicorn lacks what our connections lean on; its own are used", extra={"lacks": missing})
         settings = uvicorn.Config(
             self.front,
@@ -144,7 +164,7 @@ class Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _ended)  # uvicorn raises a signal again after a good end; that is no failure
         server = Server(settings, self)
-        self._stop = functools.partial(setattr, server, "should_exit", True)  # noqa: FBT003 - a value, no switch
+        self._stop = server.end
         server.run(sockets=[listener])
 
     def open_reader(self) -> None:
@@ -251,7 +271,7 @@ class Process:
 
     # ------------------------------------------------------------------ life
 
-    async def begin(self, connections: set[Any]) -> None:
+    async def begin(self, state: ServerState) -> None:
         """Start what stands behind the front; called in the loop, when the socket listens."""
         loop = asyncio.get_running_loop()
         self._pages = loop.create_future()
@@ -262,8 +282,14 @@ class Process:
         self.front.metrics.gauge(
             "muniment_ready", "1 when pages and tools are up, not reads alone.", lambda: float(pages.done())
         )
-        self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(connections))
-        self._ticking = asyncio.create_task(self._tick(connections))
+        self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
+        self._clock = Clock(
+            self.front,
+            look=self._look,
+            each_second=lambda now: self._each_second(state.connections, now),
+            answered=lambda: state.total_requests,
+            may_rest=self._may_rest,
+        )
         if self.config.on_postgresql:
             self._following = asyncio.create_task(self._follow())
         self._warmup = Warmup(
@@ -289,7 +315,12 @@ class Process:
             from muniment.store.follower import Follower
 
             config = self.config
-            return Follower(config.database_url, config.published_file, changes_kept=config.changes_kept)
+            return Follower(
+                config.database_url,
+                config.published_file,
+                changes_kept=config.changes_kept,
+                is_at_rest=lambda: self._clock is not None and self._clock.is_at_rest,
+            )
 
         while self._follower is None:
             try:
@@ -307,8 +338,8 @@ class Process:
 
     async def end(self) -> None:
         """Stop what stands behind the front."""
-        if self._ticking is not None:
-            self._ticking.cancel()
+        if self._clock is not None:
+            self._clock.stop()
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._warmup is not None:
@@ -332,25 +363,24 @@ class Process:
         """Follow requests as soon as what that needs is imported; the first ones are answered meanwhile."""
         self.front.traces = await asyncio.to_thread(Traces, self.config.otlp_url)
 
-    async def _tick(self, connections: set[Any]) -> None:
-        """Take notice of what other processes publish, tell the time, look after connections."""
-        loop = asyncio.get_running_loop()
-        second = 0.0
-        while True:
-            await asyncio.sleep(REFRESH_S)
-            try:
-                if self.reader is None:
-                    self._open_late()
-                else:
-                    self.reader.tick()
-                    self._notice(self.reader)
-                if loop.time() - second >= 1 - REFRESH_S / 2:
-                    second = loop.time()
-                    self.front.tell_time()
-                    self.front.metrics.share()
-                    sweep(connections, second)
-            except Exception:
-                log.exception("the clock's work failed; it goes on")
+    def _look(self) -> None:
+        """Take notice of what other processes publish."""
+        if self.reader is None:
+            self._open_late()
+        else:
+            self.reader.tick()
+            self._notice(self.reader)
+
+    def _each_second(self, connections: set[Any], now: float) -> None:
+        """Tell the time, look after connections."""
+        self.front.tell_time()
+        self.front.metrics.share()
+        sweep(connections, now)
+
+    def _may_rest(self) -> bool:
+        """Tell whether there is nothing to be looked for that comes with the start."""
+        has_pages = self._pages is not None and self._pages.done()
+        return self._hears_first and has_pages and self.front.api is not None
 
     def _open_late(self) -> None:
         """Open the file that another process was making, or held, when this one tried before."""

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 MANY_CHANGES: Final = 20_000
 """Beyond this, building the file anew is quicker than applying what was missed."""
 LONGEST_PAUSE_S: Final = 5.0
+REST_S: Final = 0.5
+"""Between two looks at the feed while nobody asks the node."""
 UNBORN_PAUSE_S: Final = 0.5
 """Between two looks at a database that nobody has migrated yet."""
 
@@ -55,7 +57,8 @@ class Follower:
     Copies the feed of *database_url* into the published file at *path*.
 
     Args:
-        poll_s: how long between two looks at the feed.
+        poll_s: how long between two looks at the feed, while somebody asks the node.
+        is_at_rest: whether nobody does.
         on_moved: called with the new edition after the file has moved.
     """
 
@@ -66,12 +69,14 @@ class Follower:
         *,
         poll_s: float = 0.2,
         changes_kept: int = CHANGES_KEPT,
+        is_at_rest: Callable[[], bool] = lambda: False,
         on_moved: Callable[[int], object] | None = None,
     ) -> None:
         self._database_url = database_url
         self._path = path
         self._poll_s = poll_s
         self._changes_kept = changes_kept
+        self._is_at_rest = is_at_rest
         self._on_moved = on_moved
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -150,23 +155,23 @@ class Follower:
             self._file.close()
 
     def _run(self) -> None:
-        pause_s = self._poll_s
-        while not self._stop.wait(pause_s):
+        trouble_s = 0.0
+        while not self._stop.wait(max(trouble_s, REST_S if self._is_at_rest() else self._poll_s)):
             try:
                 self.catch_up()
             except psycopg.errors.UndefinedTable:
-                pause_s = max(self._poll_s, UNBORN_PAUSE_S)
+                trouble_s = UNBORN_PAUSE_S
             except (psycopg.Error, sqlite3.Error) as error:
-                if pause_s == self._poll_s:
+                if not trouble_s:
                     log.warning("the feed cannot be followed, reads go on from what is here: %s", error)
-                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+                trouble_s = min(max(trouble_s, self._poll_s) * 2, LONGEST_PAUSE_S)
             except Exception:
                 log.exception("the feed cannot be read, reads go on from what is here")
-                pause_s = LONGEST_PAUSE_S
+                trouble_s = LONGEST_PAUSE_S
             else:
-                if pause_s > UNBORN_PAUSE_S:
+                if trouble_s > UNBORN_PAUSE_S:
                     log.warning("the feed is followed again")
-                pause_s = self._poll_s
+                trouble_s = 0.0
 
     def _connected(self) -> Connection:
         if self._source is None or self._source.closed:
