@@ -1,6 +1,7 @@
 """What caches, browsers and the express lane see: tags, encodings, 304, headers."""
 
 import gzip
+from dataclasses import replace
 from datetime import date
 
 import brotli
@@ -146,34 +147,43 @@ def test_a_sunset_less_than_90_days_after_its_notice_is_refused():
         deprecated(since=date(2026, 1, 1), sunset=date(2026, 3, 31), explained_at="https://registry.example/news")
 
 
-def test_a_deprecated_route_says_so_in_every_answer(rest, monkeypatch):
+def deprecating(rest, monkeypatch, operation_id, answer=None, **changed):
+    """Give a client of an API that has one route alone, a deprecated one."""
+    route = next(route for route in routes.ROUTES if route.operation_id == operation_id)
     mark = deprecated(since=date(2026, 1, 1), sunset=date(2026, 4, 1), explained_at="https://registry.example/news")
 
     @mark
     def marked(*arguments):
-        return routes.get_stats(*arguments)
+        return (answer or route.answer)(*arguments)
 
-    route = next(route for route in routes.ROUTES if route.operation_id == "getStats")
-    monkeypatch.setattr(
-        "muniment.api.application.ROUTES",
-        [
-            routes.Route(
-                **{
-                    name: getattr(route, name)
-                    for name in ("path", "operation_id", "tag", "summary", "description", "schema")
-                },
-                answer=marked,
-                parameters=(routes.KIND,),
-            )
-        ],
-    )
+    monkeypatch.setattr("muniment.api.application.ROUTES", [replace(route, answer=marked, **changed)])
+    return Client(Api(rest.reader, Config({}, data=rest.reader.path.parent)))
 
-    api = Api(rest.reader, Config({}, data=rest.reader.path.parent))
-    client = Client(api)
+
+def says_so(answer):
+    assert answer.headers["deprecation"] == "@1767225600"
+    assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
+    assert 'rel="deprecation"' in answer.headers["link"]
+
+
+def test_a_deprecated_route_says_so_in_every_answer(rest, monkeypatch):
+    client = deprecating(rest, monkeypatch, "getStats", parameters=(routes.KIND,))
     answers = [client.ask("/api/v1/stats", **headers) for headers in ({}, {"if_none_match": "*"}, {"method": "POST"})]
     answers.append(client.ask("/api/v1/stats?kind=none"))
     assert [answer.status for answer in answers] == [200, 304, 405, 400]
     for answer in answers:
-        assert answer.headers["deprecation"] == "@1767225600"
-        assert answer.headers["sunset"] == "Wed, 01 Apr 2026 00:00:00 GMT"
-        assert 'rel="deprecation"' in answer.headers["link"]
+        says_so(answer)
+
+
+def test_a_deprecated_route_says_so_of_a_name_that_is_none_and_where_it_breaks(rest, monkeypatch):
+    def breaks(*_):
+        raise RuntimeError("a fault of ours")
+
+    client = deprecating(rest, monkeypatch, "getCompany")
+    missing = [client.ask(f"/api/v1/companies/{slug}") for slug in ("nobody", "x" * 201, "%E6%B0%B4" * 201)]
+    broken = deprecating(rest, monkeypatch, "getStats", answer=breaks).ask("/api/v1/stats")
+    assert [answer.status for answer in (*missing, broken)] == [404, 404, 404, 500]
+    for answer in (*missing, broken):
+        says_so(answer)
+    elsewhere = client.ask("/api/v1/nothing/of/ours")
+    assert (elsewhere.status, "deprecation" in elsewhere.headers) == (404, False)

@@ -176,17 +176,17 @@ class Api:
         try:
             response = await self._respond(scope, send)
         except Problem as problem:
-            response = refusal(problem)
+            response = refusal(problem, self._lines_of(scope))
         except Exception:
             request_id = str(scope.get("state", {}).get("request_id", "none"))
             log.exception("request %s failed", request_id)
-            response = refusal(Internal(request_id))
+            response = refusal(Internal(request_id), self._lines_of(scope))
         if response is not None:
             await _send(send, response, head_only=scope["method"] == "HEAD")
 
     async def _respond(self, scope: Scope, send: Send) -> Response | None:
         method: str = scope["method"]
-        raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+        raw_path = _raw_path(scope)
         query: bytes = scope.get("query_string", b"")
         path = decode(raw_path)
         if path is None:
@@ -202,18 +202,14 @@ class Api:
             )
         if method == "OPTIONS":
             return preflight()
-        lines = self._lines[route.operation_id] if route else b""
         if method not in {"GET", "HEAD"}:
-            return refusal(MethodNotAllowed(method, ALLOW), lines)
+            raise MethodNotAllowed(method, ALLOW)
         headers = dict(scope["headers"])
         if page is not None:
             key: object = shown
             answer = page.answer(self.context)
         elif route is not None:
-            try:
-                key, answer = await self._answer(route, segment, raw_path, query)
-            except Problem as problem:
-                return refusal(problem, lines)
+            key, answer = await self._answer(route, segment, raw_path, query)
         if_none_match = headers.get(b"if-none-match", b"")
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if if_none_match and answer.matches(if_none_match):
@@ -243,16 +239,21 @@ class Api:
             parts[SEGMENT],
             "/".join(("", *parts[SEGMENT + 1 :])),
         )
-        route = self._nested.get((prefix, suffix))
-        if route is not None and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
+        return self._nested.get((prefix, suffix)), segment
+
+    def _lines_of(self, scope: Scope) -> bytes:
+        """Give the header lines that a refusal carries too: those of its route, none where there is no route."""
+        route, _ = self._route(_raw_path(scope))
+        return self._lines[route.operation_id] if route else b""
+
+    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
+        """Give the answer, and what it is kept under."""
+        if route.segment_name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
+            prefix, _, _ = _cut(route.path)
             raise NotFound(
                 f"No {route.missing} has such a name.",
                 f"GET {prefix[:-1]} lists what there is; a name has 1 to {MAX_SLUG_CHARACTERS} characters.",
             )
-        return route, segment
-
-    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
-        """Give the answer, and what it is kept under."""
         path = route.path.replace(f"{{{route.segment_name}}}", quote(segment)) if segment else route.path
         values, is_plain = read(route.by_name, query, path)
         target = raw_path + b"?" + query if query else raw_path
@@ -297,6 +298,11 @@ class Api:
             raise MethodNotAllowed(method, ALLOW)
         await _send_file(send, path, head_only=method == "HEAD")
         return None
+
+
+def _raw_path(scope: Scope) -> bytes:
+    found: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    return found
 
 
 def _cut(path: str) -> tuple[str, str, str]:
