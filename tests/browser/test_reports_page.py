@@ -22,14 +22,36 @@ def site(tmp_path_factory):
         yield product
 
 
+def authored(site, folder, program, criteria):
+    file = folder / f"{program}.json"
+    file.write_text(json.dumps(specification(criteria)))
+    run("framework", "author", program, str(file), data=site.data)
+    return program
+
+
 @pytest.fixture(scope="module")
 def program(site, tmp_path_factory):
     """Author a program of so many criteria that its runs can be watched; give its id."""
-    found = next(each for each in site.data_of("/api/v1/frameworks?kind=program") if each["company"])
-    file = tmp_path_factory.mktemp("specification") / "specification.json"
-    file.write_text(json.dumps(specification(CRITERIA)))
-    run("framework", "author", found["frameworkId"], str(file), data=site.data)
-    return found["frameworkId"]
+    return authored(site, tmp_path_factory.mktemp("long"), "harrow-bay-works-2027", CRITERIA)
+
+
+@pytest.fixture(scope="module")
+def short(site, tmp_path_factory):
+    """Author a program whose reports are read at once; give its id."""
+    return authored(site, tmp_path_factory.mktemp("short"), "millstone-first-kitchen", 12)
+
+
+@pytest.fixture
+def owner(browser, site):
+    """Give a page where the owner is signed in, and hold it against what a page must not say."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = sign_in(context, site, OWNER)
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+    yield page
+    context.close()
+    assert faults == []
 
 
 def prepare(page, site, program):
@@ -54,12 +76,8 @@ def well(page):
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site, program):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = sign_in(context, site, OWNER)
-    faults = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+def test_a_run_is_watched_until_its_report_stands_in_its_place(owner, site, program):
+    page = owner
     prepare(page, site, program)
     page.evaluate("window.unmoved = true")
     seen, told = watch(page)
@@ -69,6 +87,12 @@ def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site
     expect(page.locator("h1")).to_have_count(1)
     expect(page.locator("#standing")).to_have_count(0)
     expect(page.get_by_text("of 100").first).to_be_visible()
+
+
+def test_a_report_is_read_shared_shown_compared_and_submitted(browser, owner, site, short):
+    page = owner
+    prepare(page, site, short)
+    page.locator("#first").wait_for(timeout=60_000)
     first = page.url
 
     page.get_by_role("button", name="Share by a link").click()
@@ -82,7 +106,7 @@ def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site
     assert "<svg" in site.get(badge.removeprefix(origin(site))).body.decode()
     visitor.context.close()
 
-    prepare(page, site, program)
+    prepare(page, site, short)
     page.locator("#first").wait_for(timeout=60_000)
     page.get_by_role("button", name="Compare", exact=True).click()
     expect(page.get_by_text("No criterion changed.")).to_be_visible()
@@ -103,8 +127,6 @@ def test_a_run_is_watched_read_shared_shown_compared_and_submitted(browser, site
     reviewer.context.close()
     page.reload()
     expect(page.get_by_text("Welcome.")).to_be_visible()
-    context.close()
-    assert faults == []
 
 
 def test_without_scripts_the_page_shows_the_report_by_itself(browser, site, program):
