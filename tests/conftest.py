@@ -91,8 +91,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
     django.setup()
     from django.conf import settings
+    from django.contrib.auth.hashers import Argon2PasswordHasher
 
     settings.SOCIALACCOUNT_PROVIDERS = {}
+    # What a hash costs is no test's business; products in processes of their own pay the price.
+    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
