@@ -208,11 +208,12 @@ class Reader:
         else:
             connection = self._connection()
         row = connection.execute(_DOCUMENT, (document_id(kind, key),)).fetchone()
-        if row is None or row[3] != key or row[4] != kind:
+        if row is None or not row[1].endswith(f" {kind} {key}"):
             row = connection.execute(_NAMED_DOCUMENT, (kind, key)).fetchone()
             if row is None:
                 return None
-        return Found(row[0], row[1], row[2], edition)
+        etag, updated_at, _ = row[1].split(" ", 2)
+        return Found(row[0], etag, updated_at, edition)
 
     def companies(self, query: CompanyQuery) -> Page:
         """
@@ -477,8 +478,10 @@ class Reader:
         return True
 
 
-_DOCUMENT: Final = "SELECT body, etag, updated_at, key, kind FROM published_document WHERE id = ?"
-_NAMED_DOCUMENT: Final = "SELECT body, etag, updated_at FROM published_document WHERE kind = ? AND key = ?"
+_WANTED: Final = "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key FROM published_document"
+"""Two columns in place of five: each costs sqlite3 more than a word of this text does."""
+_DOCUMENT: Final = f"{_WANTED} WHERE id = ?"
+_NAMED_DOCUMENT: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
 
 
 class _Snapshot:
