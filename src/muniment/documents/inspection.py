@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 import msgspec
-import puremagic
 
 from muniment.kernel.texts import text_fault
 
@@ -161,6 +160,8 @@ def _looks_like(head: bytes) -> str:
         return "an old or password-protected Office file"
     if head.lstrip()[:512].lower().startswith(_MARKUP[:3]):
         return "a web page"
+    import puremagic  # its table of signatures takes a megabyte, and only a refusal asks it
+
     try:
         guesses = puremagic.magic_string(head)
     except puremagic.PureError:
