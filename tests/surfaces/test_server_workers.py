@@ -1,5 +1,7 @@
 """Several processes on one port: they share the work, are replaced when they die, and are rolled unnoticed."""
 
+import contextlib
+import http.client
 import os
 import re
 import signal
@@ -108,11 +110,26 @@ def test_a_roll_replaces_every_process_and_fails_no_request(pair, lane, tmp_path
         assert product.stop() == 0
 
 
-def test_a_fresh_start_of_two_processes_migrates_once_and_stops_when_asked(tmp_path):
-    product = Product(tmp_path / "data", "--workers", "2").start()
-    assert product.data_of("/api/v1/stats")["total"] == 0
-    wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
-    assert product.output().count("brought to this version's form") == 1
+def test_a_fresh_start_of_two_processes_loads_the_demo_once_and_none_is_ready_before_it(tmp_path):
+    product = Product(tmp_path / "data", "--workers", "2", "--demo").start()
+    seen = set()
+
+    def both_are_ready():
+        """Ask on kept connections: what answers the second request is the process that answered the first."""
+        connection = http.client.HTTPConnection("127.0.0.1", product.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status == 200:
+                connection.request("GET", "/api/v1/companies/quillmere")
+                assert connection.getresponse().status == 200
+                seen.add(answer.headers["x-request-id"][:-8])
+        return len(seen) == 2
+
+    wait_until(both_are_ready, within_s=60, what="two processes ready")
+    for once in ("brought to this version's form", "Demo registry loaded", "Sign in as owner"):
+        assert product.output().count(once) == 1
     assert len(list((tmp_path / "data" / "keys").iterdir())) == 1
     assert "Traceback" not in product.output()
     ours = children(product)

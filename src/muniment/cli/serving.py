@@ -1,6 +1,7 @@
 """What runs until it is told to stop: the server and the worker."""
 
 import errno
+import functools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,10 +76,24 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None
     from muniment.server.process import serve as run
 
     member = Member.inherited(inherited)
-    run(settings, member.listener, load=_load_demo if demo else None, member=member)
+    load = functools.partial(_load_demo, tells=member.number == 1)
+    run(settings, member.listener, load=load if demo else None, member=member)
 
 
-def _load_demo() -> None:
+def _load_demo(*, tells: bool = True) -> None:
+    """
+    Load the demo registry, or wait for another process that is at it.
+
+    Args:
+        tells: whether to renew the sign-ins and print them, which one process does.
+    """
+    from muniment.store.migrations import alone
+
+    with alone():
+        _load_demo_alone(tells=tells)
+
+
+def _load_demo_alone(*, tells: bool) -> None:
     from muniment.accounts import mail
     from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry
@@ -87,7 +102,7 @@ def _load_demo() -> None:
     if not Company.objects.exists():
         summary = import_registry(Path(__file__).parents[1] / "demo")
         click.echo(f"Demo registry loaded: {summary}.", err=True)
-    for sign_in in demo_sign_ins():
+    for sign_in in demo_sign_ins() if tells else ():
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
         if sign_in.token:
             click.echo(f"Token of the {sign_in.role}, for /api/manage/mcp: {sign_in.token}", err=True)

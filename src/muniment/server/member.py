@@ -17,11 +17,13 @@ class Member(NamedTuple):
     The place of a process among its siblings.
 
     Args:
+        number: its own, from 1; the first process of all has that.
         listener: its own listening socket, or the one of the process that it follows.
         supervisor: told of the process's progress; its end is the supervisor's.
         figures: shared with the siblings.
     """
 
+    number: int
     listener: socket.socket
     supervisor: socket.socket
     figures: Figures
@@ -30,7 +32,7 @@ class Member(NamedTuple):
     def inherited(cls, text: str) -> Self:
         """Read :func:`bequest`."""
         number, listener, supervisor, figures = map(int, text.split(","))
-        return cls(socket.socket(fileno=listener), socket.socket(fileno=supervisor), Figures(figures, number))
+        return cls(number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), Figures(figures, number))
 
     def tell(self, progress: bytes) -> None:
         """Tell how far the process is."""

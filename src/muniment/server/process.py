@@ -299,7 +299,7 @@ class Process:
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
             on_published=self._published,
-            load=self._load,
+            load=self._load_first if self._load is not None else None,
         )
         self._warmup.start()
         if self.config.otlp_url:
@@ -437,6 +437,14 @@ class Process:
         # A run by a model waits for minutes and works little: it must not keep the texts of documents waiting.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(Pages(application, self.bridge))
+        if self._member is not None and self._load is None:
+            self._member.tell(READY)
+
+    def _load_first(self) -> None:
+        """Load what the instance begins with, or wait for whoever does, and show it. Called in the warm-up's thread."""
+        if self._load is not None:
+            self._load()
+        self._published(0)
         if self._member is not None:
             self._member.tell(READY)
 

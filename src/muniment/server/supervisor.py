@@ -80,7 +80,7 @@ class Supervisor:
     Args:
         listener: bound and listening.
         command: the arguments of ``muniment`` for each process; where it stands among them is added.
-        first_command: the same for the first process until it has been ready once.
+        first_command: the same until the first process has been ready once.
         folder: takes the file of shared figures, which has no name there.
     """
 
@@ -159,8 +159,7 @@ class Supervisor:
         figures.clear(self._figures.fileno(), number)
         ours, theirs = socket.socketpair()
         inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
-        is_first = place is self._places[0] and self._first_command is not None
-        command = self._first_command if is_first and self._first_command else self._command
+        command = self._first_command or self._command
         process = subprocess.Popen(  # noqa: S603 - this very program
             [sys.executable, "-m", "muniment", *command, "--member", bequest(number, *inherited)],
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import connection
 
 _LOCK: Final = 0x6D756E696D656E74
-"""The number under which PostgreSQL knows that somebody migrates."""
+"""The number under which PostgreSQL knows that somebody migrates, or loads what an instance begins with."""
 
 
 def pending() -> int:
@@ -45,7 +45,11 @@ def migrate() -> int:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Keep others from migrating, in a way that also holds behind a pooler that gives connections by transaction."""
+    """
+    Keep others from migrating, and from loading what an instance begins with.
+
+    In a way that also holds behind a pooler that gives connections by transaction.
+    """
     if connection.vendor == "sqlite":
         with Path(f"{connection.settings_dict['NAME']}.migrating").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
