@@ -6,6 +6,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
+from allauth.account.middleware import AccountMiddleware
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -32,6 +34,7 @@ class ProblemMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
+        self._accounts = AccountMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer."""
@@ -45,6 +48,9 @@ class ProblemMiddleware:
             return attempted(view, request, *args, **kwargs)
         except Problem as problem:
             return self.process_exception(request, problem)
+        except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
+            # Django's own round among the middleware is made only for a view that Django itself asks.
+            return self._accounts.process_exception(request, detour)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Give a Problem's page; anything else stays what it is."""
