@@ -17,6 +17,7 @@ from muniment.accounts.models import Account
 from muniment.cli import main
 from muniment.registry.demonstration import demo_sign_ins
 from muniment.registry.importing import import_registry
+from muniment.web.templatetags import pages
 from services.issuer import Issuer
 from services.mail import Mailbox
 from services.product import DEMO
@@ -139,6 +140,44 @@ def test_an_authenticator_is_asked_for_and_its_secret_rests_encrypted():
 def totp(secret):
     counter = next(iter(yield_hotp_counters_from_time()))
     return format_hotp_value(hotp_value(secret, counter))
+
+
+def test_whoever_just_signed_up_adds_a_key_after_the_password_is_asked_again(letters):
+    client = Client()
+    client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
+    client.post("/accounts/confirm-email/", {"code": letters.code(NEW)})
+    for wish in ("/accounts/2fa/webauthn/add/", "/accounts/2fa/totp/activate/"):
+        asked = client.get(wish)
+        assert asked.status_code == 302
+        assert urlsplit(asked["Location"]).path == "/accounts/reauthenticate/"
+    again = client.post(asked["Location"], {"password": PASSWORD})
+    assert again["Location"] == wish
+    assert client.get(wish).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("Two-Factor Authentication", "Two-factor authentication"),
+        (" New Password (Again)\n", "New password (again)"),
+        ("IP Address", "IP address"),
+    ],
+)
+def test_headings_and_buttons_are_in_sentence_case(theirs, ours):
+    assert pages.sentence(theirs) == ours
+
+
+@pytest.mark.parametrize(
+    ("sign", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36", "Chrome on Linux"),
+        ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36 Edg/150.0", "Edge on Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1", "Safari on iPhone"),
+        ("curl/8.1", "Another browser"),
+    ],
+)
+def test_a_session_is_named_by_its_browser_and_system(sign, name):
+    assert pages.browser(sign) == name
 
 
 def test_sessions_are_listed_and_others_can_be_signed_out():

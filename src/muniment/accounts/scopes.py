@@ -9,7 +9,7 @@ from muniment.kernel.problems import BadRequest
 WORDS: Final = {
     "companies:read": "See your listings, drafts and pending changes included",
     "companies:write": "Change your listings",
-    "profile:read": "See your profile and e-mail address",
+    "profile:read": "See your profile and email address",
     "profile:write": "Change your profile",
     "documents:read": "See the list of your documents",
     "documents:write": "Upload and delete documents",

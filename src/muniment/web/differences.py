@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.web.listing import SOCIAL_LABELS
+
 LABELS = {
     "name": "Name",
     "symbol": "Token symbol",
@@ -35,6 +37,7 @@ LABELS = {
     "bio": "About",
     "picture": "Picture",
     "listedAt": "Listed",
+    "createdAt": "Listed",
 }
 MAX_MARKED = 6_000
 """Longer texts are shown without marks: comparing them word by word would take too long."""
@@ -79,7 +82,11 @@ def said(value: Any) -> str:
         case list():
             shown = "\n".join(_item(each) for each in value)
         case dict():
-            shown = "\n".join(f"{key}: {said(each)}" for key, each in value.items() if each not in (None, "", []))
+            shown = "\n".join(
+                f"{SOCIAL_LABELS.get(key, key)}: {said(each)}"
+                for key, each in value.items()
+                if each not in (None, "", [])
+            )
         case _:
             shown = str(value)
     return shown

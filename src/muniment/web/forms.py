@@ -22,14 +22,9 @@ from muniment.registry.form_options import (
     STATUSES,
     TYPES,
 )
+from muniment.web.listing import SOCIAL_LABELS
 
 BLANK_ROWS: Final = 2
-_SOCIAL_LABELS: Final = {
-    "email": "E-mail",
-    "phone_number": "Telephone",
-    "twitter": "X (Twitter)",
-    "linkedin": "LinkedIn",
-}
 
 
 class Suggesting(forms.TextInput):
@@ -142,8 +137,7 @@ class Links(Step):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for key in SOCIALS:
-            label = _SOCIAL_LABELS.get(key, key.capitalize())
-            self.fields[f"socials_{key}"] = _text(label, "socials")
+            self.fields[f"socials_{key}"] = _text(SOCIAL_LABELS.get(key, key.capitalize()), "socials")
 
     def to_wire(self) -> dict[str, Any]:
         """Gather the links."""

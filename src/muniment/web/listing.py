@@ -13,7 +13,7 @@ _SHOWN = {
     "slug", "documentId", "bio", "positions", "companyCount", "fundingRound", "fundingRounds", "picture",
 }  # fmt: skip
 _SOCIALS = {
-    "email": ("E-mail", "mailto:"),
+    "email": ("Email", "mailto:"),
     "phone_number": ("Telephone", "tel:"),
     "twitter": ("X (Twitter)", "https://x.com/"),
     "linkedin": ("LinkedIn", "https://www.linkedin.com/company/"),
@@ -22,6 +22,7 @@ _SOCIALS = {
     "facebook": ("Facebook", "https://www.facebook.com/"),
     "tiktok": ("TikTok", "https://www.tiktok.com/"),
 }
+SOCIAL_LABELS = {name: label for name, (label, _) in _SOCIALS.items()}
 MAX_FURTHER = 20
 
 

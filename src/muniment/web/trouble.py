@@ -50,7 +50,8 @@ class ProblemMiddleware:
             return self.process_exception(request, problem)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
             # Django's own round among the middleware is made only for a view that Django itself asks.
-            return self._accounts.process_exception(request, detour)
+            answer: HttpResponse = self._accounts.process_exception(request, detour)
+            return answer
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Give a Problem's page; anything else stays what it is."""

@@ -1,6 +1,7 @@
 """Filters and tags of the pages: form controls with their hint and fault, marks, markdown."""
 
 import hashlib
+import re
 import unicodedata
 from typing import Any
 
@@ -39,6 +40,51 @@ def is_group(field: BoundField) -> bool:
 
 
 @register.filter
+def sentence(words: str) -> str:
+    """Write a heading or a button in sentence case: the library that signs people in Writes Them Like This."""
+    return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
+
+
+@register.filter
+def label(field: BoundField) -> str:
+    """Give the label of *field*, in sentence case."""
+    return sentence(str(field.label)) if _is_foreign(field) else str(field.label)
+
+
+@register.filter
+def browser(user_agent: str) -> str:
+    """Say which browser on which system names itself so; "Another browser" where neither is known."""
+    name = next((name for sign, name in BROWSERS if sign in user_agent), "")
+    system = next((name for sign, name in SYSTEMS if sign in user_agent), "")
+    return f"{name or 'Another browser'} on {system}" if system else name or "Another browser"
+
+
+BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+"""What a browser's name for itself contains; each also claims to be those below it."""
+SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+def _is_foreign(field: BoundField) -> bool:
+    return type(field.form).__module__.startswith("allauth.")
+
+
+@register.filter
 def control(field: BoundField) -> SafeString:
     """Render the control of *field*, tied to its hint and its fault."""
     attributes: dict[str, Any] = {}
@@ -51,7 +97,7 @@ def control(field: BoundField) -> SafeString:
     if described and not is_group(field):
         attributes["aria-describedby"] = " ".join(described)
     widget = field.field.widget
-    if type(field.form).__module__.startswith("allauth."):
+    if _is_foreign(field):
         widget.attrs.pop("placeholder", None)  # it says the label once more
     if isinstance(widget, forms.TextInput | forms.Textarea) and getattr(widget, "input_type", "text") == "text":
         attributes.setdefault("dir", "auto")

@@ -200,7 +200,7 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None =
         {
             "what": "Website",
             "well": bool(host),
-            "found": f"{host}{'; the e-mail address is of the same host' if same_host else ''}"
+            "found": f"{host}{'; the email address is of the same host' if same_host else ''}"
             if host
             else "none given",
         },
