@@ -1,5 +1,7 @@
 """Answers of the owner-scoped server stay within what a model can take, and within what a database should be asked."""
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 import pytest
 from django.db import connection
@@ -102,6 +104,31 @@ def test_a_hundred_listings_of_long_names_fit_by_smaller_pages_that_miss_none(se
     assert {"id", "name", "state", "role", "version", "updatedAt", "pendingChanges"} <= set(first["data"][0])
     seen = pages_through(server, text, "list_my_companies", "id")
     assert sorted(seen) == sorted(each.slug for each in made)
+
+
+@pytest.mark.requirement("mcp.size")
+def test_names_that_grow_longer_from_page_to_page_do_not_end_in_pages_of_one(server, owner, text):
+    made = Company.objects.bulk_create(
+        Company(
+            slug=f"{n:03}{'水' * min(190, 40 + n)}", name="水" * min(190, 40 + n), state="draft", updated_at=when(n)
+        )
+        for n in range(200)
+    )
+    Ownership.objects.bulk_create(Ownership(company=each, account=owner) for each in made)
+    seen, following, sizes = [], 1, [100]
+    while following:
+        answer = server.call(text, "list_my_companies", page=following, pageSize=sizes[-1])
+        assert size(answer) <= BUDGET_BYTES
+        seen += [item["id"] for item in answer["data"]]
+        following = answer["nextPage"]
+        sizes.append(answer["pagination"]["pageSize"])
+    assert seen == [each.slug for each in made]
+    assert min(sizes) >= 20
+
+
+def when(number):
+    """Give a moment, the earlier the higher the number: lists begin with the newest."""
+    return datetime(2026, 1, 1, tzinfo=UTC) - timedelta(hours=number)
 
 
 @pytest.mark.requirement("mcp.size")

@@ -20,6 +20,7 @@ _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
 _KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
 _MOST_OF_A_NAME = 200
 _ROOM_FOR_WORDS = 400
+_PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80)
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -205,7 +206,9 @@ def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = 
         hint = f"{left} more do not fit into one answer; all are at {where}"
         return _encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
     start = (pagination["page"] - 1) * pagination["pageSize"]
-    size = max(each for each in range(1, max(1, fitting) + 1) if start % each == 0)
+    # From the beginning any size will do; one with many divisors can give way again further on.
+    sizes = range(1, fitting + 1) if start else [each for each in _PAGE_SIZES if each <= fitting]
+    size = max((each for each in sizes if start % each == 0), default=1)
     number, count = start // size + 1, -(-pagination["total"] // size)
     following = number + 1 if number < count else None
     hint = f"No more than {size} fit into one answer. Go on with page {following} and pageSize {size}."
