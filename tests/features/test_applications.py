@@ -55,7 +55,7 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
     assert subject.endswith("accepted")
     assert "Welcome aboard." in text
     assert "runner@" not in text
-    [sent] = applications.list_sent(me)
+    [sent] = applications.list_sent(me).items
     assert (sent.state, sent.note) == ("accepted", "Welcome aboard.")
     name = Framework.objects.get(slug=of).name
     assert actions(made.applicant.slug) == [("application submitted", f"To {name}.")]
@@ -114,7 +114,7 @@ def test_a_stranger_learns_of_no_application(sides, stranger):
         with pytest.raises(NotFound):
             act()
     assert applications.list_received(who).items == []
-    assert made.pk not in {each.pk for each in applications.list_sent(who)}
+    assert made.pk not in {each.pk for each in applications.list_sent(who).items}
     assert Application.objects.get(pk=made.pk).state == "submitted"
 
 

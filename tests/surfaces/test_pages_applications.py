@@ -1,5 +1,8 @@
 """The pages of applications: submitted from the report, read by who received it, closed to everybody else."""
 
+import re
+from datetime import timedelta
+
 import html5lib
 import pytest
 from django.test import Client
@@ -9,6 +12,7 @@ from make.accounts import account, signed_in
 from make.documents import uploaded
 from make.reports import SECRETS, company, finished, framework, program
 from muniment.assessments.models import Application
+from muniment.kernel.ids import now
 
 pytestmark = pytest.mark.django_db
 HOME = "/manage/applications"
@@ -106,3 +110,31 @@ def test_what_is_no_program_takes_no_application():
     assert "Submit to" not in page(browser, where)
     assert "no program" in browser.post(f"{where}/submit", follow=True).content.decode()
     assert not Application.objects.exists()
+
+
+def test_every_application_that_was_sent_or_received_can_be_reached(sides):
+    me, runner, report, _ = sides
+    receiver = report.run.framework.company
+    Application.objects.bulk_create(
+        Application(
+            report=report,
+            framework=report.run.framework,
+            applicant=report.run.company,
+            receiver=receiver,
+            account=me,
+            state="withdrawn",
+            note=f"note {n:02}",
+            submitted_at=now() + timedelta(hours=n),
+        )
+        for n in range(60)
+    )
+    sent, received = signed_in(me), signed_in(runner)
+    told = []
+    for number in (1, 2, 3):
+        shown = page(sent, f"{HOME}?sent={number}")
+        assert f"Page {number} of 3" in shown
+        told += re.findall(r"note (\d+)", shown)
+    assert told == [f"{n:02}" for n in reversed(range(60))]
+    assert 'aria-label="Pages of sent applications"' in shown
+    assert 'href="/manage/applications?page=2"' in page(received, HOME)
+    assert "The list ends before this page" in page(sent, f"{HOME}?sent=9")

@@ -16,6 +16,7 @@ from muniment.documents.link import FileLinks
 from muniment.documents.models import Document, State
 from muniment.kernel.ids import now
 from muniment.kernel.problems import MethodNotAllowed, NotFound
+from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOME = "/manage/documents"
@@ -23,7 +24,12 @@ HOME = "/manage/documents"
 
 @pytest.fixture(autouse=True)
 def _nothing_stays():
+    _empty()
     yield
+    _empty()
+
+
+def _empty():
     for key in blob_keys():
         records.storage().delete(key)
 
@@ -230,3 +236,26 @@ def test_a_file_that_is_being_scanned_offers_nothing_to_finish(page, owner, slug
     shown = page.get(HOME).content.decode()
     assert "Is being scanned" in shown
     assert "Finish" not in shown
+
+
+def test_every_deleted_document_can_be_reached_and_restored(page, owner, slug):
+    for n in range(27):
+        made = Document.objects.create(
+            company=Company.objects.get(slug=slug),
+            account_id=owner.account_id,
+            via="web",
+            filename=f"paper-{n}.txt",
+            content_type="text/plain",
+            size_bytes=1,
+            state=State.READY,
+            blob_key=f"documents/none/{n}",
+            created_at=now() + timedelta(seconds=n),
+            deleted_at=now(),
+        )
+    first = page.get(HOME).content.decode()
+    assert made.filename in first
+    assert "paper-1.txt" not in first
+    assert 'href="/manage/documents?deleted=2"' in first
+    last = page.get(f"{HOME}?deleted=2").content.decode()
+    assert "paper-0.txt" in last
+    assert "paper-1.txt" in last

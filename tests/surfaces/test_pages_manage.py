@@ -1,6 +1,8 @@
 """An owner's rooms: a listing from its first step to its history, and everybody else before closed doors."""
 
 import io
+import re
+from datetime import timedelta
 
 import html5lib
 import pytest
@@ -10,6 +12,7 @@ from PIL import Image
 
 from make.accounts import Letters, account, sign_in, signed_in
 from make.pictures import bomb, moving, picture
+from muniment.kernel.ids import now
 from muniment.registry import operations, profiles, reviews
 from muniment.registry.changes import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
@@ -233,6 +236,24 @@ def test_name_symbol_and_type_of_a_published_listing_wait(browser_of_owner, publ
     assert "Tidal Works <ins>" in browser_of_owner.get(f"/manage/companies/{published}").content.decode() or (
         "United" in browser_of_owner.get(f"/manage/companies/{published}").content.decode()
     )
+
+
+def test_a_long_history_can_be_read_to_its_beginning(browser_of_owner, draft):
+    company, moment = Company.objects.get(slug=draft), now() + timedelta(hours=1)
+    HistoryEntry.objects.bulk_create(
+        HistoryEntry(company=company, action="updated", via="web", note=f"note {n:03}", at=moment + timedelta(hours=n))
+        for n in range(120)
+    )
+    room = f"/manage/companies/{draft}/history"
+    told = []
+    for page in range(1, 6):
+        html = browser_of_owner.get(f"{room}?page={page}").content.decode()
+        valid(html)
+        assert f"Page {page} of 5" in html
+        told += re.findall(r"note (\d+)", html)
+    assert told == [f"{n:03}" for n in reversed(range(120))]
+    assert "Created" in html
+    assert "The list ends before this page" in browser_of_owner.get(f"{room}?page=9").content.decode()
 
 
 def test_a_change_is_put_back_from_the_history(browser_of_owner, draft, owner):

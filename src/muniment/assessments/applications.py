@@ -29,12 +29,13 @@ State = Application.State
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """A page of the applications that came to the actor."""
+class Listed:
+    """A page of applications."""
 
     items: list[Application]
     page: int
     page_count: int
+    total: int
 
 
 def submit_application(actor: Actor, run_id: str) -> Application:
@@ -133,17 +134,20 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
     return found
 
 
-def list_sent(actor: Actor, *, limit: int = 100) -> list[Application]:
-    """Give the latest applications of the actor's companies."""
-    return list(_sent(actor).order_by("-submitted_at", "-pk")[:limit])
+def list_sent(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
+    """Give the applications of the actor's companies, newest first."""
+    return _listed(_sent(actor), page, page_size)
 
 
-def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Received:
+def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
     """Give the applications that the actor's companies received, newest first; reviewers see everybody's."""
-    found = _received(actor)
-    start = (page - 1) * page_size
-    items = list(found.order_by("-submitted_at", "-pk")[start : start + page_size])
-    return Received(items, page, max(1, math.ceil(found.count() / page_size)))
+    return _listed(_received(actor), page, page_size)
+
+
+def _listed(found: QuerySet[Application], page: int, page_size: int) -> Listed:
+    total, start = found.count(), (page - 1) * page_size
+    items = list(found.order_by("-submitted_at", "-pk")[start : start + page_size]) if start < total else []
+    return Listed(items, page, max(1, math.ceil(total / page_size)), total)
 
 
 def get_received(actor: Actor, application_id: str) -> Application:

@@ -271,7 +271,17 @@ def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Differe
         history.entry(actor, "asked", before=asked.before, after=asked.after, company=company).save()
 
 
-def company_history(actor: Actor, slug: str, *, limit: int = 100) -> list[HistoryEntry]:
+def count_history(actor: Actor, slug: str) -> int:
+    """
+    Count what happened to a listing that *actor* owns.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    return HistoryEntry.objects.filter(company=owned(actor, slug)).count()
+
+
+def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 100) -> list[HistoryEntry]:
     """
     Give what happened to a listing that *actor* owns, the latest first.
 
@@ -280,7 +290,8 @@ def company_history(actor: Actor, slug: str, *, limit: int = 100) -> list[Histor
     """
     company = owned(actor, slug)
     entries = HistoryEntry.objects.filter(company=company).select_related("account")
-    return list(entries.order_by("-at", "-pk")[:limit])
+    start = (page - 1) * page_size
+    return list(entries.order_by("-at", "-pk")[start : start + page_size])
 
 
 def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: int | None = None) -> CompanyUpdate:

@@ -56,28 +56,34 @@ def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def address(request: HttpRequest, parameters: tuple[str, ...], **changes: object) -> str:
+def address(request: HttpRequest, parameters: tuple[str, ...], name: str = "page", **changes: object) -> str:
     """Give this page's address with some parameters changed, unknown and empty ones left out."""
     values = {name: request.GET.get(name, "") for name in parameters} | changes
     kept = {name: str(value) for name, value in values.items() if value not in {"", None}}
-    if kept.get("page") == "1":
-        del kept["page"]
+    if kept.get(name) == "1":
+        del kept[name]
     return f"{request.path}?{urlencode(kept)}" if kept else request.path
 
 
-def pager(request: HttpRequest, parameters: tuple[str, ...], page: int, page_count: int, total: int) -> Pager:
-    """Make the links: the first, the last, and those around where we are."""
+def pager(
+    request: HttpRequest, parameters: tuple[str, ...], page: int, page_count: int, total: int, *, name: str = "page"
+) -> Pager:
+    """Make the links: the first, the last, and those around where we are; *name* is the parameter that they set."""
+
+    def to(number: int) -> str:
+        return address(request, parameters, name, **{name: number})
+
     near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
     links: list[Link] = []
     for number, before in zip(near, [0, *near], strict=False):
         if number > before + 1:
             links.append(Link("…"))
-        links.append(Link(str(number), address(request, parameters, page=number), number == page))
+        links.append(Link(str(number), to(number), number == page))
     return Pager(
         page,
         page_count,
         total,
-        address(request, parameters, page=min(page - 1, page_count)) if page > 1 else "",
-        address(request, parameters, page=page + 1) if page < page_count else "",
+        to(min(page - 1, page_count)) if page > 1 else "",
+        to(page + 1) if page < page_count else "",
         links,
     )

@@ -8,31 +8,28 @@ from muniment.assessments import applications
 from muniment.kernel.problems import NotFound, Problem
 from muniment.web import findings
 from muniment.web.doors import actor_of, signed_in
-from muniment.web.lists import asked_page
+from muniment.web.lists import asked_page, pager
 
 HOME = "/manage/applications"
+SENT = "sent"
+PARAMETERS = ("page", SENT)
 
 
 @signed_in("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """List what came and what was sent."""
     actor = actor_of(request)
-    page = asked_page(request.GET)
-    received = applications.list_received(actor, page=page)
+    received = applications.list_received(actor, page=asked_page(request.GET))
+    sent = applications.list_sent(actor, page=asked_page(request.GET, SENT))
     return render(
         request,
         "manage/applications.html",
         {
             "room": "manage",
             "received": received,
-            "sent": applications.list_sent(actor),
-            "pager": {
-                "page": page,
-                "page_count": received.page_count,
-                "previous": f"?page={page - 1}" if page > 1 else "",
-                "next": f"?page={page + 1}" if page < received.page_count else "",
-                "links": [],
-            },
+            "sent": sent,
+            "pager": pager(request, PARAMETERS, received.page, received.page_count, received.total),
+            "sent_pager": pager(request, PARAMETERS, sent.page, sent.page_count, sent.total, name=SENT),
         },
     )
 

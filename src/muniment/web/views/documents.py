@@ -15,12 +15,14 @@ from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, signed_in
-from muniment.web.lists import asked_page
+from muniment.web.lists import asked_page, pager
 
 PAGE_SIZE = 25
 FORM_BYTES = 10 << 20
 """What a form without JavaScript takes at once; the server receives forms of this size whole."""
 HOME = "/manage/documents"
+GONE = "deleted"
+PARAMETERS = ("company", "page", GONE)
 
 
 @signed_in()
@@ -30,7 +32,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _take_form(request, actor)
     found = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
-    deleted = operations.list_documents(actor, page_size=100, deleted=True)
+    deleted = operations.list_documents(actor, page=asked_page(request.GET, GONE), page_size=PAGE_SIZE, deleted=True)
     companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
     quota = found.quota
     return render(
@@ -48,13 +50,8 @@ def home(request: HttpRequest) -> HttpResponse:
             "taken": inspection.TAKEN,
             "max_bytes": records.max_bytes(),
             "form_bytes": min(FORM_BYTES, records.max_bytes()),
-            "pager": {
-                "page": found.page,
-                "page_count": found.page_count,
-                "previous": f"?page={found.page - 1}" if found.page > 1 else "",
-                "next": f"?page={found.page + 1}" if found.page < found.page_count else "",
-                "links": [],
-            },
+            "pager": pager(request, PARAMETERS, found.page, found.page_count, found.total),
+            "deleted_pager": pager(request, PARAMETERS, deleted.page, deleted.page_count, deleted.total, name=GONE),
         },
     )
 

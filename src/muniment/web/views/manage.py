@@ -19,7 +19,7 @@ from muniment.registry.profiles import get_profile
 from muniment.web import differences, parts
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Links, Step
-from muniment.web.lists import asked_page
+from muniment.web.lists import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")
@@ -75,13 +75,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "profile": get_profile(actor),
             "waiting": queue.count_waiting(actor) if actor.is_reviewer else 0,
             "rooms": [room for room in ROOMS if _stands(room[1])],
-            "pager": {
-                "page": mine.page,
-                "page_count": mine.page_count,
-                "previous": f"?page={mine.page - 1}" if mine.page > 1 else "",
-                "next": f"?page={mine.page + 1}" if mine.page < mine.page_count else "",
-                "links": [],
-            },
+            "pager": pager(request, ("page",), mine.page, mine.page_count, mine.total),
         },
     )
 
@@ -218,7 +212,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Show every change with its diff; each can be put back."""
-    actor = actor_of(request)
+    actor, page = actor_of(request), asked_page(request.GET)
     mine = operations.get_company(actor, slug)
     entries = [
         {
@@ -228,12 +222,14 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
             and any(key in entry.before for key in entry.after)
             and entry.action != "created",
         }
-        for entry in operations.company_history(actor, slug, limit=100)
+        for entry in operations.company_history(actor, slug, page=page, page_size=PAGE_SIZE)
     ]
+    total = operations.count_history(actor, slug)
+    links = pager(request, ("page",), page, max(1, -(-total // PAGE_SIZE)), total)
     return render(
         request,
         "manage/history.html",
-        {**frame(mine, "history"), "entries": entries, "once": fresh_token()},
+        {**frame(mine, "history"), "entries": entries, "pager": links, "once": fresh_token()},
     )
 
 

@@ -55,7 +55,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             **_frame(f"company:{slug}", mine),
             "diff": differences.lines_of(shown),
             "checks": checks_of(actor, mine),
-            "history": operations.company_history(actor, slug, limit=8),
+            "history": operations.company_history(actor, slug, page_size=8),
         },
     )
 
