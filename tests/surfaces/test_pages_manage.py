@@ -465,3 +465,30 @@ def test_every_page_of_an_owner_is_valid_html(browser_of_owner, draft):
             valid(answer.content.decode())
     for path in ("/manage", "/manage/companies/new", "/manage/profile"):
         valid(browser_of_owner.get(path).content.decode())
+
+
+@pytest.mark.parametrize(
+    ("path", "tabs"),
+    [
+        ("/manage", ["/manage"]),
+        ("/manage/reports", ["/manage/reports"]),
+        ("/manage/documents", ["/manage/documents"]),
+        ("/manage/applications", ["/manage/applications"]),
+        ("/manage/credits", ["/manage/credits"]),
+        ("/manage/profile", ["/manage/profile", "/manage/profile"]),
+        ("/manage/tokens", ["/manage/profile", "/manage/tokens"]),
+        ("/accounts/sessions/", ["/manage/profile", "/accounts/sessions/"]),
+    ],
+)
+def test_every_room_of_an_owner_leads_to_every_other_and_says_where_one_is(browser_of_owner, path, tabs):
+    tree = valid(browser_of_owner.get(path).content.decode())
+    links = [link for nav in tree.findall(".//main//nav") for link in nav.iter("a")]
+    rooms = {"/manage", "/manage/reports", "/manage/documents", "/manage/applications", "/manage/credits"}
+    assert rooms <= {link.get("href") for link in links}
+    assert [link.get("href") for link in links if link.get("aria-current")] == tabs
+    assert "/review" not in {link.get("href") for link in links}
+    assert [link.get("aria-current") for link in tree.iter("a") if link.text == "Manage"] == ["page"]
+
+
+def test_a_reviewer_finds_the_queue_among_their_rooms_also_when_nothing_waits(reviewer):
+    assert 'href="/review"' in signed_in(reviewer).get("/manage").content.decode()

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import Resolver404, resolve
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
@@ -41,24 +40,6 @@ STATES: Final = {
 }
 
 
-ROOMS: Final = (
-    ("Documents", "/manage/documents"),
-    ("Connected apps and tokens", "/manage/tokens"),
-    ("Reports", "/manage/reports"),
-    ("Applications to programs", "/manage/applications"),
-    ("Credits", "/manage/credits"),
-)
-"""Rooms of other features; each is shown once it stands."""
-
-
-def _stands(address: str) -> bool:
-    try:
-        resolve(address)
-    except Resolver404:
-        return False
-    return True
-
-
 @signed_in("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show what is mine and what needs my attention."""
@@ -74,7 +55,6 @@ def home(request: HttpRequest) -> HttpResponse:
             "attention": attention,
             "profile": get_profile(actor),
             "waiting": queue.count_waiting(actor) if actor.is_reviewer else 0,
-            "rooms": [room for room in ROOMS if _stands(room[1])],
             "pager": pager(request, ("page",), mine.page, mine.page_count, mine.total),
         },
     )

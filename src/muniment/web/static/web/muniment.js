@@ -38,6 +38,12 @@
     }
   });
 
+  // On a phone the tabs are a strip: the one that is open is in sight.
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const tab of document.querySelectorAll(".tabs [aria-current]"))
+      tab.scrollIntoView({ block: "nearest", inline: "center" });
+  });
+
   // A form answers at once and is sent once.
   document.addEventListener("submit", (event) => {
     const form = event.target;
