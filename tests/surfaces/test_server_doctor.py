@@ -1,6 +1,8 @@
 """`muniment doctor` and `muniment openapi`."""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -26,13 +28,22 @@ def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.sqlite  # it looks at a file of no size
+def test_an_empty_database_is_no_fault_and_what_to_do_is_told(tmp_path, postgres):
+    told = run("doctor", "--ledger", "--storage", data=tmp_path / "data", database_url=postgres.create("new")).stdout
+    assert "ok    database: postgresql, nothing was migrated yet; serve or muniment migrate does that" in told
+    assert "MEND" not in told
+
+
+@pytest.mark.sqlite  # it looks at a file that lacks most tables
 def test_what_needs_mending_is_told_with_status_1(tmp_path):
     data = tmp_path / "data"
     (data / "keys").mkdir(parents=True)
     (data / "keys" / "django.key").write_text("x" * 50)
     (data / "keys" / "django.key").chmod(0o644)
-    (data / "muniment.sqlite3").touch()
+    with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
+        database.execute("CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, app, name, applied)")
+        database.execute("INSERT INTO django_migrations VALUES (1, 'contenttypes', '0001_initial', '2026-01-01')")
+        database.commit()
     done = run("doctor", data=data, check=False)
     assert done.returncode == 1
     assert "chmod 600" in done.stdout

@@ -97,15 +97,17 @@ def _database(config: Config) -> Finding:
 
     try:
         django.setup()
-        from muniment.store.migrations import pending
+        from muniment.store.migrations import has_begun, pending
 
-        missing = pending()
+        missing, is_new = pending(), not has_begun()
     except DatabaseError as error:
         return _bad("database", f"does not answer: {masked(str(error)).strip()}")
     except OSError as error:
         return _bad("database", f"cannot be reached: {error}")
     finally:
         connection.close()
+    if is_new:
+        return _good("database", f"{connection.vendor}, nothing was migrated yet; serve or muniment migrate does that")
     if missing:
         return _bad("database", f"{missing} migrations are missing; run muniment migrate, or serve")
     return _good("database", f"{connection.vendor}, in this version's form")
@@ -169,11 +171,10 @@ def _model(config: Config) -> Finding:
 
 def examine_storage() -> list[Finding]:
     """Hold documents against their blobs. Only where the database was found in this version's form."""
-    from django.db import connection
-
     from muniment.documents.care import examine as hold_together
+    from muniment.store.migrations import has_begun
 
-    if not connection.introspection.table_names():
+    if not has_begun():
         return [_good("documents", "none yet")]
     found = hold_together()
     kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
@@ -201,11 +202,10 @@ def _first(names: list[str]) -> str:
 
 def examine_ledger() -> Finding:
     """Prove the ledger of credits. Only where the database was found in this version's form."""
-    from django.db import connection
-
     from muniment.credits.operations import prove
+    from muniment.store.migrations import has_begun
 
-    if not connection.introspection.table_names():
+    if not has_begun():
         return _good("ledger", "none yet")
     faults = prove()
     if faults:

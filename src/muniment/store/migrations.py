@@ -25,6 +25,11 @@ def pending() -> int:
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
+def has_begun() -> bool:
+    """Tell whether anything was ever migrated here."""
+    return bool(_applied())
+
+
 def migrate() -> int:
     """
     Apply what is missing, unless another process or node is at it: then wait for that.
