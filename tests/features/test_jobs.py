@@ -1,6 +1,7 @@
 """The queue: what is claimed, by whom, how it ends, and what a second attempt finds."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -303,6 +304,34 @@ def test_a_group_runs_no_more_than_its_share_and_holds_up_nobody_else(kind):
     assert queue.claim("w") is None
     first.finish()
     assert queue.claim("w") is not None
+
+
+@pytest.mark.postgresql  # on SQLite no claim begins before the other has ended
+def test_two_claims_at_once_leave_a_group_its_share(kind):
+    name = kind(lambda _: None, per_group=1)
+    queue.enqueue(name, group="greedy")
+    with ThreadPoolExecutor(1) as pool:
+
+        def beside(do, *given, **options):
+            def go():
+                try:
+                    return do(*given, **options)
+                finally:
+                    connection.close()
+
+            return pool.submit(go).result(30)
+
+        with transaction.atomic():  # what the one takes is not committed yet when the other looks
+            first = queue.claim("w")
+            second = beside(queue.enqueue, name, group="greedy")
+            other = beside(queue.enqueue, name, group="modest")
+            assert beside(queue.claim, "beside").id == other
+            assert beside(queue.claim, "beside") is None
+            heard = queue.bell.rung
+        assert queue.bell.rung == heard + 1, "who found the group locked is told to look again"
+        assert beside(queue.claim, "beside") is None
+        first.finish()
+        assert beside(queue.claim, "beside").id == second
 
 
 def test_what_the_clock_asks_for_is_enqueued_once_for_all_workers(kind, monkeypatch):

@@ -2,9 +2,11 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.oauth import bearers
+from services.ports import wait_until
 from services.prepared import new_instance
 from services.product import run
 
@@ -139,6 +142,33 @@ def test_making_tokens_has_a_bucket_and_an_end(owner, monkeypatch):
 
 
 @pytest.mark.requirement("tokens.personal")
+@pytest.mark.postgresql  # on SQLite one of the two waits before it counts
+@pytest.mark.django_db(transaction=True)
+def test_two_tokens_made_at_once_do_not_pass_the_limit_together(owner, monkeypatch):
+    monkeypatch.setattr(tokens, "MAX_LIVE", 1)
+
+    def make():
+        try:
+            return tokens.create_token(COMMAND, "second", permitted=["companies:read"], account=owner)
+        except Conflict as refusal:
+            return refusal
+        finally:
+            connection.close()
+
+    def waits():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            return cursor.fetchone()[0] > 0
+
+    with ThreadPoolExecutor(1) as beside:
+        with transaction.atomic():  # what the one makes is not committed yet when the other counts
+            tokens.create_token(COMMAND, "first", permitted=["companies:read"], account=owner)
+            second = beside.submit(make)
+            wait_until(lambda: second.done() or waits(), within_s=30, what="the other to wait, or to be done")
+        assert isinstance(second.result(30), Conflict)
+    assert PersonalToken.objects.count() == 1
+
+
 def test_a_renewed_token_has_a_new_text_and_the_old_one_is_dead(owner):
     first = tokens.create_token(owner.actor("web"), "laptop", permitted=["profile:read"], days=30)
     PersonalToken.objects.update(expires_at=now() + timedelta(days=1), warned_at=now())

@@ -73,6 +73,7 @@ def create_token(
         _hold_to_rate(owner)
     text = mint_personal()
     with transaction.atomic():
+        Account.objects.select_for_update().get(pk=owner.pk)  # two at once are counted one after the other
         if _live(owner.pk).count() >= MAX_LIVE:
             raise Conflict(f"There are {MAX_LIVE} tokens already.", "Revoke one that is no longer used.")
         row = PersonalToken.objects.create(

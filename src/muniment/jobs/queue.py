@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Min, Q
+from django.db.models import Count, F, Min, Q, QuerySet
 
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State, Step
@@ -41,7 +41,7 @@ class Bell:
             self._condition.notify_all()
 
     def wait(self, heard: int) -> None:
-        """Wait until it has rung more often than *heard*."""
+        """Wait until it has rung since it had rung *heard* times."""
         with self._condition:
             self._condition.wait_for(lambda: self.rung != heard)
 
@@ -159,7 +159,7 @@ def claim(worker: str) -> "Run | None":
                 _end(job, State.CANCELED, "")
             elif job.attempt - job.excused >= handler.max_attempts:
                 _end(job, State.FAILED, job.error or f"stopped {handler.max_attempts} times before its end")
-            else:
+            elif _has_room(job, handler, moment):
                 job.attempt += 1
                 job.state = State.RUNNING
                 job.worker = worker
@@ -167,6 +167,29 @@ def claim(worker: str) -> "Run | None":
                 job.save(update_fields=["attempt", "state", "worker", "run_at"])
                 return Run(job, handler)
     return None
+
+
+def _has_room(job: Job, handler: handlers.Handler, moment: datetime) -> bool:
+    """
+    Tell whether the group of *job*, which was due as the claim began, has room for it until the claim is committed.
+
+    Nobody waits for the group's lock: who holds it is taking a job of the group, and rings when that is done.
+    """
+    if connection.vendor != "postgresql" or not (handler.per_group and job.group):
+        return True  # SQLite has one claim at a time
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", [f"jobs:{job.kind}:{job.group}"])
+        is_ours: bool = cursor.fetchone()[0]
+    if not is_ours:
+        return False
+    transaction.on_commit(wake)
+    if job.state == State.RUNNING:
+        return True  # whoever had it is gone: it has its place already
+    return _running(moment).filter(kind=job.kind, group=job.group).count() < handler.per_group
+
+
+def _running(moment: datetime) -> QuerySet[Job]:
+    return Job.objects.filter(state=State.RUNNING, run_at__gt=moment)
 
 
 def _full_groups(moment: datetime) -> Q:
@@ -177,7 +200,8 @@ def _full_groups(moment: datetime) -> Q:
     if not limited:
         return full
     running = (
-        Job.objects.filter(state=State.RUNNING, run_at__gt=moment, kind__in=limited)
+        _running(moment)
+        .filter(kind__in=limited)
         .exclude(group="")
         .values_list("kind", "group")
         .annotate(running=Count("id"))
