@@ -136,3 +136,33 @@ def test_without_scripts_the_page_shows_the_report_by_itself(browser, site, prog
     expect(page.locator("progress")).to_be_visible()
     page.locator("#first").wait_for(timeout=60_000)
     context.close()
+
+
+def test_the_documents_to_quote_follow_the_listing_with_and_without_scripts(browser, site, program, tmp_path):
+    other = next(each["id"] for each in site.data_of("/api/v1/companies?pageSize=2") if each["id"] != COMPANY)
+    run("own", OWNER, other, data=site.data)
+    for scripted in (True, False):
+        context = browser.new_context(java_script_enabled=scripted)
+        page = sign_in(context, site, OWNER)
+        for slug in (COMPANY, other):
+            paper = tmp_path / f"{scripted}-of-{slug}.txt"
+            paper.write_text("The annual accounts stand open.")
+            page.goto(f"{origin(site)}/manage/documents?company={slug}")
+            page.set_input_files("#files", str(paper))
+            page.click("#upload button[type=submit]")
+            page.get_by_role("row", name=paper.name).wait_for()
+        page.goto(f"{origin(site)}/manage/reports?company={COMPANY}&framework={program}")
+        expect(page.get_by_label(f"{scripted}-of-{COMPANY}.txt")).to_be_visible()
+        page.get_by_label("Listing").select_option(other)
+        if not scripted:
+            page.get_by_role("button", name="Show its documents").click()
+        expect(page.get_by_label(f"{scripted}-of-{other}.txt")).to_be_visible()
+        expect(page.get_by_label(f"{scripted}-of-{COMPANY}.txt")).to_have_count(0)
+        expect(page.get_by_label("Framework")).to_have_value(program)
+        if scripted:
+            expect(page.get_by_role("button", name="Show its documents")).to_be_hidden()
+            well(page)
+        page.get_by_label(f"{scripted}-of-{other}.txt").check()
+        page.get_by_role("button", name="Prepare").click()
+        expect(page.get_by_role("button", name="Run for")).to_be_visible()
+        context.close()

@@ -35,7 +35,7 @@ _DOCUMENT: Final = {
         "state": {"enum": ["pending", "uploaded", "ready", "rejected", "expired"]},
         "createdAt": _TIME,
         "textState": {"enum": ["none", "waiting", "extracted", "not extractable"]},
-        "note": {"type": "string", "description": "why it was rejected, or has no text"},
+        "note": {"type": "string", "description": "why it was rejected, was never scanned, or has no text"},
     },
 }
 _UPLOAD: Final = {
