@@ -20,6 +20,7 @@ _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
 _KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
 _MOST_OF_A_NAME = 200
 _ROOM_FOR_WORDS = 400
+_HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80)
 
 _encode = msgspec.json.encode
@@ -84,10 +85,10 @@ def facts(company: dict[str, Any], url: str) -> dict[str, Any]:
     """Fit a company's facts into half an answer; *url* is where the whole is."""
     kept = dict(company)
     for characters in _TEXT_STEPS:
-        if len(_encode(kept)) <= BUDGET_BYTES // 2:
+        if len(_encode(kept)) <= _HALF_BYTES:
             return kept
         _cut_texts(kept, characters, url)
-    return kept if len(_encode(kept)) <= BUDGET_BYTES // 2 else _named(company, url)
+    return kept if len(_encode(kept)) <= _HALF_BYTES else _named(company, url)
 
 
 def record(body: bytes, url: str, listed: str = "") -> bytes:
