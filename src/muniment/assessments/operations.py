@@ -30,7 +30,7 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.registry.frameworks import current_specification
 from muniment.registry.listings import missing
-from muniment.registry.models import Company, Framework
+from muniment.registry.models import Company, Framework, FrameworkSpecification
 from muniment.registry.operations import get_company
 from muniment.registry.reading import columns
 from muniment.registry.specification import SOURCES
@@ -185,7 +185,7 @@ def start_run(
             account_id=actor.account_id,
             via=actor.via,
             document_ids=chosen,
-            criteria=sum(len(section["criteria"]) for section in specification.document["sections"]),
+            criteria=_counted(specification),
             cost=settings.RUN_COST if framework.run_cost is None else framework.run_cost,
             idempotency_key=idempotency_key or None,
             expires_at=now() + timedelta(hours=LIVES_HOURS),
@@ -425,11 +425,15 @@ def _seen(actor: Actor, clause: str, parameters: list[Any]) -> Iterator[SeenRun]
         yield SeenRun(row, _progress(row, told), report_id)
 
 
+def _counted(specification: FrameworkSpecification) -> int:
+    return sum(len(section["criteria"]) for section in specification.document["sections"])
+
+
 def _progress(row: ReportRun, told: str | None) -> dict[str, Any]:
     """Tell how far a run is; *told* is what its job keeps of it, as stored."""
+    total = row.criteria or _counted(row.specification)  # a process of before they were counted made it
     if row.state in ACTIVE:
         kept = msgspec.json.decode(told) if told else {}
         step = str(kept.get("step") or row.state).partition(":")[0]
-        return {"done": kept.get("done") or 0, "total": row.criteria, "step": step}
-    done = row.criteria if row.state == State.SUCCEEDED else 0
-    return {"done": done, "total": row.criteria, "step": row.state}
+        return {"done": kept.get("done") or 0, "total": total, "step": step}
+    return {"done": total if row.state == State.SUCCEEDED else 0, "total": total, "step": row.state}
