@@ -260,10 +260,15 @@ def test_the_site_map_lists_every_public_address(visitor):
     assert visitor.get("/sitemap-companies-2.xml").status_code == 404
 
 
-def test_a_long_site_map_is_cut_into_parts(visitor, monkeypatch):
+def test_a_long_site_map_is_cut_into_parts_and_each_reads_its_own_addresses_alone(visitor, monkeypatch):
+    read, keys = [], Reader.keys
+    monkeypatch.setattr(Reader, "keys", lambda *given, **more: read.extend(found := keys(*given, **more)) or found)
     monkeypatch.setattr("muniment.web.views.feeds.ADDRESSES_A_MAP", 20)
     assert visitor.get("/sitemap.xml").content.count(b"sitemap-companies-") == 2
-    assert visitor.get("/sitemap-companies-2.xml").content.count(b"<url>") == 19
+    first, second = (visitor.get(f"/sitemap-companies-{number}.xml").content.decode() for number in (1, 2))
+    assert (first.count("<url>"), second.count("<url>")) == (20, 19)
+    assert len(read) == len(set(read)) == 39
+    assert all(f"/companies/{key}<" in text for text, part in ((first, read[:20]), (second, read[20:])) for key in part)
 
 
 def test_the_feed_is_atom_with_the_newest_first(visitor):

@@ -317,11 +317,11 @@ class Reader:
         )
         return [ChangeRow(*row) for row in rows]
 
-    def keys(self, kind: str, prefix: str, limit: int) -> list[str]:
-        """Give keys that begin with *prefix*, in order."""
+    def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
+        """Give at most *limit* keys that begin with *prefix*, in order, without the first *skip* of them."""
         rows = self._connection().execute(
-            "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ?",
-            (kind, prefix, prefix + "\U0010ffff", limit),
+            "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ? OFFSET ?",
+            (kind, prefix, prefix + "\U0010ffff", limit, skip),
         )
         return [row[0] for row in rows]
 

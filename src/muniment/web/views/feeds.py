@@ -52,7 +52,7 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
     base = address(request)
     entries = "".join(
         f"<url><loc>{base}/{room}/{quote(key)}</loc></url>\n"
-        for key in reader().keys(kind, "", _count(kind))[first : first + ADDRESSES_A_MAP]
+        for key in reader().keys(kind, "", ADDRESSES_A_MAP, skip=first)
     )
     body = f'{_XML}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n'
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
