@@ -38,6 +38,8 @@ LABELS = {
     "picture": "Picture",
     "listedAt": "Listed",
     "createdAt": "Listed",
+    "email": "Email",
+    "owner": "Owner",
 }
 MAX_MARKED = 6_000
 """Longer texts are shown without marks: comparing them word by word would take too long."""

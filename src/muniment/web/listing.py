@@ -167,10 +167,11 @@ def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
     both = [Slice("For", pro, f"{pro:,.10g}", tone="good"), Slice("Against", contra, f"{contra:,.10g}", tone="bad")]
     title = str(proposal.get("title") or proposal.get("id") or "Proposal")
     chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
-    return {**proposal, "title": title, "chart": chart, "ends": _day_or_text(proposal.get("endDate"))}
+    return {**proposal, "title": title, "chart": chart, "ends": day_or_text(proposal.get("endDate"))}
 
 
-def _day_or_text(value: object) -> str:
+def day_or_text(value: object) -> str:
+    """Show a date of the wire as its day, and anything else as it stands."""
     text = str(value or "")
     try:
         return day(text if "T" in text else f"{text}T00:00:00Z")

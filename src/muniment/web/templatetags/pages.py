@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from muniment.web import markdown as md
 from muniment.web.context import own_address
+from muniment.web.listing import day_or_text
 
 register = template.Library()
 
@@ -25,6 +26,18 @@ def markdown(text: str | None) -> SafeString:
 def plain(text: str | None, limit: int = 200) -> str:
     """Give the first words of a markdown text without its signs."""
     return md.plain(text or "", limit)
+
+
+register.filter("day", day_or_text)
+
+
+@register.filter
+def happened(action: str) -> str:
+    """Say what an entry of the history tells of."""
+    return HAPPENED.get(action, action.capitalize())
+
+
+HAPPENED = {"asked": "Change asked for", "joined": "Owner joined"}
 
 
 @register.filter

@@ -32,14 +32,14 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=operations.MAX_NAME_CHARACTERS, help_text="Where it will be used, such as laptop."
     )
-    lifetime = forms.ChoiceField(label="Lives", choices=_LIFETIMES, initial=str(operations.DEFAULT_DAYS))
+    lifetime = forms.ChoiceField(label="Valid for", choices=_LIFETIMES, initial=str(operations.DEFAULT_DAYS))
     access = forms.ChoiceField(
-        label="May",
-        choices=(("all", "Everything that I may"), ("read", "Only see"), ("chosen", "What I choose below")),
+        label="What it may do",
+        choices=(("all", "Everything that I may do"), ("read", "Only see"), ("chosen", "What I choose below")),
         initial="all",
     )
     chosen = forms.MultipleChoiceField(
-        label="Chosen scopes",
+        label="What you choose",
         required=False,
         choices=[(scope, f"{scopes.WORDS[scope]} ({scope})") for scope in SCOPES],
         widget=forms.CheckboxSelectMultiple,
