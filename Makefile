@@ -32,7 +32,7 @@ serve: install ## start the registry with its fictional demo data
 
 services: ## install the browser, the database and the npm packages that the tests start
 	@checks/services
-	@cd tests && ../$(BIN)/python -c "from services.node import packages; packages()"
+	@cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
 test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
 	@failed=0; \

