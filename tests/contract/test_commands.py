@@ -257,18 +257,17 @@ def test_who_asks_for_changes_that_are_no_longer_kept_is_sent_to_the_exports(tmp
 
 
 @pytest.mark.requirement("exports.list")
-def test_whole_files_of_the_registry_are_listed_and_served(tmp_path):
-    with Product(demo_registry(tmp_path / "data")) as product:
-        wait_until(lambda: len(product.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
-        for export in product.data_of("/api/v1/exports"):
-            assert set(export) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}
-            answer = product.get("/exports/" + export["name"])
-            assert answer.status == 200
-            assert len(answer.body) == export["bytes"]
-            text = gzip.decompress(answer.body).decode()
-            if ".jsonl" in export["name"]:
-                assert len([json.loads(line) for line in text.splitlines()]) == export["rows"]
-            else:
-                assert len(list(csv.DictReader(io.StringIO(text)))) == export["rows"]
-        assert product.get("/exports/../muniment.sqlite3").status == 404
-        assert product.get("/exports/%2e%2e%2fmuniment.sqlite3").status == 404
+def test_whole_files_of_the_registry_are_listed_and_served(demo):
+    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
+    for export in demo.data_of("/api/v1/exports"):
+        assert set(export) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}
+        answer = demo.get("/exports/" + export["name"])
+        assert answer.status == 200
+        assert len(answer.body) == export["bytes"]
+        text = gzip.decompress(answer.body).decode()
+        if ".jsonl" in export["name"]:
+            assert len([json.loads(line) for line in text.splitlines()]) == export["rows"]
+        else:
+            assert len(list(csv.DictReader(io.StringIO(text)))) == export["rows"]
+    assert demo.get("/exports/../muniment.sqlite3").status == 404
+    assert demo.get("/exports/%2e%2e%2fmuniment.sqlite3").status == 404
