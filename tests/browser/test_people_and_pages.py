@@ -239,6 +239,31 @@ def test_everything_works_without_javascript(browser, site):
     context.close()
 
 
+def test_a_name_of_one_long_word_stays_within_a_small_page(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 320, "height": 640})
+    page = sign_in(context, site, OWNER)
+    page.goto("/manage/companies/new")
+    page.get_by_label("Name", exact=True).fill("Donaudampfschiff" * 6)
+    page.get_by_role("button", name="Save and go on").click()
+    page.wait_for_url("**/edit/about?new=1")
+    for path in (page.url, page.url.split("/edit/")[0], "/manage", "/manage/documents", "/manage/reports"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") == 320, path
+    context.close()
+
+
+def test_what_was_refused_is_said_above_and_has_the_focus(browser, site):
+    context = browser.new_context(base_url=origin(site))
+    page = sign_in(context, site, OWNER)
+    page.goto(f"/manage/companies/{COMPANY}/edit/basics")
+    page.get_by_label("Website").fill("not a site")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not saved yet.")
+    expect(page.get_by_label("Website")).to_be_focused()
+    expect(page.get_by_label("Website")).to_have_value("not a site")
+    context.close()
+
+
 def test_the_keyboard_reaches_the_content_and_the_theme(visitor):
     visitor.goto(f"/companies/{COMPANY}")
     visitor.keyboard.press("Tab")

@@ -35,11 +35,21 @@ _DOCS: Final = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}: API reference</title>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
+<style>
+body {{ margin: 0; }}
+header {{ display: flex; flex-wrap: wrap; gap: 8px 24px; align-items: baseline; padding: 16px 20px;
+border-bottom: 1px solid #e3e0d8; font: 15px/1.5 system-ui, sans-serif; }}
+header a {{ color: #5d5f66; text-decoration: none; }}
+header a:first-child {{ color: #1b1b1f; font: 600 20px/1.5 ui-serif, Charter, Georgia, serif; }}
+header a:hover {{ text-decoration: underline; }}
+</style>
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
 </head>
 <body>
 <noscript><p>This page needs JavaScript. The same reference, for machines, is <a href="/openapi.json">/openapi.json</a>;
 a summary is <a href="/llms.txt">/llms.txt</a>.</p></noscript>
+<header><a href="/">{title}</a> <a href="/companies">Companies</a> <a href="/people">People</a>
+<a href="/frameworks">Frameworks</a> <a href="/connect">Connect an agent</a></header>
 <main id="reference"></main>
 <script src="/docs/swagger-ui-bundle.js"></script>
 <script src="/docs/start.js"></script>

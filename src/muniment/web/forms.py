@@ -201,6 +201,8 @@ class Rows:
     def shown(self, values: list[dict[str, str]], faults: Mapping[tuple[int, str], str] | None = None) -> list[Row]:
         """Give rows for the page, some blank ones after them."""
         blank = {"was": "", **{column.name: "" for column in self.columns}}
+        while values and not any(values[-1].values()):
+            values = values[:-1]
         rows = []
         for number, value in enumerate([*values, *(blank for _ in range(BLANK_ROWS))]):
             cells = [

@@ -38,10 +38,11 @@
     }
   });
 
-  // On a phone the tabs are a strip: the one that is open is in sight.
+  // On a phone the tabs are a strip: the one that is open is in sight. What was refused is where one goes on.
   document.addEventListener("DOMContentLoaded", () => {
     for (const tab of document.querySelectorAll(".tabs [aria-current]"))
       tab.scrollIntoView({ block: "nearest", inline: "center" });
+    document.querySelector('main [aria-invalid="true"]')?.focus();
   });
 
   // A form answers at once and is sent once.
