@@ -16,30 +16,27 @@ from typing import TYPE_CHECKING, Any, Final
 import uvicorn
 from uvicorn.server import ServerState
 
-from muniment.api.application import Api
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
 from muniment.server.bridge import Bridge
-from muniment.server.clock import REFRESH_S, Clock
+from muniment.server.clock import Clock
 from muniment.server.connections import Guarded, retire, sweep
 from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
 from muniment.server.readiness import Readiness
+from muniment.server.showing import Showing
 from muniment.server.telemetry import Traces
-from muniment.server.warmup import DATABASE_AWAY, Warmup
-from muniment.store import published
-from muniment.store.reader import Reader
+from muniment.server.warmup import Warmup
 
 if TYPE_CHECKING:
     from muniment.documents.link import UploadLink
     from muniment.jobs.worker import Worker
 
 FOLLOW_AGAIN_S: Final = 1.0
-PAGES_WAIT_S: Final = 25.0
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
@@ -117,7 +114,7 @@ class Process:
         if member is not None:
             self.front.metrics.figures = member.figures
         self.bridge = Bridge()
-        self.reader: Reader | None = None
+        self._showing = Showing(config, self.front, on_registry=self._tools_are_ready)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Warmup | None = None
@@ -128,19 +125,16 @@ class Process:
         self._tracing: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
         self._managing = asyncio.Event()
-        self._has_database = False
         self._worker: Worker | None = None
         self._lives = contextlib.AsyncExitStack()
         self._readiness = Readiness(config, self.bridge)
         self._stop: Callable[[], None] = _nothing
-        self._api: Api | None = None
-        self._shown = -1
         self._hears_first = True
         """Whether connections tell of the first bytes after a rest."""
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
-        self.open_reader()
+        self._showing.open()
         missing = missing_internals()
         protocol: Any = Express if self.config.express_lane else Guarded
         if missing:
@@ -167,40 +161,6 @@ class Process:
         self._stop = server.end
         server.run(sockets=[listener])
 
-    def open_reader(self) -> None:
-        """Read from the published file, when it is there."""
-        if self.reader is not None:
-            return
-        file = self.config.published_file
-        try:
-            if self.config.on_postgresql or not file.exists():
-                _make_published_tables(self.config)
-            with contextlib.closing(sqlite3.connect(file)) as own:
-                published.check(own)
-            reader = Reader(file, currency=self.config.currency, cache_bytes=self.config.cache_mb << 20)
-        except (sqlite3.OperationalError, published.SchemaMismatch):
-            return  # the tables come with the first migration, or are made anew after it
-        self.reader = reader
-        api = self._api = Api(reader, self.config)
-        self._show()
-        gauge = self.front.metrics.gauge
-        self.front.metrics.counter(
-            "muniment_cache_requests_total",
-            "Answers asked of the cache, by whether they were ready.",
-            "result",
-            lambda: {"hit": api.hits, "miss": api.misses},
-        )
-        gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
-        gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
-
-    def _show(self) -> None:
-        """Answer from the published file, as soon as it shows the registry: a new node has to build it first."""
-        if self.reader is None:
-            return
-        self.front.tell_edition(self.reader.edition)
-        if self.front.api is None and self.reader.is_built:
-            self.front.api = self._api
-
     async def _mount_tools(self) -> None:
         """Give the tool servers their addresses, once there is a registry to read."""
         from muniment import __version__
@@ -210,9 +170,10 @@ class Process:
         from muniment.mcp.transport import ToolServer
 
         config = self.config
-        if self.reader is None or self.front.api is None or self._mounted.is_set():
+        reader = self._showing.reader
+        if reader is None or self.front.api is None or self._mounted.is_set():
             return
-        offer = public_offer(self.reader, base_url=config.base_url, registry_name=config.registry_name)
+        offer = public_offer(reader, base_url=config.base_url, registry_name=config.registry_name)
         gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
         public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
         await self._lives.enter_async_context(public.run())
@@ -253,7 +214,8 @@ class Process:
     async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
         """Wait until the tool servers are there, and let them answer."""
         ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
-        await self._until(ready.is_set, "The tool server is not up yet.")
+        if self._warmup is not None:
+            await self._warmup.until(ready.is_set, "The tool server is not up yet.")
         await self.front.mounts[scope["path"].rstrip("/")](scope, receive, send)
 
     def _tools_are_ready(self, *, has_database: bool = False) -> None:
@@ -285,7 +247,7 @@ class Process:
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
         self._clock = Clock(
             self.front,
-            look=self._look,
+            look=self._showing.look,
             each_second=lambda now: self._each_second(state.connections, now),
             answered=lambda: state.total_requests,
             may_rest=self._may_rest,
@@ -347,8 +309,7 @@ class Process:
         if self._mounting is not None:
             await self._mounting
         await self._lives.aclose()
-        if self._api is not None:
-            self._api.close()
+        self._showing.close()
         if self._following is not None:
             self._following.cancel()
         if self._follower is not None:
@@ -363,14 +324,6 @@ class Process:
         """Follow requests as soon as what that needs is imported; the first ones are answered meanwhile."""
         self.front.traces = await asyncio.to_thread(Traces, self.config.otlp_url)
 
-    def _look(self) -> None:
-        """Take notice of what other processes publish."""
-        if self.reader is None:
-            self._open_late()
-        else:
-            self.reader.tick()
-            self._notice(self.reader)
-
     def _each_second(self, connections: set[Any], now: float) -> None:
         """Tell the time, look after connections."""
         self.front.tell_time()
@@ -382,41 +335,15 @@ class Process:
         has_pages = self._pages is not None and self._pages.done()
         return self._hears_first and has_pages and self.front.api is not None
 
-    def _open_late(self) -> None:
-        """Open the file that another process was making, or held, when this one tried before."""
-        self.open_reader()
-        if self.reader is None or self._api is None:
-            return
-        if self._has_database:
-            self._api.start()
-        if self._pages is not None and self._pages.done():
-            self._show_on_pages(self.reader)
-        self._tools_are_ready()
-
-    def _notice(self, reader: Reader) -> None:
-        """Tell of what others have published."""
-        if self.front.api is None:
-            self._show()
-            if self.front.api is not None:
-                self._tools_are_ready()
-        elif reader.edition != self._shown:
-            self._shown = reader.edition
-            self.front.tell_edition(reader.edition)
-
     def _database_is_ready(self) -> None:
-        self._has_database = True
-        self.open_reader()
-        if self._api is not None:
-            self._api.start()
+        self._showing.database_is_ready()
         self._tools_are_ready(has_database=True)
 
     def _published(self, _edition: int) -> None:
         """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""
         if self._follower is not None:
             self._follower.catch_up_if_possible()
-        if self.reader is not None:
-            self.reader.refresh()
-            self.front.tell_edition(self.reader.edition)
+        self._showing.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
@@ -426,8 +353,7 @@ class Process:
 
         if self._pages is None or self._pages.done():
             return
-        if self.reader is not None:
-            self._show_on_pages(self.reader)
+        self._showing.pages_are_ready()
         links = FileLinks(self.bridge.call)
         self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
@@ -448,11 +374,6 @@ class Process:
         if self._member is not None:
             self._member.tell(READY)
 
-    def _show_on_pages(self, reader: Reader) -> None:
-        from muniment.web import published as shown
-
-        shown.use(reader)
-
     def _count_uploads(self, uploads: "UploadLink") -> None:
         counter = self.front.metrics.counter
         counter("muniment_uploads_total", "Files sent to upload links, by result.", "result", lambda: uploads.results)
@@ -467,45 +388,15 @@ class Process:
 
     async def pages(self) -> Application:
         """Give the pages; a request that comes before they are there waits for them."""
-        if self._pages is None:
+        if self._pages is None or self._warmup is None:
             raise Unavailable("The pages are not up yet.", "Try again in a moment.")
-        if self.reader is not None and not self.reader.is_built:
+        reader = self._showing.reader
+        if reader is not None and not reader.is_built:
             raise Unavailable("This node is still being built.", "Try again in a moment.", retry_after_s=5)
-        await self._until(self._pages.done, "The pages are not up yet.")
-        if self._member is not None and self.reader is not None:
-            self.reader.refresh()  # who has just saved may be sent on to another process
+        await self._warmup.until(self._pages.done, "The pages are not up yet.")
+        if self._member is not None:
+            self._showing.refresh()  # who has just saved may be sent on to another process
         return self._pages.result()
-
-    async def _until(self, is_there: Callable[[], bool], otherwise: str) -> None:
-        """
-        Wait for what the start brings, for as long as the start goes on.
-
-        Raises:
-            Unavailable: it does not go on, or takes too long; says so with *otherwise*.
-        """
-        deadline = time.monotonic() + PAGES_WAIT_S
-        while not is_there():
-            self._check_start()
-            if time.monotonic() > deadline:
-                raise Unavailable(otherwise, "Try again in a moment.", retry_after_s=5)
-            await asyncio.sleep(REFRESH_S)
-
-    def _check_start(self) -> None:
-        """
-        Refuse at once what waits for a start that does not go on.
-
-        Raises:
-            Unavailable: says what is missing.
-        """
-        if self._warmup is None or not self._warmup.fault or (self._pages is not None and self._pages.done()):
-            return
-        if self._warmup.fault == DATABASE_AWAY:
-            raise Unavailable(
-                "The database does not answer; nothing was done. Public reads go on.",
-                "Try again in a few seconds.",
-                retry_after_s=5,
-            )
-        raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
 
     async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - a callback's one argument
         """
@@ -519,19 +410,9 @@ class Process:
         if has_pages and self._warmup is not None and self._warmup.is_loading:
             has_pages, fault = False, fault or "the registry to begin with is still being loaded"
         follower = self._follower.standing if self._follower is not None else None
-        return await self._readiness.look(self.reader, follower, fault, has_pages=has_pages, for_writes=for_writes)
-
-
-def _make_published_tables(config: Config) -> None:
-    """Let the first answers be empty lists, not refusals: what the database lacks beside these takes seconds."""
-    with contextlib.closing(sqlite3.connect(config.published_file, timeout=REFRESH_S, isolation_level=None)) as own:
-        own.execute("PRAGMA journal_mode=WAL")
-        if config.on_postgresql:
-            published.prepare_copy(own)
-        else:
-            own.execute("BEGIN IMMEDIATE")
-            published.create(own)
-            own.execute("COMMIT")
+        return await self._readiness.look(
+            self._showing.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
+        )
 
 
 def _ended(_signal: int, _frame: FrameType | None) -> None:

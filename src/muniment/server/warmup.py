@@ -14,11 +14,15 @@ from wsgiref.util import setup_testing_defaults
 
 from muniment.config import Config
 from muniment.kernel.memory import give_back, let_go_of_code
+from muniment.kernel.problems import Unavailable
 
 RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once, so that the first visitor does not wait for templates and views to be read."""
+WAIT_S: Final = 25.0
+"""For how long a request waits for what the start brings."""
+LOOK_S: Final = 0.05
 DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
 
@@ -55,6 +59,7 @@ class Warmup:
         self._load = load
         self.is_loading = load is not None
         """Whether what the instance is to begin with is still to come."""
+        self._has_pages = False
         self._stopping = threading.Event()
         self.fault = ""
         """What went wrong, for those who run the instance; empty when nothing did."""
@@ -67,6 +72,37 @@ class Warmup:
     def stop(self) -> None:
         """Ask it to end; what it is importing it may finish, but nobody waits for it."""
         self._stopping.set()
+
+    async def until(self, is_there: Callable[[], bool], otherwise: str) -> None:
+        """
+        Wait for what the start brings, for as long as it goes on.
+
+        Raises:
+            Unavailable: it does not go on, or takes too long; says so with *otherwise*.
+        """
+        deadline = time.monotonic() + WAIT_S
+        while not is_there():
+            self._check()
+            if time.monotonic() > deadline:
+                raise Unavailable(otherwise, "Try again in a moment.", retry_after_s=5)
+            await asyncio.sleep(LOOK_S)
+
+    def _check(self) -> None:
+        """
+        Refuse at once what waits for a start that does not go on.
+
+        Raises:
+            Unavailable: says what is missing.
+        """
+        if not self.fault or self._has_pages:
+            return
+        if self.fault == DATABASE_AWAY:
+            raise Unavailable(
+                "The database does not answer; nothing was done. Public reads go on.",
+                "Try again in a few seconds.",
+                retry_after_s=5,
+            )
+        raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -121,6 +157,7 @@ class Warmup:
         for path in FIRST_PAGES:
             _visit(application, path)
         self._tell(self._on_pages, application)
+        self._has_pages = True
         muniment.mcp.transport.ToolServer.warm()
         if self._load is not None:
             self._load()
