@@ -140,9 +140,9 @@ def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _forget_anothers_form(request: HttpRequest) -> None:
-    """Drop what was typed before the sign-in if another account typed it."""
+    """Drop what was typed before the sign-in if another account typed it, or a version before this one kept it."""
     kept = request.session.get(KEPT_FORM)
-    if kept and kept.get("author") not in {None, str(request.user.pk)}:
+    if kept and kept.get("author", "") not in {None, str(request.user.pk)}:
         del request.session[KEPT_FORM]
 
 
