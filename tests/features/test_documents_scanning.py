@@ -192,3 +192,31 @@ def test_what_an_earlier_version_left_unscanned_for_ever_can_be_scanned_again(ow
     assert (document.text_state, document.text_note) == (TextState.NONE, "")
     assert "gave no verdict" in document.reason
     assert read.text_state == TextState.NOT_EXTRACTABLE
+
+
+def test_what_a_process_of_before_leaves_unscanned_beside_this_version_is_opened_by_the_sweep(
+    owner, company, settings_with
+):
+    document = unscanned(owner, company, settings_with)
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Failed.")
+    care.sweep()
+    document.refresh_from_db()
+    assert (document.state, document.text_state, document.text_note) == (State.UPLOADED, TextState.NONE, "")
+    assert "Complete the upload again within 24 hours" in document.reason
+
+
+def test_a_document_whose_job_is_gone_is_given_another_a_day_later(owner, company, settings_with):
+    clamd = Clamd()
+    settings_with(clamd=clamd.address)
+    lost, waiting = uploaded(owner, company), uploaded(owner, company)
+    Job.objects.filter(payload={"documentId": lost.pk}).delete()
+    care.sweep(at=now() + timedelta(hours=23))
+    assert Job.objects.filter(kind="documents.completed").count() == 1
+    for _ in range(2):
+        care.sweep(at=now() + timedelta(hours=25))
+        jobs = Job.objects.filter(kind="documents.completed").values_list("payload", flat=True)
+        assert sorted(each["documentId"] for each in jobs) == sorted([lost.pk, waiting.pk])
+    do_jobs()
+    clamd.close()
+    lost.refresh_from_db()
+    assert (lost.state, lost.text_state) == (State.READY, TextState.EXTRACTED)

@@ -17,12 +17,19 @@ from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from muniment.documents.models import BlobHold, Document, State, TextState
-from muniment.documents.operations import remove_blob
+from muniment.documents.operations import COMPLETED, remove_blob
 from muniment.documents.records import RESTORE_DAYS, storage
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.jobs.models import State as JobState
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Unavailable
 
 LEFTOVER_HOURS = 24
+NO_VERDICT = (
+    f"The virus scanner gave no verdict. Complete the upload again within {LEFTOVER_HOURS} hours"
+    " to have it scanned once more."
+)
 _UNSCANNED = "The virus scanner gave no verdict. Upload it again."
 _BATCH = 200
 
@@ -70,6 +77,8 @@ def sweep(*, at: datetime | None = None) -> Swept:
     """
     Remove what was abandoned 24 hours ago, what was deleted 30 days ago, and blobs that no row names.
 
+    What has waited as long for a job that is gone is given another one.
+
     Args:
         at: the time to judge by; now when absent.
 
@@ -81,6 +90,7 @@ def sweep(*, at: datetime | None = None) -> Swept:
         Q(receiving_until__isnull=True) | dead, state=State.PENDING, expires_at__lt=moment
     ).update(state=State.EXPIRED, attempt=F("attempt") + 1, token_hash="", changed_at=moment)
     leftover = moment - timedelta(hours=LEFTOVER_HOURS)
+    _take_up(leftover, moment)
     for document in Document.objects.filter(
         state=State.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
     ).iterator():
@@ -105,6 +115,24 @@ def sweep(*, at: datetime | None = None) -> Swept:
             storage().remove_unfinished(key)
             swept.unfinished += 1
     return swept
+
+
+def _take_up(leftover: datetime, moment: datetime) -> None:
+    """Give what waits for a job that is gone another one, and open what a process of before gave up unscanned."""
+    doing = Job.objects.filter(kind=COMPLETED, state__in=[JobState.QUEUED, JobState.RUNNING])
+    busy = {payload["documentId"] for payload in doing.values_list("payload", flat=True)}
+    for pk in Document.objects.filter(text_state=TextState.WAITING, changed_at__lt=leftover).values_list(
+        "pk", flat=True
+    ):
+        if pk in busy:
+            continue
+        with transaction.atomic():
+            waits = Document.objects.filter(pk=pk, text_state=TextState.WAITING, changed_at__lt=leftover)
+            if waits.update(changed_at=moment):
+                queue.enqueue(COMPLETED, {"documentId": pk})
+    Document.objects.filter(state=State.UPLOADED, text_state=TextState.NOT_EXTRACTABLE).update(
+        text_state=TextState.NONE, text_note="", reason=NO_VERDICT, changed_at=moment
+    )
 
 
 class Kept(NamedTuple):

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from django.db import transaction
 
@@ -47,6 +48,8 @@ from muniment.kernel.problems import BadRequest, Conflict, TooLarge
 from muniment.registry.models import Company
 
 log = logging.getLogger(__name__)
+COMPLETED: Final = "documents.completed"
+"""The job that scans an accepted file and takes its text out; `documentId` names the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +263,7 @@ def _accept(document: Document) -> Document:
             state=state, text_state=TextState.WAITING, reason="", changed_at=now()
         )
         if moved:
-            queue.enqueue("documents.completed", {"documentId": document.pk})
+            queue.enqueue(COMPLETED, {"documentId": document.pk})
     document.refresh_from_db()
     return document
 

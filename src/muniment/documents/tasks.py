@@ -6,7 +6,7 @@ from django.db import transaction
 
 from muniment.documents import care, extraction, inspection, scanning
 from muniment.documents.models import Document, Page, State, TextState
-from muniment.documents.operations import reject
+from muniment.documents.operations import COMPLETED, reject
 from muniment.documents.records import storage
 from muniment.jobs import handlers
 from muniment.jobs.queue import Run
@@ -65,14 +65,7 @@ def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error
     One that was never scanned stays away from everyone, open to be completed again; the sweep ends it otherwise.
     """
     waiting = Document.objects.filter(pk=payload["documentId"], text_state=TextState.WAITING)
-    waiting.filter(state=State.UPLOADED).update(
-        text_state=TextState.NONE,
-        reason=(
-            "The virus scanner gave no verdict. Complete the upload again within"
-            f" {care.LEFTOVER_HOURS} hours to have it scanned once more."
-        ),
-        changed_at=now(),
-    )
+    waiting.filter(state=State.UPLOADED).update(text_state=TextState.NONE, reason=care.NO_VERDICT, changed_at=now())
     waiting.exclude(state=State.UPLOADED).update(
         text_state=TextState.NOT_EXTRACTABLE, text_note="Reading it failed. An operator finds the reason in the log."
     )
@@ -90,8 +83,6 @@ def sweep(_: Run) -> dict[str, int]:
 
 
 handlers.register(
-    handlers.Handler(
-        kind="documents.completed", work=read_completed, lease_s=90, max_attempts=8, back_off_s=5, ended=give_up
-    )
+    handlers.Handler(kind=COMPLETED, work=read_completed, lease_s=90, max_attempts=8, back_off_s=5, ended=give_up)
 )
 handlers.register(handlers.Handler(kind="documents.grown_old", work=sweep, lease_s=120), every_s=600)
