@@ -13,6 +13,7 @@ from django.test import Client
 from make.accounts import PASSWORD, Letters, account, signed_in
 from muniment import config
 from muniment.accounts import mail
+from muniment.accounts.adapters import sentence_case
 from muniment.accounts.models import Account
 from muniment.cli import main
 from muniment.registry.demonstration import demo_sign_ins
@@ -163,8 +164,8 @@ def test_whoever_just_signed_up_adds_a_key_after_the_password_is_asked_again(let
         ("IP Address", "IP address"),
     ],
 )
-def test_headings_and_buttons_are_in_sentence_case(theirs, ours):
-    assert pages.sentence(theirs) == ours
+def test_headings_buttons_and_subjects_are_in_sentence_case(theirs, ours):
+    assert sentence_case(theirs) == ours
 
 
 @pytest.mark.parametrize(

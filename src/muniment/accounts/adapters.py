@@ -1,5 +1,6 @@
 """Where django-allauth asks us: who may sign up, where people go, what mail says, how secrets rest."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
 
     def format_email_subject(self, subject: str) -> str:
         """Put the registry's name before a subject."""
-        return f"[{config.current().registry_name}] {subject}"
+        return f"[{config.current().registry_name}] {sentence_case(subject)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send a mail that names the registry, and links to it, whatever the request called its host."""
@@ -49,6 +50,11 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
     def decrypt(self, encrypted_text: str) -> str:
         """Decrypt a stored secret."""
         return unseal(encrypted_text, _FACTOR).decode()
+
+
+def sentence_case(words: str) -> str:
+    """Write a heading, a button or a subject in sentence case: the library Writes Them Like This."""
+    return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
 
 
 def _at_home(link: str) -> str:

@@ -1,14 +1,15 @@
 """Filters and tags of the pages: form controls with their hint and fault, marks, markdown."""
 
 import hashlib
-import re
 import unicodedata
 from typing import Any
 
 from django import forms, template
 from django.forms.boundfield import BoundField
-from django.utils.safestring import SafeString
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
+from muniment.accounts.adapters import sentence_case
 from muniment.web import markdown as md
 from muniment.web.context import own_address
 from muniment.web.listing import day_or_text
@@ -52,16 +53,13 @@ def is_group(field: BoundField) -> bool:
     return isinstance(field.field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple)
 
 
-@register.filter
-def sentence(words: str) -> str:
-    """Write a heading or a button in sentence case: the library that signs people in Writes Them Like This."""
-    return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
+register.filter("sentence", sentence_case)
 
 
 @register.filter
 def label(field: BoundField) -> str:
     """Give the label of *field*, in sentence case."""
-    return sentence(str(field.label)) if _is_foreign(field) else str(field.label)
+    return sentence_case(str(field.label)) if _is_foreign(field) else str(field.label)
 
 
 @register.filter
@@ -117,6 +115,12 @@ def control(field: BoundField) -> SafeString:
     return field.as_widget(attrs=attributes)
 
 
+@register.filter
+def breakable(link: str) -> SafeString:
+    """Let *link* break after its strokes rather than within a word."""
+    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in link.split("/")))
+
+
 @register.inclusion_tag("part/mark.html")
 def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> dict[str, object]:  # noqa: A002 - the word of the template
     """Show a logo served by us, or the first letter of *name* on a tint of its own."""
@@ -128,9 +132,10 @@ def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = Fa
 @register.inclusion_tag("part/pill.html")
 def pill(word: str) -> dict[str, str]:
     """Show a state as a word with its tone."""
-    return {"word": word.replace("_", " ").capitalize(), "tone": TONES.get(word, "")}
+    return {"word": WORDS.get(word, word.replace("_", " ").capitalize()), "tone": TONES.get(word, "")}
 
 
+WORDS = {"created": "Not run yet", "waiting": "Change waits"}
 TONES = {
     "active": "good",
     "published": "good",
