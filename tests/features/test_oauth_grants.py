@@ -273,8 +273,8 @@ def test_the_app_itself_may_end_its_connection_by_either_token(app):
 def test_the_owner_disconnects_and_a_stranger_cannot(app):
     pair = app.connect()
     stranger = account("stranger@harbour.example")
-    [listed] = grants.list_connections(app.owner.actor("web"))
-    assert grants.list_connections(stranger.actor("web")) == []
+    [listed] = grants.list_connections(app.owner.actor("web")).items
+    assert grants.list_connections(stranger.actor("web")).items == []
     with pytest.raises(NotFound):
         grants.disconnect(stranger.actor("web"), listed.pk)
     assert app.opens(pair.access)
@@ -282,7 +282,7 @@ def test_the_owner_disconnects_and_a_stranger_cannot(app):
         grants.disconnect(bearers.resolve(pair.access, resource=BOUND, client="").actor, listed.pk)
     grants.disconnect(app.owner.actor("web"), listed.pk)
     assert not app.opens(pair.access)
-    assert grants.list_connections(app.owner.actor("web")) == []
+    assert grants.list_connections(app.owner.actor("web")).items == []
     with pytest.raises(NotFound):
         grants.disconnect(app.owner.actor("web"), listed.pk)
 

@@ -21,6 +21,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.oauth import bearers
+from muniment.oauth.models import Grant
 from services.ports import wait_until
 from services.prepared import new_instance
 from services.product import run
@@ -181,6 +182,18 @@ def test_a_renewed_token_has_a_new_text_and_the_old_one_is_dead(owner):
     assert credentials.edition() == before + 1
 
 
+def test_an_expired_token_is_not_renewed_past_the_limit(owner, monkeypatch):
+    monkeypatch.setattr(tokens, "MAX_LIVE", 2)
+    old, live = (tokens.create_token(owner.actor("web"), name, permitted=SCOPES).row for name in ("old", "live"))
+    PersonalToken.objects.filter(pk=old.pk).update(expires_at=now() - timedelta(days=1))
+    newest = tokens.create_token(owner.actor("web"), "newest", permitted=SCOPES).row
+    with pytest.raises(Conflict, match="There are 2 tokens already"):
+        tokens.regenerate_token(owner.actor("web"), old.pk)
+    tokens.regenerate_token(owner.actor("web"), live.pk)
+    tokens.revoke_token(owner.actor("web"), newest.pk)
+    assert opens(tokens.regenerate_token(owner.actor("web"), old.pk).text)
+
+
 @pytest.mark.requirement("tokens.personal")
 def test_a_stranger_neither_sees_renews_nor_ends_a_token(owner, stranger):
     minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
@@ -304,6 +317,22 @@ def test_the_page_renews_revokes_and_disconnects(owner, stranger):
     browser.post(f"/manage/tokens/apps/{grant_id}/disconnect")
     assert opens(given_["access_token"]) is None
     assert browser.post(f"/manage/tokens/{10**30}/revoke").status_code == 404
+
+
+def test_connected_apps_come_in_pages_and_a_renewed_token_leads_to_the_same_ones(owner):
+    browser = signed_in(owner)
+    App().connect(browser)
+    first = Grant.objects.get()
+    for number in range(29):
+        first.pk, first.handle = None, f"{number:016}"
+        first.save(force_insert=True)
+    shown = [browser.get("/manage/tokens", {"apps": page}).content.decode() for page in (1, 2, 3)]
+    assert [page.count("/disconnect") for page in shown] == [25, 5, 0]
+    assert "The list ends before this page" in shown[2]
+    minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
+    renewed = browser.post(f"/manage/tokens/{minted.row.pk}/regenerate?apps=0").content.decode()
+    for page in (shown[0], renewed):
+        assert 'href="/manage/tokens?apps=2"' in page
 
 
 @pytest.mark.parametrize(

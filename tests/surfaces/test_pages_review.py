@@ -12,6 +12,8 @@ from make.accounts import Letters, account, signed_in
 from muniment.kernel.ids import now
 from muniment.registry import operations, reviews
 from muniment.registry.changes import CompanyChange
+from muniment.registry.frameworks import author_framework
+from muniment.registry.frameworks import create_framework as make_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition
 from muniment.web.views.frameworks import STARTER
 
@@ -176,6 +178,18 @@ def test_a_framework_is_made_authored_closed_and_opened(first):
     client.post("/review/frameworks/tide-test", {"name": "Tide test two", "description": "New.", "runCost": ""})
     framework.refresh_from_db()
     assert (framework.closed, framework.name, framework.run_cost) == (False, "Tide test two", None)
+
+
+def test_frameworks_come_in_pages_by_name(first, second):
+    for number in range(30):
+        make_framework(first.actor("web"), name=f"Tide {number:02}", kind="score")
+    author_framework(first.actor("web"), "tide-26", STARTER)
+    client = signed_in(second)
+    shown = [client.get("/review/frameworks", {"page": page}).content.decode() for page in (1, 2, 3)]
+    assert [len(re.findall(r"/review/frameworks/tide-\d\d", page)) for page in shown] == [25, 5, 0]
+    assert 'href="/review/frameworks?page=2"' in shown[0]
+    assert (shown[1].count("Open<"), shown[1].count("Not authored<")) == (1, 4)
+    assert "The list ends before this page" in shown[2]
 
 
 def test_each_fault_of_a_specification_is_told_with_its_path_and_what_was_typed_stays(first):

@@ -73,9 +73,7 @@ def create_token(
         _hold_to_rate(owner)
     text = mint_personal()
     with transaction.atomic():
-        Account.objects.select_for_update().get(pk=owner.pk)  # two at once are counted one after the other
-        if _live(owner.pk).count() >= MAX_LIVE:
-            raise Conflict(f"There are {MAX_LIVE} tokens already.", "Revoke one that is no longer used.")
+        _make_room(owner.pk)
         row = PersonalToken.objects.create(
             account=owner,
             name=label,
@@ -99,10 +97,13 @@ def regenerate_token(actor: Actor, token_id: int) -> Minted:
 
     Raises:
         NotFound: unknown, revoked, or another's.
+        Conflict: it had expired, and the account has as many live tokens as it may.
     """
     text = mint_personal()
     with transaction.atomic():
         row = _own(actor, token_id)
+        if not row.is_live(now()):
+            _make_room(row.account_id)
         row.digest = token_digest(text)
         row.expires_at = _end(_lifetime(row.lifetime_days))
         row.warned_at = row.last_used_on = None
@@ -177,6 +178,12 @@ def _live(account_id: int) -> QuerySet[PersonalToken]:
     return PersonalToken.objects.filter(account_id=account_id, revoked_at=None).filter(
         Q(expires_at=None) | Q(expires_at__gt=now())
     )
+
+
+def _make_room(account_id: int) -> None:
+    Account.objects.select_for_update().get(pk=account_id)  # two at once are counted one after the other
+    if _live(account_id).count() >= MAX_LIVE:
+        raise Conflict(f"There are {MAX_LIVE} tokens already.", "Revoke one that is no longer used.")
 
 
 def _kept(actor: Actor) -> QuerySet[PersonalToken]:

@@ -8,7 +8,8 @@ Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decision
 """
 
 import hmac
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -42,6 +43,16 @@ class Issued:
     pair: Pair
     expires_in_s: int
     scopes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A page of connected apps."""
+
+    items: list[Grant]
+    page: int
+    page_count: int
+    total: int
 
 
 def issue_code(
@@ -223,14 +234,16 @@ def revoke(token: str) -> None:
             _end(grant, "revoked by the app")
 
 
-def list_connections(actor: Actor) -> Sequence[Grant]:
-    """Give the apps connected to the actor's account, newest first."""
+def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Connected:
+    """List the apps connected to the actor's account, newest first."""
     if actor.account_id is None:
-        return []
+        return Connected([], page, 1, 0)
     live = Grant.objects.select_related("client").filter(
         account_id=actor.account_id, revoked_at=None, refresh_expires_at__gt=now()
     )
-    return list(live.order_by("-created_at", "-pk"))
+    total, start = live.count(), (page - 1) * page_size
+    items = list(live.order_by("-created_at", "-pk")[start : start + page_size]) if start < total else []
+    return Connected(items, page, max(1, math.ceil(total / page_size)), total)
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:

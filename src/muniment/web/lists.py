@@ -56,22 +56,38 @@ def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def address(request: HttpRequest, parameters: tuple[str, ...], name: str = "page", **changes: object) -> str:
-    """Give this page's address with some parameters changed, unknown and empty ones left out."""
+def address(
+    request: HttpRequest, parameters: tuple[str, ...], name: str = "page", *, path: str = "", **changes: object
+) -> str:
+    """Give this page's address, or that at *path*, with some parameters changed, unknown and empty ones left out."""
     values = {name: request.GET.get(name, "") for name in parameters} | changes
     kept = {name: str(value) for name, value in values.items() if value not in {"", None}}
     if kept.get(name) == "1":
         del kept[name]
-    return f"{request.path}?{urlencode(kept)}" if kept else request.path
+    path = path or request.path
+    return f"{path}?{urlencode(kept)}" if kept else path
 
 
 def pager(
-    request: HttpRequest, parameters: tuple[str, ...], page: int, page_count: int, total: int, *, name: str = "page"
+    request: HttpRequest,
+    parameters: tuple[str, ...],
+    page: int,
+    page_count: int,
+    total: int,
+    *,
+    name: str = "page",
+    path: str = "",
 ) -> Pager:
-    """Make the links: the first, the last, and those around where we are; *name* is the parameter that they set."""
+    """
+    Make the links: the first, the last, and those around where we are.
+
+    Args:
+        name: the parameter that they set.
+        path: where the list stands, when it is shown in answer to a form that was sent elsewhere.
+    """
 
     def to(number: int) -> str:
-        return address(request, parameters, name, **{name: number})
+        return address(request, parameters, name, path=path, **{name: number})
 
     near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
     links: list[Link] = []

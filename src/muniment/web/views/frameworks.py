@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
@@ -15,6 +16,7 @@ from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.registry.specification import faults_of
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, reviewer
+from muniment.web.lists import PAGE_SIZE, asked_page, pager
 
 MAX_CHARACTERS = 500_000
 STARTER = {
@@ -86,11 +88,21 @@ class NewFrameworkForm(FrameworkForm):
 
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
-    """List every framework."""
-    found = Framework.objects.select_related("company").order_by("name")
-    authored = set(FrameworkSpecification.objects.values_list("framework_id", flat=True))
-    items = [{"framework": each, "authored": each.pk in authored} for each in found]
-    return render(request, "review/frameworks.html", {"room": "manage", "tab": "frameworks", "items": items})
+    """List every framework, by name."""
+    page, total = asked_page(request.GET), Framework.objects.count()
+    authored = Exists(FrameworkSpecification.objects.filter(framework=OuterRef("pk")))
+    found = Framework.objects.select_related("company").annotate(authored=authored).order_by("name", "pk")
+    start = (page - 1) * PAGE_SIZE
+    return render(
+        request,
+        "review/frameworks.html",
+        {
+            "room": "manage",
+            "tab": "frameworks",
+            "frameworks": found[start : start + PAGE_SIZE],
+            "pager": pager(request, ("page",), page, max(1, -(-total // PAGE_SIZE)), total),
+        },
+    )
 
 
 @reviewer()

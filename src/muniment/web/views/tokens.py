@@ -17,7 +17,10 @@ from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.web.context import address
 from muniment.web.doors import actor_of, kept_form, signed_in
+from muniment.web.lists import asked_page, pager
 
+HOME = "/manage/tokens"
+APPS = "apps"
 _LIFETIMES: Sequence[tuple[str, str]] = (
     ("30", "30 days"),
     ("90", "90 days"),
@@ -109,6 +112,7 @@ def _page(
     request: HttpRequest, form: TokenForm, *, minted: operations.Minted | None = None, status: int = 200
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
+    connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
     page = render(
         request,
         "tokens/tokens.html",
@@ -140,8 +144,11 @@ def _page(
                     "last_used_on": grant.last_used_on,
                     "last_used_by": grant.last_used_by,
                 }
-                for grant in grants.list_connections(actor)
+                for grant in connected.items
             ],
+            "apps_pager": pager(
+                request, (APPS,), connected.page, connected.page_count, connected.total, name=APPS, path=HOME
+            ),
         },
         status=status,
     )
