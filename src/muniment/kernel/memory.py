@@ -30,9 +30,26 @@ def let_go_of_code() -> None:
     """
     with contextlib.suppress(OSError, AttributeError):
         advise = ctypes.CDLL(None).madvise
-        for found in _MAPPING.finditer(Path("/proc/self/smaps").read_text()):
-            start, end = int(found[1], 16), int(found[2], 16)
+        found = Path("/proc/self/smaps").read_text()
+        for start, end in untouched(found, Path("/proc/self/maps").read_text()):
             advise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), MADV_DONTNEED)
+
+
+def untouched(found: str, later: str) -> list[tuple[int, int]]:
+    """
+    Give where the mappings of files begin and end that nobody writes to and nobody has changed.
+
+    While a library is loaded, all of it is mapped as its first part for a moment, what will be written to as well.
+    Whoever imports holds the interpreter's lock meanwhile, which is needed here between two looks: so a mapping that
+    was found in that moment has changed by the second one.
+
+    Args:
+        found: ``/proc/self/smaps``.
+        later: ``/proc/self/maps``, read after it.
+    """
+    standing = set(later.splitlines())
+    matches = (match for match in _MAPPING.finditer(found) if match[0].partition("\n")[0] in standing)
+    return [(int(match[1], 16), int(match[2], 16)) for match in matches]
 
 
 def size_of(key: object) -> int:
