@@ -413,3 +413,21 @@ def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django
     queue.enqueue(name, delay_s=60)
     queue.enqueue("tests.unknown")
     assert not queue.is_due()
+
+
+def test_a_stop_that_comes_as_the_heartbeat_begins_anew_is_not_slept_over():
+    worker, slept = Worker(threads=1, name="here"), []
+
+    class Stirred(threading.Event):
+        def clear(self):
+            worker._stopping.set()
+            self.set()
+            super().clear()
+
+        def wait(self, timeout=None):
+            slept.append(worker._stopping.is_set())
+            return True
+
+    worker._stirred = Stirred()
+    worker._beat()
+    assert slept == [False]

@@ -127,7 +127,6 @@ class Worker:
         renew_at: dict[Run, float] = {}
         look_at = clock_at = 0.0
         while not self._stopping.is_set() or self._held:
-            self._stirred.clear()
             moment = time.monotonic()
             with self._lock:
                 held = set(self._held)
@@ -151,4 +150,5 @@ class Worker:
                 close_old_connections()
             next_at = min([look_at, *renew_at.values()])
             self._stirred.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
+            self._stirred.clear()  # before the loop asks for the end, so that no word of it is missed
         connections.close_all()
