@@ -263,6 +263,16 @@ def test_a_name_of_one_long_word_stays_within_a_small_page(browser, site):
     context.close()
 
 
+def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 360, "height": 640})
+    page = sign_in(context, site, OWNER)
+    page.goto("/manage/credits")
+    expect(page.get_by_role("navigation", name="Manage").get_by_role("link", name="Credits")).to_be_in_viewport(ratio=1)
+    page.goto("/manage/tokens#make")
+    expect(page.get_by_role("heading", name="Make a token")).to_be_in_viewport()
+    context.close()
+
+
 def test_what_was_refused_is_said_above_and_has_the_focus(browser, site):
     context = browser.new_context(base_url=origin(site))
     page = sign_in(context, site, OWNER)

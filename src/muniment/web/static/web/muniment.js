@@ -40,8 +40,10 @@
 
   // On a phone the tabs are a strip: the one that is open is in sight. What was refused is where one goes on.
   document.addEventListener("DOMContentLoaded", () => {
-    for (const tab of document.querySelectorAll(".tabs [aria-current]"))
-      tab.scrollIntoView({ block: "nearest", inline: "center" });
+    for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+      const strip = tab.closest(".tabs");
+      strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
+    }
     document.querySelector('main [aria-invalid="true"]')?.focus();
   });
 
