@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -45,12 +46,13 @@ class Clock:
         self._loop = asyncio.get_running_loop()
         self._second = 0.0
         self._seen = 0
+        self._asked_at = time.monotonic()
         self._next = self._loop.call_later(REFRESH_S, self._turn)
 
     @property
-    def is_at_rest(self) -> bool:
-        """Tell whether nobody asks."""
-        return self._front.end_rest is not None
+    def quiet_s(self) -> float:
+        """Tell for how long nobody has asked."""
+        return time.monotonic() - self._asked_at
 
     def stop(self) -> None:
         """Look no more."""
@@ -64,12 +66,15 @@ class Clock:
             self._second = now
             self._try(lambda: self._each_second(now))
         seen, self._seen = self._seen, self._answered()
+        if seen != self._seen:
+            self._asked_at = time.monotonic()
         rests = seen == self._seen and self._may_rest()
         self._front.end_rest = self._end_rest if rests else None
         self._next = self._loop.call_later(SECOND_S if rests else REFRESH_S, self._turn)
 
     def _end_rest(self) -> None:
         self._front.end_rest = None
+        self._asked_at = time.monotonic()
         self._next.cancel()
         self._try(self._look)
         self._next = self._loop.call_later(REFRESH_S, self._turn)

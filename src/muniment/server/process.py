@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from muniment.jobs.worker import Worker
 
 FOLLOW_AGAIN_S: Final = 1.0
+QUIET_S: Final = 5.0
+"""After so long without a question a node follows the feed less often."""
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
@@ -281,7 +283,7 @@ class Process:
                 config.database_url,
                 config.published_file,
                 changes_kept=config.changes_kept,
-                is_at_rest=lambda: self._clock is not None and self._clock.is_at_rest,
+                is_at_rest=lambda: self._clock is not None and self._clock.quiet_s > QUIET_S,
             )
 
         while self._follower is None:

@@ -26,7 +26,7 @@ MANY_CHANGES: Final = 20_000
 """Beyond this, building the file anew is quicker than applying what was missed."""
 LONGEST_PAUSE_S: Final = 5.0
 REST_S: Final = 0.5
-"""Between two looks at the feed while nobody asks the node."""
+"""Between two looks at the feed while nobody has asked the node for a while."""
 UNBORN_PAUSE_S: Final = 0.5
 """Between two looks at a database that nobody has migrated yet."""
 
