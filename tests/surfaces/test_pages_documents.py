@@ -16,7 +16,7 @@ from muniment.documents.link import FileLinks
 from muniment.documents.models import Document, State
 from muniment.kernel.ids import now
 from muniment.kernel.problems import MethodNotAllowed, NotFound
-from muniment.registry.models import Company
+from muniment.registry.models import Company, Ownership
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOME = "/manage/documents"
@@ -228,6 +228,20 @@ def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, 
     again = page.post(f"{HOME}/{document.pk}/complete", follow=True).content.decode()
     assert "minutes.txt is kept." in again
     assert "gave no verdict" not in again
+
+
+def test_only_who_sent_a_file_is_offered_to_finish_it(page, owner, slug):
+    other = account("other@harbour.example")
+    Ownership.objects.create(account=other, company=Company.objects.get(slug=slug))
+    document = uploaded(owner, slug)
+    Document.objects.filter(pk=document.pk).update(state=State.UPLOADED, text_state="none")
+    theirs = signed_in(other)
+    assert "Finish</button>" in page.get(HOME).content.decode()
+    shown = theirs.get(HOME).content.decode()
+    assert document.filename in shown
+    assert "Finish" not in shown
+    assert "Delete</button>" in shown
+    assert theirs.post(f"{HOME}/{document.pk}/complete", follow=True).status_code == 404
 
 
 def test_a_file_that_is_being_scanned_offers_nothing_to_finish(page, owner, slug):
