@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,12 @@ def wakeups(pid):
     return count
 
 
+def code_in_memory_mb(pid):
+    """Give how much of its files, most of them libraries, a process has in memory."""
+    told = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssFile:\s+(\d+) kB", told)[1]) / 1000
+
+
 def rest(product):
     """Wait for a second in which the product is hardly ever awake."""
     seen = [0]
@@ -123,3 +130,4 @@ def test_a_process_that_nobody_asks_costs_next_to_nothing_and_shows_the_newest_t
                 shown = product.get("/api/v1/companies")
                 assert [item["id"] for item in shown.json()["data"]] == [f"company-{n}" for n in range(number, -1, -1)]
                 assert shown.headers["x-muniment-edition"] == str(edition)
+        assert code_in_memory_mb(product.pid) < 18, "what starting needed of the libraries was let go"
