@@ -10,6 +10,7 @@ environment of their own under build/bench. Ratios are taken within one run: rat
 
 import argparse
 import json
+import mmap
 import os
 import random
 import re
@@ -17,10 +18,11 @@ import shlex
 import signal
 import socket
 import sqlite3
+import statistics
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -52,7 +54,9 @@ GOALS = (
     ("fastapi-cached-bytes", "R2", 3),
 )
 START_GOAL_S, MEMORY_GOAL_MB, COLD_GOAL, PAGE_GOAL = 0.6, 100, 0.6, 1.5
-MILLION_REPEATS = 5
+MILLION_TURNS = 11
+MAP_LOCKED = 0x2000
+"""Linux's flag; the module mmap does not name it."""
 LOOKED_UP = 0.01
 """The share of answers that may still be looked up when all that is asked for counts as kept."""
 
@@ -120,6 +124,11 @@ class Serving:
         self.process.wait(30)
 
 
+def warmed(data, **settings):
+    """The product once its start is over, with no export that would begin in the middle of a measurement."""
+    return Serving(data, WARMED, MUNIMENT_EXPORTS_INTERVAL_S="0", **settings)
+
+
 def real_registry():
     """Import what MUNIMENT_SAMPLE_DATA names, once; None when it names nothing."""
     sample = os.environ.get("MUNIMENT_SAMPLE_DATA", "")
@@ -145,31 +154,37 @@ def start_and_memory(data):
     return sorted(starts)[2], memory_mb
 
 
-def rate(reference, data, paths, seconds, *, until_kept=False, **settings):
-    """
-    Requests per CPU second for *paths* at random, which stand in a file, on a product of its own.
+def rate(serving, reference, paths, seconds):
+    """Requests by CPU second for *paths* at random, which stand in a file."""
+    script = ["-s", reference / "wrk" / "slugs.lua", f"http://127.0.0.1:{serving.port}/", "--", paths, "", ""]
+    process = psutil.Process(serving.process.pid)
+    before = process.cpu_times()
+    out = run("taskset", "-c", "1", "wrk", "-t2", "-c32", f"-d{seconds}s", *script, capture_output=True, text=True)
+    after = process.cpu_times()
+    assert "Non-2xx" not in out.stdout, out.stdout
+    done = int(out.stdout.split(" requests in")[0].split()[-1])
+    return done / (after.user + after.system - before.user - before.system)
 
-    Args:
-        until_kept: ask first, until nearly every answer is one that was kept.
-    """
-    with Serving(data, WARMED, MUNIMENT_EXPORTS_INTERVAL_S="0", **settings) as serving:
-        script = ["-s", reference / "wrk" / "slugs.lua", f"http://127.0.0.1:{serving.port}/", "--", paths, "", ""]
-        load = ["taskset", "-c", "1", "wrk", "-t2", "-c32"]
-        process = psutil.Process(serving.process.pid)
-        while until_kept and serving.looked_up(lambda: run(*load, "-d8s", *script, capture_output=True)) > LOOKED_UP:
-            pass
-        before = process.cpu_times()
-        out = run(*load, f"-d{seconds}s", *script, capture_output=True, text=True).stdout
-        after = process.cpu_times()
-        assert "Non-2xx" not in out, out
-        done = int(out.split(" requests in")[0].split()[-1])
-        return done / (after.user + after.system - before.user - before.system)
+
+def by_turns(one, other):
+    """Median of what *one* gives by what *other* does, in pairs of the same seconds, forwards and backwards."""
+    pairs = [(one(), other()) if number % 2 else tuple(reversed((other(), one()))) for number in range(MILLION_TURNS)]
+    return statistics.median(first / second for first, second in pairs)
 
 
 def write(name, lines):
     file = WORK / f"{name}.paths"
     file.write_text("\n".join(lines) + "\n")
     return file
+
+
+@contextmanager
+def in_memory(path):
+    """Keep a file in the system's cache. What is measured is our work: some systems let go of files within minutes."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        with mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ):
+            yield
 
 
 def random_reads(reference, data, seconds):
@@ -182,30 +197,23 @@ def random_reads(reference, data, seconds):
     with closing(sqlite3.connect(file)) as database:
         keys = [key for (key,) in database.execute("SELECT key FROM published_document WHERE kind = 'company'")]
     paths = write("random", [f"/api/v1/companies/{key}" for key in random.Random(1).sample(keys, 100_000)])
-    found = []
-    for _ in range(MILLION_REPEATS):
-        with file.open("rb") as read:  # a system that is short of memory may have let go of some of it since
-            while read.read(1 << 24):
-                pass
-        cold = rate(reference, data, paths, seconds, MUNIMENT_CACHE_MB="0")
-        warm = rate(reference, data, paths, seconds, until_kept=True, MUNIMENT_CACHE_MB="1000")
-        found.append(cold / warm)
-    return sorted(found)[MILLION_REPEATS // 2]
+    with in_memory(file), warmed(data, MUNIMENT_CACHE_MB="0") as cold, warmed(data, MUNIMENT_CACHE_MB="1000") as warm:
+        while warm.looked_up(lambda: rate(warm, reference, paths, 8)) > LOOKED_UP:
+            pass
+        return by_turns(lambda: rate(cold, reference, paths, seconds), lambda: rate(warm, reference, paths, seconds))
 
 
 def random_pages(reference, data, seconds):
     """The CPU of a page at random by that of the first one, when no answer is kept."""
-    with Serving(data) as serving, urlopen(f"http://127.0.0.1:{serving.port}/api/v1/companies") as answer:
-        last = json.load(answer)["pagination"]["pageCount"]  # beyond it every number shows the last page
-    first = "/api/v1/companies?page=1"
-    pages = [f"/api/v1/companies?page={number}" for number in random.Random(1).sample(range(1, last + 1), 5_000)]
-    files = write("first", [first]), write("pages", pages)
-    found = [
-        rate(reference, data, files[0], seconds, MUNIMENT_CACHE_MB="0")
-        / rate(reference, data, files[1], seconds, MUNIMENT_CACHE_MB="0")
-        for _ in range(MILLION_REPEATS)
-    ]
-    return sorted(found)[MILLION_REPEATS // 2]
+    first = write("first", ["/api/v1/companies?page=1"])
+    with in_memory(data / "muniment.sqlite3"), warmed(data, MUNIMENT_CACHE_MB="0") as serving:
+        with urlopen(f"http://127.0.0.1:{serving.port}/api/v1/companies") as answer:
+            last = json.load(answer)["pagination"]["pageCount"]  # beyond it every number shows the last page
+        numbers = random.Random(1).sample(range(1, last + 1), 5_000)
+        pages = write("pages", [f"/api/v1/companies?page={number}" for number in numbers])
+        return by_turns(
+            lambda: rate(serving, reference, first, seconds), lambda: rate(serving, reference, pages, seconds)
+        )
 
 
 def verdict(what, found, goal, *, at_most=False):
