@@ -194,6 +194,7 @@ class _Loading:
             self.loaded.blobs_there += 1
         else:
             self._written.append(key)
+            self._storage.remove_unfinished(key)  # of a run that was killed
             self._storage.write(key, pieces)
             if _digest(self._storage, key) != digest.hexdigest():
                 raise Differs(f"the store of documents gave back other bytes of {key}")
