@@ -152,7 +152,7 @@ class Answer(msgspec.Struct, gc=False):
 
     def _common(self) -> bytes:
         """Give the lines that every form carries, the 304 too."""
-        modified = b"last-modified: %s\r\n" % http_date(self.updated_at[:19]) if self.updated_at else b""
+        modified = b"last-modified: %s\r\n" % http_date(self.updated_at) if self.updated_at else b""
         return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (
             modified,
             self.cache_control,
@@ -208,10 +208,15 @@ def negotiated(accepted: bytes) -> bytes:
     return best
 
 
-@lru_cache(maxsize=4096)
 def http_date(moment: str) -> bytes:
-    """Show the first nineteen characters of an RFC 3339 moment in UTC as HTTP does."""
-    return format_datetime(datetime.fromisoformat(moment).replace(tzinfo=UTC), usegmt=True).encode()
+    """Show an RFC 3339 moment in UTC as HTTP does, in whole seconds."""
+    return b"%s %s GMT" % (_http_day(moment[:10]), moment[11:19].encode())
+
+
+@lru_cache(maxsize=1024)
+def _http_day(day: str) -> bytes:
+    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    return format_datetime(midnight, usegmt=True).removesuffix(" 00:00:00 GMT").encode()
 
 
 def link_line(relations: Iterable[tuple[str, str]]) -> bytes:
