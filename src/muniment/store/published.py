@@ -15,8 +15,8 @@ import secrets
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -28,7 +28,7 @@ Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 UNBUILT: Final = "unbuilt"
 """The epoch of a node's file that has followed nothing yet: what it shows is not the registry."""
 BLOCK_SPLIT: Final = 2_000
@@ -215,12 +215,12 @@ def reserve(connection: sqlite3.Connection, count: int) -> int:
 
 def document_id(kind: str, key: str) -> int:
     """
-    Give the id under which a document is looked for first: a digest of its name in 63 bits.
+    Give the id under which a document is looked for first: the CRC-32 of its name.
 
-    A look-up by it walks one tree instead of two. Where two names meet, the later one takes a following id, and is
-    found by its name.
+    A look-up by it walks one tree instead of two. Where two names meet, which some hundred pairs of a million do, the
+    later one takes a following id, and is found by its name.
     """
-    return int.from_bytes(blake2b(f"{kind}\0{key}".encode(), digest_size=8).digest()) >> 1
+    return crc32(f"{kind}\0{key}".encode())
 
 
 def _free_id(connection: sqlite3.Connection, kind: str, key: str) -> int:
