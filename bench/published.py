@@ -71,6 +71,23 @@ def pss_mb() -> float:
     return int(next(line for line in text.splitlines() if line.startswith("Pss:")).split()[1]) / 1024
 
 
+def details(api: Api, chance: random.Random, total: int) -> None:
+    def target(number):
+        return b"/api/v1/companies/company-%d" % number
+
+    def look_up(numbers):
+        for asked, answer in api.look_up([api.wanted(target(number)) for number in numbers]).items():
+            api.ready(asked, b"", b"", answer)
+
+    warm = chance.sample(range(1, total + 1), 1000)
+    for _ in range(2):  # what was asked for twice is kept
+        look_up(warm)
+    print(f"detail, kept: {cpu_us(lambda: api.ready(target(chance.choice(warm)), b'', b''), 5000):.2f} us")
+    for together in (1, 16):
+        spent = cpu_us(lambda: look_up(chance.randint(1, total) for _ in range(together)), 500)  # noqa: B023 - called at once
+        print(f"detail, random over all, {together} in one go: {spent / together:.2f} us")
+
+
 def measure(path: Path) -> None:
     base = pss_mb()
     began = time.process_time()
@@ -94,16 +111,7 @@ def measure(path: Path) -> None:
     near_end = reader.companies(CompanyQuery(page=last - 2)).next_cursor
     print(f"cursor near the end: {cpu_us(lambda: reader.companies(CompanyQuery(cursor=near_end)), 200):.0f} us")
 
-    def target(number):
-        return b"/api/v1/companies/company-%d" % number
-
-    warm = chance.sample(range(1, total + 1), 1000)
-    for number in warm:
-        api.ready(target(number), b"", b"")
-    print(f"detail, warm: {cpu_us(lambda: api.ready(target(chance.choice(warm)), b'', b''), 5000):.2f} us")
-    everywhere = cpu_us(lambda: api.ready(target(chance.randint(1, total)), b"", b""), 5000)
-    print(f"detail, random over all: {everywhere:.2f} us")
-    print(f"the choice of a target itself: {cpu_us(lambda: target(chance.randint(1, total)), 5000):.2f} us")
+    details(api, chance, total)
 
     for words in ({"q": "willow 4711"}, {"q": "river"}, {"q": "gran"}, {"status": "inactive"}, {"status": "active"},
                   {"status": "active", "industry": "Water", "has_token": True}, {"sort": "name"},

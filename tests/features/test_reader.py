@@ -412,3 +412,27 @@ def test_a_held_snapshot_ends_with_the_next_tick(publisher, reader):
     publisher.publish(company(3))
     busy, written, moved = publisher.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     assert (busy, written, moved) == (0, 0, 0)
+
+
+def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monkeypatch):
+    monkeypatch.setattr("muniment.store.published.document_id", lambda _kind, _key: 7)
+    publisher.publish(company(101, "met-another"), company(102, "the-other"))  # both want the same id
+    monkeypatch.undo()
+    publisher.publish(*(company(number) for number in range(1, 80)), person(3), framework(4))
+    names = [
+        *(("company", f"company-{number}") for number in range(1, 80)),
+        ("company", "met-another"),
+        ("company", "the-other"),
+        ("company", "nobody"),
+        ("person", "person-3"),
+        ("person", "company-3"),
+        ("framework", framework(4).key),
+        ("company", "company-1"),
+    ]
+    for look in (reader.refresh, reader.tick):
+        look()
+        found = reader.documents(names)
+        assert found == {name: one for name in names if (one := reader.document(*name)) is not None}
+        assert set(names) - set(found) == {("company", "nobody"), ("person", "company-3")}
+        assert all(json.loads(found[name].body)["data"] for name in found)
+    assert reader.documents([]) == {}

@@ -18,6 +18,15 @@ from muniment.config import Config
 
 LIST = "/api/v1/companies"
 DETAIL = "/api/v1/companies/company-7"
+
+
+def at_once(api, target, accept_encoding, if_none_match):
+    """Answer as the express lane does: with what is kept, else with the detail that it looks up."""
+    asked = target, accept_encoding, if_none_match
+    wanted = api.wanted(target)
+    return api.ready(*asked) or (wanted and api.ready(*asked, api.look_up((wanted,)).get(target)))
+
+
 DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
 
 
@@ -94,19 +103,19 @@ def test_refusals_are_not_kept_by_caches(filled):
 def test_the_ready_answer_is_the_ordinary_one_byte_for_byte(filled, target, encoding):
     headers = {"accept_encoding": encoding} if encoding else {}
     ordinary = filled.ask(target, **headers)
-    ready = filled.api.ready(target.encode(), encoding.encode(), b"")
+    ready = at_once(filled.api, target.encode(), encoding.encode(), b"")
     lines = {name.decode(): value.decode() for name, value in ready.headers}
     assert (ready.status, lines, ready.body) == (ordinary.status, ordinary.headers, ordinary.body)
     assert ready.head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert ready.head.endswith(b"\r\n")
     assert not ready.head.endswith(b"\r\n\r\n")
-    unchanged = filled.api.ready(target.encode(), encoding.encode(), ordinary.headers["etag"].encode())
+    unchanged = at_once(filled.api, target.encode(), encoding.encode(), ordinary.headers["etag"].encode())
     assert unchanged.status == 304
 
 
 def test_a_detail_is_ready_without_having_been_asked_for(rest):
     rest.publish(company(1))
-    ready = rest.api.ready(b"/api/v1/companies/company-1", b"", b"")
+    ready = at_once(rest.api, b"/api/v1/companies/company-1", b"", b"")
     assert ready.body == rest.ask("/api/v1/companies/company-1").body
 
 
@@ -115,14 +124,14 @@ def test_a_detail_is_ready_without_having_been_asked_for(rest):
 )
 def test_what_is_not_ready_is_left_to_the_ordinary_way(rest, target):
     rest.publish(company(1))
-    assert rest.api.ready(target, b"", b"") is None
+    assert at_once(rest.api, target, b"", b"") is None
 
 
 def test_a_large_answer_is_not_compressed_on_the_way_that_must_not_wait(rest):
     rest.publish(company(1, body="river " * 50_000))
-    assert rest.api.ready(b"/api/v1/companies/company-1", b"gzip", b"") is None
+    assert at_once(rest.api, b"/api/v1/companies/company-1", b"gzip", b"") is None
     assert rest.ask("/api/v1/companies/company-1", accept_encoding="gzip").headers["content-encoding"] == "gzip"
-    assert rest.api.ready(b"/api/v1/companies/company-1", b"gzip", b"").status == 200
+    assert at_once(rest.api, b"/api/v1/companies/company-1", b"gzip", b"").status == 200
 
 
 def test_a_change_is_seen_at_once_by_whoever_made_it_and_never_undone_by_a_cache(rest):
@@ -130,7 +139,7 @@ def test_a_change_is_seen_at_once_by_whoever_made_it_and_never_undone_by_a_cache
         rest.publish(company(1, name=f"Name {version}"))
         for target in ("/api/v1/companies", "/api/v1/companies/company-1", "/api/v1/companies?q=name"):
             assert f"Name {version}".encode() in rest.ask(target).body
-            assert f"Name {version}".encode() in rest.api.ready(target.encode(), b"", b"").body
+            assert f"Name {version}".encode() in at_once(rest.api, target.encode(), b"", b"").body
 
 
 def test_words_that_mean_nothing_do_not_fill_the_cache(rest):

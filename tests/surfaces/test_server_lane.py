@@ -1,16 +1,27 @@
 """The express lane: the same bytes as the ordinary path, whatever is asked and however it is sent."""
 
+import asyncio
+import contextlib
+import os
 import re
+import signal
 import socket
+import struct
 import time
+from urllib.parse import quote
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
-from muniment.server.lane import missing_internals
+from make.published import company
+from muniment.config import Config
+from muniment.server.front import Front
+from muniment.server.lane import Express, answer_waiting, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
 from services.product import Product
-from services.raw import exchange, status
+from services.raw import LENGTH, exchange, status
 
 COMPANIES = b"/api/v1/companies"
 
@@ -181,6 +192,159 @@ def test_mixed_requests_in_one_go_are_answered_in_their_order(both):
     lane, plain = (exchange(product.port, sent, answers=len(targets)) for product in both)
     assert [status(answer) for answer in lane] == [200, 200, 200, 404, 200] * 4
     assert [masked(answer) for answer in lane] == [masked(answer) for answer in plain]
+
+
+@contextlib.contextmanager
+def stopped(product):
+    """Let what is sent meanwhile reach the process in one turn of its loop."""
+    os.kill(product.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(product.pid, signal.SIGCONT)
+
+
+def answered(connection):
+    """Read one answer."""
+    got = b""
+    while b"\r\n\r\n" not in got or len(got.partition(b"\r\n\r\n")[2]) < int(LENGTH.search(got)[1]):
+        piece = connection.recv(1 << 16)
+        assert piece, got
+        got += piece
+    return got
+
+
+def test_what_is_looked_up_in_one_turn_reaches_whoever_asked_for_it(both):
+    lane, plain = both
+    slugs = [quote(company["id"]).encode() for company in plain.get("/api/v1/companies?pageSize=40").json()["data"]]
+    people = [quote(person["slug"]).encode() for person in plain.get("/api/v1/people?pageSize=10").json()["data"]]
+    asked = [
+        *(get(b"/api/v1/companies/%s" % slug) for slug in slugs),
+        *(get(b"/api/v1/people/%s" % slug) for slug in people),
+        *(get(b"/api/v1/companies/%s" % slug, b"Accept-Encoding: gzip") for slug in slugs[:5]),
+        *(get(b"/api/v1/companies/%s" % slug, b"If-None-Match: *") for slug in slugs[5:8]),
+        *(get(b"/api/v1/companies/%s" % slugs[0]) for _ in range(3)),
+        *(get(b"/api/v1/companies/nobody-%d" % number) for number in range(3)),
+    ]
+    expected = [masked(exchange(plain.port, sent)[0]) for sent in asked]
+    with contextlib.ExitStack() as open_ones:
+        connections = [
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", lane.port), timeout=10)) for _ in asked
+        ]
+        for _ in range(2):
+            with stopped(lane):
+                for connection, sent in zip(connections, asked, strict=True):
+                    connection.sendall(sent)
+            found = [
+                masked(connection.recv(1 << 16) if b" 304 " in told[:20] else answered(connection))
+                for connection, told in zip(connections, expected, strict=True)
+            ]
+            assert found == expected
+
+
+def test_what_waits_for_a_look_up_is_answered_before_what_comes_after_it(both):
+    details = [b"/api/v1/companies/%s" % name for name in (b"quillmere", b"nobody", b"copperkite", b"no-one-either")]
+    sent = b"".join(get(target) for target in [*details, COMPANIES, *details])
+    lane, plain = (exchange(product.port, sent, answers=9) for product in both)
+    assert [status(answer) for answer in lane] == [200, 404, 200, 404, 200, 200, 404, 200, 404]
+    assert [masked(answer) for answer in lane] == [masked(answer) for answer in plain]
+
+
+@pytest.mark.parametrize("first", [b"/api/v1/companies/quillmere", b"/api/v1/companies/nobody"])
+def test_a_look_up_is_answered_before_what_cannot_be_read(both, first):
+    known, *unread = exchange(both[0].port, get(first) + b"what is this\r\n\r\n", answers=2)
+    assert known.partition(b"\r\n\r\n")[2] == exchange(both[1].port, get(first))[0].partition(b"\r\n\r\n")[2]
+    assert [status(answer) for answer in unread] == ([400] if first.endswith(b"quillmere") else [])
+
+
+def test_a_client_that_half_closes_gets_what_it_waits_for(both):
+    for name, expected in ((b"quillmere", 200), (b"nobody", 404)):
+        lane, plain = (exchange(product.port, get(COMPANIES + b"/" + name), hang_up=True) for product in both)
+        assert [status(answer) for answer in lane] == [expected]
+        assert lane[0].partition(b"\r\n\r\n")[2] == plain[0].partition(b"\r\n\r\n")[2]
+
+
+def test_a_client_that_leaves_while_it_waits_takes_nobody_with_it(both):
+    lane = both[0]
+    leaving, staying = (socket.create_connection(("127.0.0.1", lane.port), timeout=10) for _ in range(2))
+    leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    with staying:
+        with stopped(lane):
+            leaving.sendall(get(b"/api/v1/companies/quillmere"))
+            staying.sendall(get(b"/api/v1/companies/copperkite"))
+            leaving.close()
+        assert b'"id":"copperkite"' in answered(staying)
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.written = b""
+        self.closing = False
+
+    def writelines(self, pieces):
+        self.written += b"".join(pieces)
+
+    def is_closing(self):
+        return self.closing
+
+
+async def asked_at(api):
+    """Give a connection that has asked for a detail, before the turn is over, and its wire."""
+    front = Front(Config({"MUNIMENT_RATE_LIMIT": "off"}))
+    front.api = api
+    config = uvicorn.Config(front, http=Express, lifespan="off")
+    config.load()
+    connection, wire = Express(config, ServerState(), {}, asyncio.get_running_loop()), Wire()
+    connection.connection_made(wire)
+    connection.data_received(get(b"/api/v1/companies/company-1"))
+    assert connection.is_busy
+    assert wire.written == b""
+    return connection, wire
+
+
+@pytest.mark.parametrize("end", ["retire", "eof_received"])
+def test_a_connection_that_ends_answers_first_what_waits(rest, end):
+    rest.publish(company(1))
+
+    async def run():
+        connection, wire = await asked_at(rest.api)
+        getattr(connection, end)()
+        assert wire.written.startswith(b"HTTP/1.1 200 OK")
+        assert not connection.is_busy
+
+    asyncio.run(run())
+
+
+def test_nothing_is_looked_up_or_written_for_a_client_that_has_gone(rest):
+    rest.publish(company(1))
+
+    async def run():
+        _, wire = await asked_at(rest.api)
+        wire.closing = True
+        await asyncio.sleep(0)
+        assert wire.written == b""
+        assert rest.api.misses == 0
+
+    asyncio.run(run())
+
+
+def test_a_look_up_that_fails_leaves_everybody_to_the_ordinary_path():
+    class Waiting:
+        waits_for = "a detail"
+        answers = None
+
+        def answer_late(self, answers):
+            self.answers = answers
+
+    front = Front(Config({}))
+    front.waiting = waiting = [Waiting(), Waiting()]
+    front.api = object()  # whatever is asked of it fails
+    answer_waiting(front)
+    assert [each.answers for each in waiting] == [{}, {}]
+    assert front.waiting == []
 
 
 def test_a_request_that_comes_byte_by_byte_is_answered(both):

@@ -7,10 +7,12 @@ An ASGI application; and, for whoever can write to a connection directly, :meth:
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
+
+import msgspec
 
 from muniment.api import pages
 from muniment.api.parameters import decode, read
@@ -43,6 +45,15 @@ _COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": 
 _NOTHING: Final = b""
 
 
+class Wanted(msgspec.Struct, frozen=True, gc=False):
+    """A detail that a request asks for: its target, what it names, and the further header lines of its route."""
+
+    target: bytes
+    kind: str
+    key: str
+    lines: bytes
+
+
 class Api:
     """
     Everything public that is neither a page of the registry nor a tool server.
@@ -73,7 +84,9 @@ class Api:
         self._pages = pages.build(config)
         self.hits = self.misses = 0
         """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
-        self._seen: set[bytes] = set()
+        self._seen = bytearray(8 * MAX_SEEN)
+        """A place for each hash of a target. Who shares a place is kept too early, which harms nobody."""
+        self._seen_count = 0
         self._waiting: dict[object, asyncio.Future[Made]] = {}
 
     def start(self) -> None:
@@ -93,25 +106,25 @@ class Api:
         kind = next((kind for kind, room in _COLLECTIONS.items() if room == collection), "")
         return self._reader.document(kind, key) is not None
 
-    def ready(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
+    def ready(
+        self, target: bytes, accept_encoding: bytes, if_none_match: bytes, answer: Answer | None = None
+    ) -> Response | None:
         """
-        Answer a GET at once, or not at all.
+        Answer a GET with what is kept, or with *answer*.
 
         Args:
             target: path and query as they stand in the request line.
             accept_encoding: the header's value, empty when absent.
             if_none_match: the same.
+            answer: what :meth:`look_up` gave for *target*.
 
         Returns:
-            None when it takes a slow look-up, or when the request is anything but an ordinary one.
+            None when nothing is kept, or its form takes too long to make.
         """
-        answer = self._kept.get(target)
         if answer is None:
-            answer = self._detail(target)
+            answer = self._kept.get(target)
             if answer is None:
                 return None
-            self.misses += 1
-        else:
             self.hits += 1
         if if_none_match and answer.matches(if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
@@ -123,39 +136,50 @@ class Api:
 
     def unchanged(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
         """Answer a GET with 304 at once, or not at all; the arguments are those of :meth:`ready`."""
-        answer = self._kept.get(target) or self._detail(target)
+        answer = self._kept.get(target)
+        if answer is None:
+            wanted = self.wanted(target)
+            answer = self.look_up((wanted,)).get(target) if wanted is not None else None
         if answer is None or not answer.matches(if_none_match):
             return None
         self.hits += 1
         return answer.unchanged(answer.encoding(accept_encoding))
 
-    def _detail(self, target: bytes) -> Answer | None:
-        """Look a detail up by its key: the one miss that is as quick as a hit elsewhere."""
+    def wanted(self, target: bytes) -> Wanted | None:
+        """Name the detail that *target* asks for, if it is a plain one: the miss as quick as a hit elsewhere."""
         for prefix, kind, lines in self._details:
             if target.startswith(prefix):
                 named = target[len(prefix) :]
                 # Anything but an unreserved character needs decoding, or names something else.
-                if not named.replace(b"-", b"").isalnum():
-                    return None
-                key = named.decode("ascii")
-                found = self._reader.document(kind, key)
-                if found is None:
-                    return None
-                answer = Answer(found.body, found.etag.encode(), found.updated_at, lines)
-                if self._asked_before(target):
-                    size_bytes = len(found.body)
-                    depends = ((kind, key),)
-                    self._answers.put(target, answer, size_bytes=size_bytes, edition=found.edition, depends=depends)
-                return answer
+                if named.replace(b"-", b"").isalnum():
+                    return Wanted(target, kind, named.decode("ascii"), lines)
         return None
+
+    def look_up(self, wanted: Sequence[Wanted]) -> dict[bytes, Answer]:
+        """Look up in one go what is *wanted*, and give the answers by target. What nobody has is not among them."""
+        found = self._reader.documents([(each.kind, each.key) for each in wanted])
+        answers = {}
+        for each in wanted:
+            name = each.kind, each.key
+            document = found.get(name)
+            if document is not None:
+                answer = Answer(document.body, document.etag.encode(), document.updated_at, each.lines)
+                answers[each.target] = answer
+                if self._asked_before(each.target):
+                    size_bytes, edition = len(document.body), document.edition
+                    self._answers.put(each.target, answer, size_bytes=size_bytes, edition=edition, depends=(name,))
+        self.misses += len(answers)
+        return answers
 
     def _asked_before(self, target: bytes) -> bool:
         """Remember *target*: what is asked for only once is not worth a place that something else has."""
-        if target in self._seen:
+        place = hash(target) % len(self._seen)
+        if self._seen[place]:
             return True
-        if len(self._seen) >= MAX_SEEN:
-            self._seen.clear()
-        self._seen.add(target)
+        if self._seen_count == MAX_SEEN:
+            self._seen, self._seen_count = bytearray(len(self._seen)), 0
+        self._seen[place] = 1
+        self._seen_count += 1
         return False
 
     def _make(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:

@@ -5,15 +5,15 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from email.utils import formatdate
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from muniment.api.application import Api
-from muniment.api.responses import Response, plain, refusal
+from muniment.api.application import Api, Wanted
+from muniment.api.responses import Answer, Response, plain, refusal
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
@@ -90,6 +90,8 @@ class Front:
             self.limiter.burst,
             self.limiter.window_s,
         )
+        self.waiting: list[Any] = []
+        """Connections of the express lane whose answers are looked up at the end of this turn of the loop."""
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
         self.edition = b"0"
@@ -137,16 +139,38 @@ class Front:
 
     # ------------------------------------------------------------------ answers that are ready
 
-    def at_once(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> AtOnce | None:
+    def wanted(self, target: bytes) -> Wanted | None:
+        """Name the detail that a GET of *target* asks for, if one look-up answers it."""
+        return self.api.wanted(target) if self.api is not None else None
+
+    def look_up(self, wanted: Sequence[Wanted]) -> dict[bytes, Answer]:
+        """Look up in one go what is *wanted*, by target."""
+        return self.api.look_up(wanted) if self.api is not None else {}
+
+    def at_once(
+        self,
+        target: bytes,
+        accept_encoding: bytes,
+        if_none_match: bytes,
+        client: str,
+        answer: Answer | None = None,
+    ) -> AtOnce | None:
         """
         Answer a GET without waiting, or not at all. The client's rate is charged only if it answers.
+
+        Args:
+            target: path and query as they stand in the request line.
+            accept_encoding: the header's value, empty when absent.
+            if_none_match: the same.
+            client: whose rate it is.
+            answer: what :meth:`look_up` gave for *target*; what is kept needs none.
 
         Returns:
             None when the ordinary path has to answer: what is asked for is not ready, or the rate is used up.
         """
         if self.api is None:
             return None
-        response = self.api.ready(target, accept_encoding, if_none_match)
+        response = self.api.ready(target, accept_encoding, if_none_match, answer)
         if response is None:
             return None
         if response.status == 304:

@@ -38,6 +38,8 @@ from muniment.store.words import one_slip_from
 POOL_THREADS: Final = 2
 SLIPS_SOUGHT_UP_TO: Final = 24
 """Longer keys share a beginning with what was meant more often than not, and have too many neighbours."""
+TOGETHER: Final = 32
+"""Details that one statement looks up."""
 PAGE_CACHE_KIB: Final = 2_000
 HOME_PAGE_CACHE_KIB: Final = 12_000
 """The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
@@ -195,25 +197,39 @@ class Reader:
 
     def document(self, kind: str, key: str) -> Found | None:
         """Give the finished detail of *key*, or None."""
+        return self.documents(((kind, key),)).get((kind, key))
+
+    def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
+        """Give the finished details of those of *names*, each a kind and a key, that there are."""
         edition = self._state.edition
-        if threading.get_ident() == self._home:
-            connection = self._home_connection
-            # The generation moves before the edition does: a snapshot of this generation is no older than `edition`.
-            generation = self._generation
-            if self._held != generation:
-                if self._held >= 0:
-                    connection.execute("COMMIT")
-                connection.execute("BEGIN")
-                self._held = generation
-        else:
-            connection = self._connection()
-        row = connection.execute(_DOCUMENT, (document_id(kind, key),)).fetchone()
-        if row is None or not row[1].endswith(f" {kind} {key}"):
-            row = connection.execute(_NAMED_DOCUMENT, (kind, key)).fetchone()
-            if row is None:
-                return None
-        etag, updated_at, _ = row[1].split(" ", 2)
-        return Found(row[0], etag, updated_at, edition)
+        connection = self._connection_for_details()
+        found = {}
+        for start in range(0, len(names), TOGETHER):
+            some = names[start : start + TOGETHER]
+            for body, named in connection.execute(_BY_ID[len(some)], [document_id(*name) for name in some]):
+                etag, updated_at, kind, key = named.split(" ", 3)
+                found[kind, key] = Found(body, etag, updated_at, edition)
+        for name in names:
+            if name not in found:  # nobody has it, or it stands under the id that follows another's
+                row = connection.execute(_BY_NAME, name).fetchone()
+                if row is not None:
+                    etag, updated_at, _ = row[1].split(" ", 2)
+                    found[name] = Found(row[0], etag, updated_at, edition)
+        return found
+
+    def _connection_for_details(self) -> sqlite3.Connection:
+        """Give the thread's connection; that of the thread which ticks is within a snapshot of this generation."""
+        if threading.get_ident() != self._home:
+            return self._connection()
+        connection = self._home_connection
+        # The generation moves before the edition does: a snapshot of this generation is no older than the edition.
+        generation = self._generation
+        if self._held != generation:
+            if self._held >= 0:
+                connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            self._held = generation
+        return connection
 
     def companies(self, query: CompanyQuery) -> Page:
         """
@@ -480,8 +496,8 @@ class Reader:
 
 _WANTED: Final = "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key FROM published_document"
 """Two columns in place of five: each costs sqlite3 more than a word of this text does."""
-_DOCUMENT: Final = f"{_WANTED} WHERE id = ?"
-_NAMED_DOCUMENT: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
+_BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(TOGETHER + 1))
+_BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
 
 
 class _Snapshot:
