@@ -76,7 +76,8 @@ def details(api: Api, chance: random.Random, total: int) -> None:
         return b"/api/v1/companies/company-%d" % number
 
     def look_up(numbers):
-        for asked, answer in api.look_up([api.wanted(target(number)) for number in numbers]).items():
+        wanted = [one for number in numbers if (one := api.wanted(target(number))) is not None]
+        for asked, answer in api.look_up(wanted).items():
             api.ready(asked, b"", b"", answer)
 
     warm = chance.sample(range(1, total + 1), 1000)

@@ -146,7 +146,13 @@ class Api:
         return answer.unchanged(answer.encoding(accept_encoding))
 
     def wanted(self, target: bytes) -> Wanted | None:
-        """Name the detail that *target* asks for, if it is a plain one: the miss as quick as a hit elsewhere."""
+        """
+        Name the detail that *target* asks for, if it is a plain one: the miss as quick as a hit elsewhere.
+
+        None for what is kept: to look it up again would take its place, and the forms that were made of it with it.
+        """
+        if target in self._kept:
+            return None
         for prefix, kind, lines in self._details:
             if target.startswith(prefix):
                 named = target[len(prefix) :]
