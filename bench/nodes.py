@@ -7,13 +7,12 @@ it loses by its second process, the machine takes. Servers stand on one core, wr
 many connections.
 
 Each round asks all of them, forwards and backwards by turns, so that the ratios are taken in the same seconds. Two
-processes of the same kind differ by up to 7 % for as long as they live, by where their memory happens to lie; so all
-are started anew several times, and a ratio is that of the means over all starts.
+processes that were started alike differed by 7 % through thirty rounds, so all are started anew several times, and a
+ratio is that of the means over all starts.
 
 Two processes on one core take turns, and each finds the processor's caches full of the other: that is the price of the
-shared core, which nobody pays who has a core for each. So the kernel (Linux 6.12 or later) is asked for long turns of
-everything that is measured, which leaves little of that price; `--turn-ms 0` leaves the turns as the kernel makes them,
-about 3 ms.
+shared core. So the kernel (Linux 6.12 or later) is asked for long turns of everything that is measured, which leaves
+little of that price; `--turn-ms 0` leaves the turns as the kernel makes them, about 3 ms.
 
     python bench/nodes.py [--import FOLDER] [--starts 6] [--rounds 5] [--seconds 1] [--turn-ms 50]
 """
