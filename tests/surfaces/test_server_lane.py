@@ -347,6 +347,24 @@ def test_a_look_up_that_fails_leaves_everybody_to_the_ordinary_path():
     assert front.waiting == []
 
 
+def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch, caplog):
+    rest.publish(company(1))
+    monkeypatch.setattr(Wire, "abort", lambda wire: setattr(wire, "closing", True), raising=False)
+
+    async def run():
+        first, failing = await asked_at(rest.api)
+        second, wire = await asked_at(rest.api)
+        front = first.front
+        front.waiting = [first, second]
+        first.front = None
+        answer_waiting(front)
+        assert (failing.closing, failing.written) == (True, b"")
+        assert wire.written.startswith(b"HTTP/1.1 200 OK")
+        assert "an answer that waited" in caplog.text
+
+    asyncio.run(run())
+
+
 def test_a_request_that_comes_byte_by_byte_is_answered(both):
     for product in both:
         with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:

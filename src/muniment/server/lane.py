@@ -11,6 +11,7 @@ the closing lines come from the same :class:`~muniment.server.front.Front`, and 
 off. It spares the ASGI messages, which cost as much as all the rest of a small answer.
 """
 
+import logging
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -21,6 +22,8 @@ from muniment.mcp.offer import Caller
 from muniment.server.connections import Guarded
 from muniment.server.front import Front, Instant
 from muniment.server.telemetry import is_sampled
+
+log = logging.getLogger("muniment.server")
 
 _TRACE: Final = frozenset({b"traceparent"})
 """Where requests are followed, one that is part of a recorded trace takes the path on which it can be."""
@@ -290,4 +293,9 @@ def answer_waiting(front: Front) -> None:
     except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
         answers = {}
     for each in waiting:
-        each.answer_late(answers)
+        try:
+            each.answer_late(answers)
+        except Exception:
+            # As the loop does with one whose reading fails: that connection ends, and those behind it are answered.
+            log.exception("an answer that waited for the end of its turn failed")
+            each.transport.abort()
