@@ -59,6 +59,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_p
         told = run(*command, str(tmp_path / "bad"), data=tmp_path / "data", check=False)
         assert told.returncode == 1
         assert "is damaged: its bytes are not those that were written. Use another backup." in told.stderr
+        assert not list((tmp_path / "data").glob("*.sqlite3*"))
     run("restore", str(backed_up[0]), data=tmp_path / "data")
     refused = run("restore", str(backed_up[0]), data=tmp_path / "data", check=False)
     assert "The instance is not empty" in refused.stderr

@@ -125,7 +125,8 @@ def refuse_unless_empty() -> None:
     if found:
         raise Conflict(
             f"The instance is not empty: there are rows in {', '.join(found[:6])}{', …' if len(found) > 6 else ''}.",
-            "Point MUNIMENT_DATA at another folder, or MUNIMENT_DATABASE_URL at another database.",
+            "Point MUNIMENT_DATA at another folder, or MUNIMENT_DATABASE_URL at another database."
+            " If a move or a restore has filled it, it is complete: serve it.",
         )
 
 

@@ -53,7 +53,8 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
         Conflict, Damaged, Differs: as :func:`muniment.backup.loading.load`. Nothing is written.
         OSError: the file cannot be read, or the disk is full. Nothing is written.
     """
-    refuse_unless_empty()
+    if config.on_postgresql or config.database_file.exists():  # to ask would make SQLite's file
+        refuse_unless_empty()
     tell("proving")
     prove(path)
     with closing(container.read(path)) as parts:
