@@ -138,5 +138,5 @@ def test_a_name_with_nul_is_refused_as_what_was_sent_not_as_a_fault_of_ours():
     assert browser.get("/manage/reports", {"documents": "\0"}).status_code == 400
     for address in ("/manage/reports/%00", "/manage/applications/%00"):
         assert browser.get(address).status_code == 400
-    for address, sent in (("/review/take", {"subject": "\0"}), ("/manage/documents/%00/delete", {})):
+    for address, sent in (("/review/take", {"subject": "company:\0"}), ("/manage/documents/%00/delete", {})):
         assert browser.post(address, sent).status_code == 400

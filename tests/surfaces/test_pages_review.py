@@ -14,7 +14,7 @@ from muniment.registry import operations, reviews
 from muniment.registry.changes import CompanyChange
 from muniment.registry.frameworks import author_framework
 from muniment.registry.frameworks import create_framework as make_framework
-from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition
+from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking
 from muniment.web.views.frameworks import STARTER
 
 pytestmark = pytest.mark.django_db
@@ -90,6 +90,15 @@ def test_a_long_queue_comes_in_pages_oldest_first_whatever_waits(owner, first):
     assert first.email in page.get("/review?page=3").content.decode()
     assert "The list ends before this page" in page.get("/review?page=9").content.decode()
     assert page.get("/review?page=0").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "subject", ["", "company", "company:nobody", "change:1", "petition:1", "petition:x", f"change:{'9' * 30}"]
+)
+def test_only_what_waits_can_be_taken(submitted, first, subject):
+    told = signed_in(first).post("/review/take", {"subject": subject, "do": "take"}, follow=True).content.decode()
+    assert "This does not wait for a review any more. Take another one." in told
+    assert not Taking.objects.exists()
 
 
 def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):

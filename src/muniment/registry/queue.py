@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Forbidden
+from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.listings import decides
 from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
 
@@ -133,12 +133,26 @@ def take(actor: Actor, subject: str) -> None:
 
     Raises:
         Forbidden: the actor is no reviewer.
+        Conflict: it does not wait, or not any more.
     """
     account_id = need_reviewer(actor)
     if account_id is None:
         return
+    if not _waits(subject):
+        raise Conflict("This does not wait for a review any more.", "Take another one.")
     with transaction.atomic():
         Taking.objects.update_or_create(subject=subject, defaults={"account_id": account_id, "at": now()})
+
+
+def _waits(subject: str) -> bool:
+    kind, _, key = subject.partition(":")
+    if kind == "company":
+        return Company.objects.filter(slug=key, state=State.SUBMITTED).exists()
+    if not (key.isascii() and key.isdigit() and len(key) < 19):
+        return False
+    if kind == "change":
+        return PendingChange.objects.filter(pk=int(key), decision="").exists()
+    return kind == "petition" and Petition.objects.filter(pk=int(key), decision="").exists()
 
 
 def leave(actor: Actor, subject: str) -> None:

@@ -172,10 +172,14 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
 def take(request: HttpRequest) -> HttpResponse:
     """Say that I work on an item, or no longer."""
     subject = request.POST.get("subject", "")[:220]
-    act = queue.leave if request.POST.get("do") == "leave" else queue.take
-    act(actor_of(request), subject)
     page = asked_page(request.POST)
-    return HttpResponseRedirect("/review" if page == 1 else f"/review?page={page}")
+    where = "/review" if page == 1 else f"/review?page={page}"
+    act = queue.leave if request.POST.get("do") == "leave" else queue.take
+    try:
+        act(actor_of(request), subject)
+    except Conflict as refusal:
+        return _refused(request, refusal, where)
+    return HttpResponseRedirect(where)
 
 
 def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
