@@ -179,6 +179,20 @@ def test_the_eyes_of_these_tests_are_open(visitor):
     assert {rule for rule, _ in in_the_dark(visitor)} == {"color-contrast"}
 
 
+def test_the_reference_wears_the_theme_of_the_pages(visitor):
+    page = visitor.locator("html")
+    visitor.emulate_media(color_scheme="dark")
+    visitor.goto("/docs")
+    expect(page).to_have_class("dark-mode")
+    expect(page).to_have_css("background-color", "rgb(28, 32, 34)")
+    expect(visitor.locator(".opblock-summary").first).to_be_visible()
+    visitor.goto("/")
+    visitor.locator(".theme").click()
+    visitor.goto("/docs")
+    expect(page).not_to_have_class("dark-mode")
+    expect(visitor.locator(".opblock-summary").first).to_be_visible()
+
+
 def violations(results):
     return told(results.response)
 

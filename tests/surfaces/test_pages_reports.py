@@ -119,7 +119,7 @@ def test_a_link_shows_the_report_until_it_is_ended(me):
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"
     told = browser.post(f"{where}/share", follow=True).content.decode()
-    link = re.search(r"/reports/shared/(\w{32})", told)[0]
+    link = re.search(r'aria-label="The link"><code>http://\S+(/reports/shared/\w{32})</code>', told)[1]
     seen = Client().get(link)
     assert (seen.status_code, seen["Referrer-Policy"], seen["X-Robots-Tag"]) == (200, "no-referrer", "noindex")
     assert "teamSize: 5" in seen.content.decode()
@@ -256,9 +256,13 @@ def test_a_refused_choice_of_documents_is_not_lost(me):
     slug, of = company(actor), framework()
     papers = _documents(actor, slug, 51)
     form = {"company": slug, "framework": of, "documents": papers}
-    refused = browser.post("/manage/reports", form, follow=True).content.decode()
+    answer = browser.post("/manage/reports", form)
+    refused = answer.content.decode()
+    assert answer.status_code == 400
     assert "51 documents are named. A run takes at most 50." in refused
     assert _ticked(refused) == set(papers)
+    assert f'<option value="{of}" selected>' in refused
+    assert "51 documents" not in page(browser, "/manage/reports")  # it is told once
 
 
 def test_the_documents_offered_are_those_of_the_chosen_listing(me):

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """People who sign in, by e-mail address."""
+    """People who sign in, by email address."""
 
     name = "muniment.accounts"
     verbose_name = "Accounts"

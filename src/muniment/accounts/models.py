@@ -12,7 +12,7 @@ from muniment.kernel.ids import now
 
 
 class AccountManager(BaseUserManager["Account"]):
-    """Make and find accounts by e-mail address, in which case does not count."""
+    """Make and find accounts by email address, in which case does not count."""
 
     def create_user(self, email: str, password: str | None = None, *, role: str = "owner") -> "Account":
         """Make an account; without a password it signs in by code, passkey or another identity provider."""

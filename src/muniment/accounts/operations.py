@@ -31,7 +31,7 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
     try:
         validate_email(address)
     except ValidationError:
-        raise BadRequest(f"{email[:100]!r} is no e-mail address.", "Write it as name@example.org.") from None
+        raise BadRequest(f"{email[:100]!r} is no email address.", "Write it as name@example.org.") from None
     _known(role)
     if password is not None:
         try:

@@ -34,6 +34,8 @@ _DOCS: Final = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}: API reference</title>
+<script src="/docs/start.js"></script>
+<script src="/docs/swagger-ui-bundle.js" defer></script>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <style>
 body {{ margin: 0; }}
@@ -42,6 +44,9 @@ border-bottom: 1px solid #e3e0d8; font: 15px/1.5 system-ui, sans-serif; }}
 header a {{ color: #5d5f66; text-decoration: none; }}
 header a:first-child {{ color: #1b1b1f; font: 600 20px/1.5 ui-serif, Charter, Georgia, serif; }}
 header a:hover {{ text-decoration: underline; }}
+.dark-mode header {{ border-color: #3a3a40; }}
+.dark-mode header a {{ color: #b6b4ae; }}
+.dark-mode header a:first-child {{ color: #eceae4; }}
 </style>
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
 </head>
@@ -51,22 +56,35 @@ a summary is <a href="/llms.txt">/llms.txt</a>.</p></noscript>
 <header><a href="/">{title}</a> <a href="/companies">Companies</a> <a href="/people">People</a>
 <a href="/frameworks">Frameworks</a> <a href="/connect">Connect an agent</a></header>
 <main id="reference"></main>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
 </body>
 </html>
 """
 _START: Final = """"use strict";
-window.SwaggerUIBundle({
-  url: "/openapi.json",
-  dom_id: "#reference",
-  deepLinking: true,
-  docExpansion: "list",
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-  tryItOutEnabled: true,
-  validatorUrl: null,
-});
+// The theme that was chosen on the pages, else the system's; before anything is painted.
+const system = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => {
+  let kept = null;
+  try {
+    kept = localStorage.getItem("theme");
+  } catch {
+    // A browser that keeps nothing follows the system.
+  }
+  document.documentElement.classList.toggle("dark-mode", kept ? kept === "dark" : system.matches);
+};
+paint();
+system.addEventListener("change", paint);
+document.addEventListener("DOMContentLoaded", () =>
+  window.SwaggerUIBundle({
+    url: "/openapi.json",
+    dom_id: "#reference",
+    deepLinking: true,
+    docExpansion: "list",
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    tryItOutEnabled: true,
+    validatorUrl: null,
+  }),
+);
 """
 
 

@@ -340,7 +340,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
         _tool(
             "get_my_profile",
             "Get my profile",
-            "Your public profile, e-mail address, companies (list_my_companies pages through all), and what your "
+            "Your public profile, email address, companies (list_my_companies pages through all), and what your "
             "credential permits.",
             scope="profile:read",
             arguments={},

@@ -51,7 +51,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     try:
         validate_email(address)
     except ValidationError:
-        raise BadFields([Fault("email", "is no e-mail address")], "Write it as name@example.org.") from None
+        raise BadFields([Fault("email", "is no email address")], "Write it as name@example.org.") from None
     if actor.account_id is None:
         raise Forbidden("An invitation comes from an account.", "Sign in first.")
     owned(actor, slug)

@@ -2,13 +2,16 @@
 
 import secrets
 from html import escape
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.html import format_html
 
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
@@ -34,12 +37,15 @@ MAX_CHOSEN: Final = 2 * operations.MAX_DOCUMENTS
 def home(request: HttpRequest) -> HttpResponse:
     """List runs; prepare one."""
     actor = actor_of(request)
-    if request.method == "POST":
-        return _prepare(request, actor)
+    return _prepare(request, actor) if request.method == "POST" else _home(request, actor, request.GET)
+
+
+def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int = HTTPStatus.OK) -> HttpResponse:
+    """Show the runs, and the form with what is *given* chosen."""
     companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
     named = list(companies.values_list("company__slug", "company__name"))
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
-    asked = request.GET.get("company", "")
+    asked = given.get("company", "")
     slug = asked if asked in dict(named) else named[0][0] if named else ""
     runs = operations.list_runs(actor, page=asked_page(request.GET))
     return render(
@@ -50,15 +56,16 @@ def home(request: HttpRequest) -> HttpResponse:
             "runs": runs,
             "pager": pager(request, PARAMETERS, runs.page, runs.page_count, runs.total),
             "companies": named,
-            "chosen": {"company": slug, "name": dict(named).get(slug), "framework": request.GET.get("framework", "")},
+            "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
             "frameworks": [
                 (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
                 for each in frameworks.order_by("name", "slug")
             ],
-            "documents": _quotable(request, actor, slug) if slug else None,
+            "documents": _quotable(actor, slug, given) if slug else None,
             "available": available(actor),
             "key": secrets.token_urlsafe(12),
         },
+        status=status,
     )
 
 
@@ -76,17 +83,17 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
             )
         except Problem as problem:
             messages.error(request, f"{problem.message} {problem.hint}")
-        else:
-            return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
+            return _home(request, actor, given, status=problem.status)
+        return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
     chosen = {key: given[key] for key in ("company", "framework", "files") if given.get(key)}
     query = urlencode({**chosen, "documents": given.getlist("documents")[:MAX_CHOSEN]}, doseq=True)
-    return HttpResponseRedirect(f"{HOME}?{query}{'#documents' if 'files' in given else ''}")
+    return HttpResponseRedirect(f"{HOME}?{query}#documents")
 
 
-def _quotable(request: HttpRequest, actor: Actor, slug: str) -> dict[str, Any]:
+def _quotable(actor: Actor, slug: str, given: QueryDict) -> dict[str, Any]:
     """Give a page of the listing's documents to choose from, before them what is chosen on other pages."""
-    found = list_documents(actor, slug, page=asked_page(request.GET, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
-    chosen = ready_documents(actor, slug, request.GET.getlist("documents")[:MAX_CHOSEN])
+    found = list_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
+    chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
     here, ticked = {each.pk for each in found.items}, {each.pk for each in chosen}
     first = (found.page - 1) * found.page_size
     return {
@@ -146,7 +153,9 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
             operations.cancel_run(actor, run_id)
         elif action == "share":
             link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
-            messages.success(request, f"Whoever has this link can read the report. It is shown once: {link}")
+            copied = render_to_string("part/copy.html", {"text": link, "label": "The link"})
+            told = format_html("Whoever has this link can read the report. It is shown once.{}", copied)
+            messages.success(request, told)
         elif action == "submit":
             made = applications.submit_application(actor, run_id)
             messages.success(request, f"{made.receiver.name} can read the report now, and will answer you.")
