@@ -64,6 +64,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_p
     refused = run("restore", str(backed_up[0]), data=tmp_path / "data", check=False)
     assert "The instance is not empty" in refused.stderr
     assert "Point MUNIMENT_DATA at another folder" in refused.stderr
+    assert "If a move or a restore has filled it, it is complete: serve it." in refused.stderr
 
 
 def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_path, postgres):

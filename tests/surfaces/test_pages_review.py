@@ -101,6 +101,25 @@ def test_only_what_waits_can_be_taken(submitted, first, subject):
     assert not Taking.objects.exists()
 
 
+def test_what_is_decided_can_no_longer_be_taken(submitted, owner, first):
+    page = signed_in(first)
+    found = Company.objects.get()
+    change = PendingChange.objects.create(company=found, via="web", changes={"name": "Other"}, asked_at=now())
+    petition = Petition.objects.create(kind="claim", account=owner, company=found, asked_at=now())
+    subjects = {f"company:{submitted}", f"change:{change.pk}", f"petition:{petition.pk}"}
+    for subject in subjects:
+        page.post("/review/take", {"subject": subject, "do": "take"})
+    assert {taking.subject for taking in Taking.objects.all()} == subjects
+    Taking.objects.all().delete()
+    Company.objects.update(state="published")
+    PendingChange.objects.update(decision="rejected")
+    Petition.objects.update(decision="refused")
+    for subject in subjects:
+        assert b"does not wait" in page.post("/review/take", {"subject": subject, "do": "take"}, follow=True).content
+    assert not Taking.objects.exists()
+    assert "Take it" not in page.get(f"/review/companies/{submitted}").content.decode()
+
+
 def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):
     signed_in(first).post(f"/review/companies/{submitted}/decide", {"do": "approve"})
     late = signed_in(second).post(f"/review/companies/{submitted}/decide", {"do": "reject", "note": "No."}, follow=True)

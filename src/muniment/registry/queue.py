@@ -94,13 +94,22 @@ def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Queue:
 
 def _everything() -> QuerySet[Any, tuple[str, int, datetime]]:
     """Name what waits: its kind, its key, and since when."""
-    keys = ("of", "pk", "since")
-    companies = Company.objects.filter(state=State.SUBMITTED).annotate(
-        of=Value("company"), since=Coalesce("submitted_at", "updated_at")
+    since = {"company": Coalesce("submitted_at", "updated_at"), "change": F("asked_at"), "petition": F("asked_at")}
+    companies, *others = (
+        found.annotate(of=Value(of), since=since[of]).values_list("of", "pk", "since")
+        for of, found in _undecided().items()
     )
-    changes = PendingChange.objects.filter(decision="").annotate(of=Value("change"), since=F("asked_at"))
-    petitions = Petition.objects.filter(decision="").annotate(of=Value("petition"), since=F("asked_at"))
-    return companies.values_list(*keys).union(changes.values_list(*keys), petitions.values_list(*keys), all=True)
+    everything: QuerySet[Any, tuple[str, int, datetime]] = companies.union(*others, all=True)
+    return everything
+
+
+def _undecided() -> dict[str, QuerySet[Any]]:
+    """Give what waits, by its kind."""
+    return {
+        "company": Company.objects.filter(state=State.SUBMITTED),
+        "change": PendingChange.objects.filter(decision=""),
+        "petition": Petition.objects.filter(decision=""),
+    }
 
 
 def _told(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tuple[str, str, str, str]]:
@@ -146,13 +155,12 @@ def take(actor: Actor, subject: str) -> None:
 
 def _waits(subject: str) -> bool:
     kind, _, key = subject.partition(":")
-    if kind == "company":
-        return Company.objects.filter(slug=key, state=State.SUBMITTED).exists()
-    if not (key.isascii() and key.isdigit() and len(key) < 19):
+    found = _undecided().get(kind)
+    if found is None:
         return False
-    if kind == "change":
-        return PendingChange.objects.filter(pk=int(key), decision="").exists()
-    return kind == "petition" and Petition.objects.filter(pk=int(key), decision="").exists()
+    if kind == "company":
+        return found.filter(slug=key).exists()
+    return key.isascii() and key.isdigit() and len(key) < 19 and found.filter(pk=int(key)).exists()
 
 
 def leave(actor: Actor, subject: str) -> None:
