@@ -11,7 +11,7 @@ from make.accounts import account, signed_in
 from muniment.accounts.models import Account
 from muniment.documents import operations
 from muniment.kernel.problems import BadRequest, Unavailable
-from muniment.store.attempts import attempted
+from muniment.store.database.retry import attempted
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 

@@ -21,7 +21,7 @@ def main() -> None:
     from muniment.registry import publishing
     from muniment.registry.changes import CompanyChange
     from muniment.registry.operations import add_owner, update_company
-    from muniment.store.attempts import attempted
+    from muniment.store.database.retry import attempted
 
     number, changes, email, notes, *slugs = sys.argv[1:]
     if number == "-1":

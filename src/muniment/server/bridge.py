@@ -17,7 +17,7 @@ class Bridge:
     """
     A fixed pool of threads. Each call begins and ends without a stale database connection.
 
-    An operation whose transaction the database took back is called again, see :mod:`muniment.store.attempts`.
+    An operation whose transaction the database took back is called again, see :mod:`muniment.store.database.retry`.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Bridge:
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from django.db import close_old_connections
 
-        from muniment.store.attempts import attempted
+        from muniment.store.database.retry import attempted
 
         close_old_connections()
         try:

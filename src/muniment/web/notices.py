@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.messages.storage.session import SessionStorage
 from django.db import DatabaseError, InterfaceError
 
-from muniment.store.attempts import is_away
+from muniment.store.database.retry import is_away
 
 
 class Notices(SessionStorage):

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from muniment.kernel.problems import Internal, Problem
-from muniment.store.attempts import RETRY_AFTER_S, attempted, is_away
+from muniment.store.database.retry import RETRY_AFTER_S, attempted, is_away
 
 log = logging.getLogger(__name__)
 _TITLES = {

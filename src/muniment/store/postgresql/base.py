@@ -12,14 +12,14 @@ from typing import Any, Final
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
-from muniment.store.attempts import is_taken_back
+from muniment.store.database.retry import is_taken_back
 
 AWAY_S: Final = 1.0
 """For how long nobody knocks again at a server that did not open: a queue of those who wait would hold every thread."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection that counts what it was asked to commit, for :func:`muniment.store.attempts.attempted`."""
+    """A connection that counts what it was asked to commit, for :func:`muniment.store.database.retry.attempted`."""
 
     _lock = threading.Lock()
     _away: "dict[str, tuple[float, str]]" = {}  # noqa: RUF012 - shared by the connections of all threads

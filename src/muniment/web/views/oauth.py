@@ -26,7 +26,7 @@ from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
 from muniment.oauth.models import Client
 from muniment.oauth.refusals import Refusal
-from muniment.store.attempts import attempted
+from muniment.store.database.retry import attempted
 from muniment.web.context import address
 from muniment.web.doors import actor_of
 from muniment.web.policy import POLICY
