@@ -74,7 +74,7 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.registry.models import Ownership
     from muniment.registry.operations import update_company
     from muniment.server.bridge import Bridge
-    from muniment.store.migrations import migrate
+    from muniment.store.database.migrations import migrate
     from services.manage import manage
     from services.product import DEMO
 

@@ -140,7 +140,7 @@ def write_here(calls: int) -> None:
     from muniment.registry.importing import import_registry
     from muniment.registry.models import Ownership
     from muniment.registry.operations import update_company
-    from muniment.store.migrations import migrate
+    from muniment.store.database.migrations import migrate
     from services.product import DEMO
 
     migrate()

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.migrations import executor
 from django.db.migrations.recorder import MigrationRecorder
 
-from muniment.store.migrations import migrate, pending
+from muniment.store.database.migrations import migrate, pending
 
 pytestmark = pytest.mark.django_db
 

@@ -25,7 +25,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
 from muniment.registry.frameworks import author_framework, create_framework
 from muniment.registry.operations import create_company
-from muniment.store.migrations import migrate
+from muniment.store.database.migrations import migrate
 migrate()
 owner = create_account(COMMAND, "owner@harbour.example").actor("web")
 create_company(owner, CompanyChange(name="Tide Works", team_size=5, description="We mend boats."))

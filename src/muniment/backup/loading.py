@@ -39,7 +39,7 @@ from muniment.config import Config
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import publishing
-from muniment.store.migrations import alone, pending
+from muniment.store.database.migrations import alone, pending
 
 HERE: Final = "default"
 

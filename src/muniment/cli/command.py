@@ -34,7 +34,7 @@ def ready() -> int:
     from django.db import DatabaseError
 
     from muniment.server.logs import masked
-    from muniment.store.migrations import migrate as bring_up_to_date
+    from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:
         return bring_up_to_date()

@@ -31,7 +31,7 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
 
     from muniment.kernel.problems import BadRequest
     from muniment.registry.importing import import_registry, sources_of
-    from muniment.store.migrations import migrate as bring_up_to_date
+    from muniment.store.database.migrations import migrate as bring_up_to_date
 
     def tell(label: str, bad: object) -> None:
         bar.console.print(f"{label}{bad}", style="", highlight=False, markup=False, soft_wrap=True)
@@ -82,7 +82,7 @@ def export(folder: Path, *, private: bool) -> None:
     from django.db import DatabaseError
 
     from muniment.registry.exporting import export_registry
-    from muniment.store.migrations import migrate as bring_up_to_date
+    from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:
         bring_up_to_date()

@@ -87,7 +87,7 @@ def _load_demo(*, tells: bool = True) -> None:
     Args:
         tells: whether to renew the sign-ins and print them, which one process does.
     """
-    from muniment.store.migrations import alone
+    from muniment.store.database.migrations import alone
 
     with alone():
         _load_demo_alone(tells=tells)

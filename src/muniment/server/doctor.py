@@ -97,7 +97,7 @@ def _database(config: Config) -> Finding:
 
     try:
         django.setup()
-        from muniment.store.migrations import has_begun, pending
+        from muniment.store.database.migrations import has_begun, pending
 
         missing, is_new = pending(), not has_begun()
     except DatabaseError as error:
@@ -172,7 +172,7 @@ def _model(config: Config) -> Finding:
 def examine_storage() -> list[Finding]:
     """Hold documents against their blobs. Only where the database was found in this version's form."""
     from muniment.documents.care import examine as hold_together
-    from muniment.store.migrations import has_begun
+    from muniment.store.database.migrations import has_begun
 
     if not has_begun():
         return [_good("documents", "none yet")]
@@ -203,7 +203,7 @@ def _first(names: list[str]) -> str:
 def examine_ledger() -> Finding:
     """Prove the ledger of credits. Only where the database was found in this version's form."""
     from muniment.credits.operations import prove
-    from muniment.store.migrations import has_begun
+    from muniment.store.database.migrations import has_begun
 
     if not has_begun():
         return _good("ledger", "none yet")

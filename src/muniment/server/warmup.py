@@ -168,7 +168,7 @@ class Warmup:
 
     def _bring_up_database(self) -> None:
         from muniment.registry import publishing
-        from muniment.store.migrations import migrate
+        from muniment.store.database.migrations import migrate
 
         applied = migrate()
         if applied:
