@@ -16,7 +16,7 @@ from muniment.documents.records import storage
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry import publishing
 from muniment.registry.importing import import_registry
-from muniment.store.snapshots import snapshot as seen
+from muniment.store.database.snapshots import snapshot as seen
 from services.product import DEMO
 
 

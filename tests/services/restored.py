@@ -15,7 +15,7 @@ def main() -> None:
     from muniment.credits.operations import prove
     from muniment.documents import care
     from muniment.registry import publishing
-    from muniment.store.snapshots import snapshot
+    from muniment.store.database.snapshots import snapshot
 
     loaded = restore(config.current(), Path(sys.argv[1]))
     found = care.examine()

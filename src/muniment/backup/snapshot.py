@@ -35,7 +35,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.kernel.wire import timestamp
 from muniment.registry import publishing
-from muniment.store.snapshots import snapshot
+from muniment.store.database.snapshots import snapshot
 
 PIECE_BYTES: Final = 1 << 20
 HOLDS: Final = ("documents", "0002_blob_hold")

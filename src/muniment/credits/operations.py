@@ -24,7 +24,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
-from muniment.store.snapshots import snapshot
+from muniment.store.database.snapshots import snapshot
 
 ENTRIES: Final = 50
 MAX_GRANT: Final = 10**9

@@ -23,7 +23,7 @@ from muniment.registry.history import exact_money
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
 from muniment.registry.publishing import company_views
 from muniment.registry.rendering import CompanyView, company_bundle, company_object, company_reference
-from muniment.store.snapshots import snapshot
+from muniment.store.database.snapshots import snapshot
 
 CHUNK: Final = 500
 _encode = msgspec.json.Encoder().encode
