@@ -12,7 +12,7 @@ from muniment.api.parameters import Parameter, flag, moment, one_of, shown, text
 from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.store.answers import Dependency
+from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
 from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import FeedGapError, Found, Page, Reader

@@ -4,7 +4,7 @@ import sqlite3
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from muniment.store.answers import Dependency
+from muniment.store.cache import Dependency
 from muniment.store.published import KINDS
 
 

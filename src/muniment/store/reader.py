@@ -19,7 +19,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
-from muniment.store.answers import Answers
+from muniment.store.cache import Answers
 from muniment.store.editions import State, load, touched
 from muniment.store.lists import (
     CompanyQuery,
