@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from make.published import Publisher, company, person
 from muniment.api.application import Api
 from muniment.config import Config
-from muniment.store.lists import CompanyQuery
+from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
 WORDS = ("river", "harbour", "meadow", "copper", "lantern", "willow", "granite", "orchard", "signal", "ledger")

@@ -15,8 +15,8 @@ from muniment.server.process import Process
 from muniment.store import feed
 from muniment.store import follower as follower_module
 from muniment.store.follower import Follower
-from muniment.store.lists import CompanyQuery
 from muniment.store.published import Entry
+from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 from services.ports import wait_until
 

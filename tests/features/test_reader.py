@@ -8,7 +8,7 @@ import pytest
 
 from make.published import Publisher, company, framework, person
 from muniment.store import published
-from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery, Positions, selection
+from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery, Positions, selection
 from muniment.store.reader import FeedGapError, Reader
 
 

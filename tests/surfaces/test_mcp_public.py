@@ -119,7 +119,7 @@ def test_a_detail_is_the_body_that_rest_shows(server, reader, name, arguments, r
 
 @pytest.mark.requirement("mcp.structured")
 def test_a_list_is_the_page_that_rest_shows_without_bodies_and_with_the_next_page(server, reader):
-    from muniment.store.lists import CompanyQuery
+    from muniment.store.queries import CompanyQuery
 
     page = reader.companies(CompanyQuery(page=2, page_size=7, type="DAO"))
     items = [json.loads(item) for item in page.items]

@@ -14,7 +14,7 @@ from muniment.kernel.ids import digest
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
-from muniment.store.lists import CompanyQuery, CursorError, PeopleQuery
+from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import FeedGapError, Found, Page, Reader
 
 V1: Final = "/api/v1"

@@ -21,7 +21,8 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
 from muniment.store.cache import Answers
 from muniment.store.editions import State, load, touched
-from muniment.store.lists import (
+from muniment.store.published import UNBUILT, document_id
+from muniment.store.queries import (
     CompanyQuery,
     Mark,
     PeopleQuery,
@@ -32,7 +33,6 @@ from muniment.store.lists import (
     place_after,
     selection,
 )
-from muniment.store.published import UNBUILT, document_id
 from muniment.store.words import one_slip_from
 
 POOL_THREADS: Final = 2

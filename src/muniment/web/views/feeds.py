@@ -8,7 +8,7 @@ import msgspec
 from django.http import Http404, HttpRequest, HttpResponse
 
 from muniment.kernel.wire import parse_timestamp
-from muniment.store.lists import CompanyQuery
+from muniment.store.queries import CompanyQuery
 from muniment.web import markdown
 from muniment.web.context import address
 from muniment.web.published import published, reader

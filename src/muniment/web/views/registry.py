@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
-from muniment.store.lists import CompanyQuery, PeopleQuery, Sort
+from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
 from muniment.web import lists, markdown
 from muniment.web.context import address
 from muniment.web.listing import (
