@@ -21,7 +21,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.words import fold, indexed
+from muniment.store.search_text import fold, indexed
 
 Kind = Literal["company", "person", "framework"]
 Change = Literal["published", "updated", "unlisted"]

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from muniment.kernel.memory import size_of
-from muniment.store.words import fold, match_expression
+from muniment.store.search_text import fold, match_expression
 
 Sort = Literal["newest", "name", "relevance", "treasury"]
 SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance", "treasury")

@@ -33,7 +33,7 @@ from muniment.store.queries import (
     place_after,
     selection,
 )
-from muniment.store.words import one_slip_from
+from muniment.store.search_text import one_slip_from
 
 POOL_THREADS: Final = 2
 SLIPS_SOUGHT_UP_TO: Final = 24
