@@ -12,8 +12,8 @@ import pytest
 from make.published import AT, company, framework, person
 from muniment.config import Config
 from muniment.server.process import Process
-from muniment.store import feed
 from muniment.store import follower as follower_module
+from muniment.store import postgres_feed
 from muniment.store.follower import Follower
 from muniment.store.published import Entry
 from muniment.store.queries import CompanyQuery
@@ -30,13 +30,13 @@ class Feed:
         self.url = url
         self.connection = psycopg.connect(url, autocommit=True)
         with self.connection.transaction():
-            feed.create(self.connection)
+            postgres_feed.create(self.connection)
 
     def publish(self, *documents, unlist=()):
         with self.connection.transaction():
             changes = [("company", key, None) for key in unlist] + [(d.kind, d.key, d) for d in documents]
-            first = feed.reserve(self.connection, len(changes))
-            feed.write(
+            first = postgres_feed.reserve(self.connection, len(changes))
+            postgres_feed.write(
                 self.connection,
                 [
                     Entry(
@@ -134,7 +134,7 @@ def test_a_restored_backup_is_followed_back(source, follower, reader):
     source.connection.execute("DELETE FROM published_document")
     source.connection.execute("DELETE FROM published_change")
     source.connection.execute("UPDATE published_edition SET value = 0")
-    feed.renew_epoch(source.connection)
+    postgres_feed.renew_epoch(source.connection)
     source.publish(company(7))
     follower.catch_up()
     assert shown(reader) == ["company-7"]
@@ -186,7 +186,7 @@ def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, foll
     ((kept,),) = source.connection.execute(
         "SELECT document FROM published_document WHERE key = 'company-999'"
     ).fetchall()
-    assert reader.document("company", "company-999").body == feed._decoder.decode(kept).body
+    assert reader.document("company", "company-999").body == postgres_feed._decoder.decode(kept).body
 
 
 def test_reads_go_on_while_postgresql_is_away_and_following_resumes(source, follower, reader, postgres):

@@ -5,7 +5,7 @@ from django.db import connection
 
 from make.registry import owner, published
 from muniment.registry import publishing
-from muniment.store.feed import head
+from muniment.store.postgres_feed import head
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -105,13 +105,13 @@ class _Move(NamedTuple):
 
 def _store(vendor: str) -> ModuleType:
     """Give the module that keeps the published tables: in the SQLite file, or as the feed on PostgreSQL."""
-    return importlib.import_module("muniment.store.published" if vendor == "sqlite" else "muniment.store.feed")
+    return importlib.import_module("muniment.store.published" if vendor == "sqlite" else "muniment.store.postgres_feed")
 
 
 def create_tables(using: str = "default") -> None:
     """Make the tables of published documents where they are missing."""
     chosen: Any = connections[using]
-    if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.feed") is None:
+    if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.postgres_feed") is None:
         return  # the feed comes with the follower
     chosen.ensure_connection()
     _store(chosen.vendor).create(chosen.connection)

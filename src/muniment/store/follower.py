@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import feed, published
-from muniment.store.feed import Connection, Head
+from muniment.store import postgres_feed, published
+from muniment.store.postgres_feed import Connection, Head
 from muniment.store.published import CHANGES_KEPT, Entry
 
 log = logging.getLogger(__name__)
@@ -198,14 +198,14 @@ class Follower:
         return edition, epoch
 
     def _follow(self, source: Connection) -> bool:
-        there = feed.head(source)
+        there = postgres_feed.head(source)
         self._standing = self._standing._replace(newest=there.edition)
         if self._stand() == (there.edition, there.epoch):
             return False
         self._file.execute("BEGIN IMMEDIATE")
         try:
             with source.transaction():
-                there = feed.head(source)
+                there = postgres_feed.head(source)
                 moved = self._apply(source, there)
             self._standing = self._standing._replace(newest=there.edition)
         except BaseException:
@@ -223,17 +223,17 @@ class Follower:
             self._standing = self._standing._replace(is_building=True)
             log.warning("the published file is built anew: it stood at %s, the feed is at %s", edition, there.edition)
             published.clear(self._file, epoch=there.epoch, edition=there.edition)
-            published.load(self._file, feed.documents(source), at=there.at)
-            for entry in feed.changes(source, 0):
+            published.load(self._file, postgres_feed.documents(source), at=there.at)
+            for entry in postgres_feed.changes(source, 0):
                 published.record(self._file, entry)
         return True
 
     def _join(self, source: Connection, edition: int, target: int) -> bool:
         """Apply what was missed, if the feed still holds every number of it."""
-        oldest = feed.oldest(source)
+        oldest = postgres_feed.oldest(source)
         if not 0 < target - edition <= MANY_CHANGES or oldest is None or oldest > edition + 1:
             return False
-        missed = _dense(feed.changes(source, edition), edition)
+        missed = _dense(postgres_feed.changes(source, edition), edition)
         self._file.execute("SAVEPOINT changes")
         try:
             published.apply(self._file, missed, changes_kept=self._changes_kept)
