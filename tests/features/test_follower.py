@@ -12,12 +12,12 @@ import pytest
 from make.published import AT, company, framework, person
 from muniment.config import Config
 from muniment.server.process import Process
-from muniment.store import follower as follower_module
 from muniment.store import postgres_feed
-from muniment.store.follower import Follower
+from muniment.store import replica as follower_module
 from muniment.store.published import Entry
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
+from muniment.store.replica import Follower
 from services.ports import wait_until
 
 pytestmark = pytest.mark.postgresql

@@ -55,7 +55,7 @@ TOOL_PATHS: Final = (
 )
 """Addresses of the tool servers: a request that comes before it is there waits for it."""
 if TYPE_CHECKING:
-    from muniment.store.follower import Follower
+    from muniment.store.replica import Follower
 
 log = logging.getLogger("muniment.server")
 
@@ -276,7 +276,7 @@ class Process:
         """Follow the feed from the first moment on: it needs neither Django nor the migrations that come with it."""
 
         def begin() -> "Follower":
-            from muniment.store.follower import Follower
+            from muniment.store.replica import Follower
 
             config = self.config
             return Follower(

@@ -15,7 +15,7 @@ from muniment.server.warmup import DATABASE_AWAY, writable
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
-    from muniment.store.follower import Standing
+    from muniment.store.replica import Standing
 
 CHECK_WAIT_S: Final = 3.0
 STORE_ASKED_EVERY_S: Final = 10.0
