@@ -20,7 +20,6 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
 from muniment.store.cache import Answers
-from muniment.store.editions import State, load, touched
 from muniment.store.published import UNBUILT, document_id
 from muniment.store.queries import (
     CompanyQuery,
@@ -34,6 +33,7 @@ from muniment.store.queries import (
     selection,
 )
 from muniment.store.search_text import one_slip_from
+from muniment.store.snapshot_state import State, load, touched
 
 POOL_THREADS: Final = 2
 SLIPS_SOUGHT_UP_TO: Final = 24
