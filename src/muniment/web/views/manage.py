@@ -9,12 +9,13 @@ from django.shortcuts import render
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import operations, queue, reviews
+from muniment.registry import operations, reviews
 from muniment.registry.changes import BadFields, CompanyChange, read_change
 from muniment.registry.listings import compare, owned
 from muniment.registry.models import Ownership
 from muniment.registry.operations import OwnedCompany
 from muniment.registry.profiles import get_profile
+from muniment.registry.review import review_queue
 from muniment.web import differences, parts
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Links, Step
@@ -54,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "mine": mine,
             "attention": attention,
             "profile": get_profile(actor),
-            "waiting": queue.count_waiting(actor) if actor.is_reviewer else 0,
+            "waiting": review_queue.count_waiting(actor) if actor.is_reviewer else 0,
             "pager": pager(request, ("page",), mine.page, mine.page_count, mine.total),
         },
     )
@@ -70,7 +71,7 @@ def new(request: HttpRequest) -> HttpResponse:
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         wire = form.to_wire()
-        duplicates = queue.likely_duplicates(actor, wire["name"], wire["website"] or "", wire["symbol"] or "")
+        duplicates = review_queue.likely_duplicates(actor, wire["name"], wire["website"] or "", wire["symbol"] or "")
         if not duplicates or request.POST.get("different") == "yes":
             try:
                 made = operations.create_company(actor, CompanyChange.from_wire(wire), slug=slug)
@@ -106,7 +107,7 @@ def suggest_slug(request: HttpRequest) -> HttpResponse:
         "manage/suggested.html",
         {
             "suggested": slug_from_name(name),
-            "duplicates": queue.likely_duplicates(
+            "duplicates": review_queue.likely_duplicates(
                 actor_of(request), name, request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
             ),
         },

@@ -8,9 +8,10 @@ from django.shortcuts import render
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry import operations, petitions, queue, reviews
+from muniment.registry import operations, petitions, reviews
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.operations import OwnedCompany
+from muniment.registry.review import review_queue
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
 from muniment.web.forms import plain
@@ -29,7 +30,7 @@ _DECISIONS = {
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
-    found = queue.waiting(actor_of(request), page=asked_page(request.GET))
+    found = review_queue.waiting(actor_of(request), page=asked_page(request.GET))
     links = pager(request, ("page",), found.page, found.page_count, found.total)
     return render(request, "review/home.html", {"room": "manage", "tab": "queue", "found": found, "pager": links})
 
@@ -82,7 +83,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
                 reviews.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/companies/{slug}")
-    queue.leave(actor, f"company:{slug}")
+    review_queue.leave(actor, f"company:{slug}")
     messages.success(request, _DECISIONS[what])
     return HttpResponseRedirect("/review" if what not in {"unlist", "relist"} else f"/review/companies/{slug}")
 
@@ -118,7 +119,7 @@ def decide_change(request: HttpRequest, number: int) -> HttpResponse:
         reviews.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/changes/{number}")
-    queue.leave(actor, f"change:{number}")
+    review_queue.leave(actor, f"change:{number}")
     messages.success(request, "The change is published." if approve else "The change is refused.")
     return HttpResponseRedirect("/review")
 
@@ -146,7 +147,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
             else "",
             "diff": differences.lines_of(petitions.describe(found)),
             "subject": subject,
-            "taken_by": queue.taken_by(subject),
+            "taken_by": review_queue.taken_by(subject),
             "crumbs": [("Review", "/review"), (name, "")],
             "once": fresh_token(),
         },
@@ -163,7 +164,7 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
         petitions.decide_petition(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/requests/{number}")
-    queue.leave(actor, f"petition:{number}")
+    review_queue.leave(actor, f"petition:{number}")
     messages.success(request, "It is granted." if approve else "It is refused.")
     return HttpResponseRedirect("/review")
 
@@ -174,7 +175,7 @@ def take(request: HttpRequest) -> HttpResponse:
     subject = request.POST.get("subject", "")[:220]
     page = asked_page(request.POST)
     where = "/review" if page == 1 else f"/review?page={page}"
-    act = queue.leave if request.POST.get("do") == "leave" else queue.take
+    act = review_queue.leave if request.POST.get("do") == "leave" else review_queue.take
     try:
         act(actor_of(request), subject)
     except Conflict as refusal:
@@ -186,10 +187,10 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None =
     """Give what was checked, each with whether it is well and what was found."""
     facts = {**mine.bundle["company"], **(changes or {})}
     website, name = facts.get("website") or "", facts.get("name") or ""
-    host = queue.host_of(website)
+    host = review_queue.host_of(website)
     address = (facts.get("socials") or {}).get("email") or ""
     same_host = bool(host) and address.lower().endswith(f"@{host}")
-    twins = queue.likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
+    twins = review_queue.likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
     lacking = [
         words
         for key, words in (
@@ -225,7 +226,7 @@ def _frame(subject: str, mine: OwnedCompany) -> dict[str, Any]:
         "mine": mine,
         "facts": mine.bundle["company"],
         "subject": subject,
-        "taken_by": queue.taken_by(subject),
+        "taken_by": review_queue.taken_by(subject),
         "crumbs": [("Review", "/review"), (mine.name, "")],
         "once": fresh_token(),
     }
