@@ -20,12 +20,12 @@ class RegistryConfig(AppConfig):
 
     def ready(self) -> None:
         """Have the tables of published documents made beside the others, and what is decided told by mail."""
-        from muniment.registry import petitions, reviews
-        from muniment.registry.review import notifications
+        from muniment.registry import reviews
+        from muniment.registry.review import claims, notifications
 
         for hooks, tell in (
             (reviews.on_decided, notifications.tell_owners),
-            (petitions.on_petition_decided, notifications.tell_petitioner),
+            (claims.on_petition_decided, notifications.tell_petitioner),
         ):
             if tell not in hooks:
                 hooks.append(tell)  # type: ignore[arg-type]  # each fits its own list; mypy sees either in both

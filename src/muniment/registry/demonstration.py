@@ -12,7 +12,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
 from muniment.registry.models import Company, Ownership, State
 from muniment.registry.operations import create_company, update_company
-from muniment.registry.petitions import suggest_edit
+from muniment.registry.review.claims import suggest_edit
 from muniment.registry.reviews import submit_company
 
 OWNED = 2

@@ -8,10 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
-from muniment.registry import invitations, operations, petitions, pictures, profiles
+from muniment.registry import invitations, operations, pictures, profiles
 from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.profiles import LIMITS, ProfileChange
+from muniment.registry.review import claims
 from muniment.web.assets import FOR_EVER
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, fresh_token, kept_form, once, signed_in
@@ -174,7 +175,7 @@ class ClaimForm(Step):
 
     text = forms.CharField(
         label="How can a reviewer tell?",
-        max_length=petitions.MAX_TEXT,
+        max_length=claims.MAX_TEXT,
         help_text="For example: an address at the organisation's domain, or a public page that names you.",
         widget=forms.Textarea(attrs={"rows": 5}),
     )
@@ -193,7 +194,7 @@ class SuggestForm(Step):
     text = forms.CharField(
         label="Why, or what else is wrong",
         required=False,
-        max_length=petitions.MAX_TEXT,
+        max_length=claims.MAX_TEXT,
         help_text="A source helps the reviewer.",
         widget=forms.Textarea(attrs={"rows": 4}),
     )
@@ -228,7 +229,7 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
     form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
         try:
-            petitions.claim_company(actor_of(request), slug, form.cleaned_data["text"])
+            claims.claim_company(actor_of(request), slug, form.cleaned_data["text"])
         except BadFields as refusal:
             form.put(refusal.faults)
         else:
@@ -256,7 +257,7 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             change = CompanyChange.from_wire(form.to_wire())
-            petitions.suggest_edit(actor_of(request), slug, change, form.cleaned_data["text"])
+            claims.suggest_edit(actor_of(request), slug, change, form.cleaned_data["text"])
         except BadFields as refusal:
             form.put(refusal.faults)
         else:
@@ -280,7 +281,7 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
     form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
         try:
-            petitions.claim_person(actor_of(request), slug, form.cleaned_data["text"])
+            claims.claim_person(actor_of(request), slug, form.cleaned_data["text"])
         except BadFields as refusal:
             form.put(refusal.faults)
         else:

@@ -8,10 +8,10 @@ from django.shortcuts import render
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry import operations, petitions, reviews
+from muniment.registry import operations, reviews
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.operations import OwnedCompany
-from muniment.registry.review import review_queue
+from muniment.registry.review import claims, review_queue
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
 from muniment.web.forms import plain
@@ -145,7 +145,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
             else f"/people/{found.person.slug}"
             if found.person
             else "",
-            "diff": differences.lines_of(petitions.describe(found)),
+            "diff": differences.lines_of(claims.describe(found)),
             "subject": subject,
             "taken_by": review_queue.taken_by(subject),
             "crumbs": [("Review", "/review"), (name, "")],
@@ -161,7 +161,7 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     actor = actor_of(request)
     approve = request.POST.get("do") == "approve"
     try:
-        petitions.decide_petition(actor, number, approve=approve, note=request.POST.get("note", ""))
+        claims.decide_petition(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/requests/{number}")
     review_queue.leave(actor, f"petition:{number}")
