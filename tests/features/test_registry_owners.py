@@ -7,9 +7,10 @@ import pytest
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import invitations, operations, reviews
+from muniment.registry import invitations, operations
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
+from muniment.registry.review import decisions
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +59,7 @@ def test_a_stranger_is_told_nothing_and_changes_nothing(stranger):
         lambda slug: operations.set_icon(actor, slug, "https://elsewhere.example/logo.webp"),
         lambda slug: operations.add_owner(actor, slug, 1),
         lambda slug: operations.leave_company(actor, slug),
-        lambda slug: reviews.submit_company(actor, slug),
+        lambda slug: decisions.submit_company(actor, slug),
     ):
         with pytest.raises(NotFound, match=missing) as known:
             attempt(mine.slug)
@@ -110,10 +111,10 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
     judge, waiting = reviewer(), PendingChange.objects.get()
-    reviews.decide_change(judge, waiting.pk, approve=True)
+    decisions.decide_change(judge, waiting.pk, approve=True)
     assert document("company", mine.slug)["company"]["symbol"] == "NEW"
     with pytest.raises(Conflict, match="approved already"):
-        reviews.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
 def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
@@ -123,12 +124,12 @@ def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
     seen = PendingChange.objects.get()
     operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
     with pytest.raises(Conflict, match="withdrawn already"):
-        reviews.decide_change(reviewer(), seen.pk, approve=True)
+        decisions.decide_change(reviewer(), seen.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     waits = PendingChange.objects.get(decision="")
     assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
     operations.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
-    reviews.decide_change(reviewer(), waits.pk, approve=True)
+    decisions.decide_change(reviewer(), waits.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Something Else"
 
 
@@ -136,7 +137,7 @@ def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
     me = owner()
     mine = published(me, name="Old Name")
     operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
-    reviews.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
+    decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
     operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))

@@ -19,11 +19,12 @@ from make.registry import (
 )
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import frameworks, operations, profiles, publishing, reviews
+from muniment.registry import frameworks, operations, profiles, publishing
 from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.listings import owned
 from muniment.registry.models import PendingChange
 from muniment.registry.profiles import ProfileChange
+from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
 
@@ -31,8 +32,8 @@ pytestmark = pytest.mark.django_db
 def test_a_listing_goes_from_draft_over_changes_requested_to_published():
     me, judge = owner(), reviewer()
     mine = draft(me)
-    reviews.submit_company(me, mine.slug)
-    reviews.request_changes(judge, mine.slug, "Name your board.")
+    decisions.submit_company(me, mine.slug)
+    decisions.request_changes(judge, mine.slug, "Name your board.")
     seen = operations.get_company(me, mine.slug)
     assert (seen.state, seen.reviewer_note) == ("changes_requested", "Name your board.")
     assert document("company", mine.slug) is None
@@ -40,8 +41,8 @@ def test_a_listing_goes_from_draft_over_changes_requested_to_published():
         me, mine.slug, CompanyChange(positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
     )
     assert document("person", "ada-moss") is None
-    version = reviews.submit_company(me, mine.slug).version
-    reviews.approve_company(judge, mine.slug, expected_version=version)
+    version = decisions.submit_company(me, mine.slug).version
+    decisions.approve_company(judge, mine.slug, expected_version=version)
     assert "createdAt" in document("company", mine.slug)["company"]
     assert document("person", "ada-moss")["positions"][0]["company"]["slug"] == mine.slug
     assert [entry.action for entry in operations.company_history(me, mine.slug)] == [
@@ -57,13 +58,13 @@ def test_an_unlisted_listing_leaves_everything_public_and_returns_to_its_old_pla
     program = frameworks.create_framework(judge, name="Fund", kind="program", company=first.slug)
     score = frameworks.create_framework(judge, name="Score", kind="score", company=first.slug)
     order = keys("company")
-    reviews.unlist_company(judge, first.slug, "Closed down.")
+    decisions.unlist_company(judge, first.slug, "Closed down.")
     assert keys("company") == [second.slug]
     assert (keys("person"), keys("framework")) == ([], [score.slug])
     assert item("framework", score.slug)["company"] is None
     assert ("company", first.slug, "unlisted") in changes()
     assert ("framework", program.slug, "unlisted") in changes()
-    reviews.relist_company(judge, first.slug)
+    decisions.relist_company(judge, first.slug)
     assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug, score.slug])
 
 
@@ -71,31 +72,31 @@ def test_each_decision_is_taken_once():
     me, judge = owner(), reviewer()
     mine = draft(me)
     with pytest.raises(Conflict, match="draft and cannot be approved"):
-        reviews.approve_company(judge, mine.slug)
-    reviews.submit_company(me, mine.slug)
+        decisions.approve_company(judge, mine.slug)
+    decisions.submit_company(me, mine.slug)
     with pytest.raises(Conflict, match="submitted and cannot be submitted"):
-        reviews.submit_company(me, mine.slug)
+        decisions.submit_company(me, mine.slug)
     operations.update_company(me, mine.slug, CompanyChange(industry="Energy"))
     with pytest.raises(Conflict, match="somebody changed it"):
-        reviews.approve_company(judge, mine.slug, expected_version=2)
-    reviews.reject_company(judge, mine.slug, "Not an organization.")
+        decisions.approve_company(judge, mine.slug, expected_version=2)
+    decisions.reject_company(judge, mine.slug, "Not an organization.")
     with pytest.raises(Conflict, match="rejected and cannot be approved"):
-        reviews.approve_company(reviewer(), mine.slug)
+        decisions.approve_company(reviewer(), mine.slug)
 
 
 @pytest.mark.parametrize("who", ["owner", "visitor", "reviewer's token"])
 def test_only_reviewers_at_work_decide(who):
     me = owner()
     mine = draft(me)
-    reviews.submit_company(me, mine.slug)
+    decisions.submit_company(me, mine.slug)
     actor = {"owner": lambda: me, "visitor": lambda: VISITOR, "reviewer's token": lambda: agent_of(reviewer())}[who]()
     for decide in (
-        lambda: reviews.approve_company(actor, mine.slug),
-        lambda: reviews.request_changes(actor, mine.slug, "x"),
-        lambda: reviews.reject_company(actor, mine.slug, "x"),
-        lambda: reviews.unlist_company(actor, mine.slug, "x"),
-        lambda: reviews.relist_company(actor, mine.slug),
-        lambda: reviews.decide_change(actor, 1, approve=True),
+        lambda: decisions.approve_company(actor, mine.slug),
+        lambda: decisions.request_changes(actor, mine.slug, "x"),
+        lambda: decisions.reject_company(actor, mine.slug, "x"),
+        lambda: decisions.unlist_company(actor, mine.slug, "x"),
+        lambda: decisions.relist_company(actor, mine.slug),
+        lambda: decisions.decide_change(actor, 1, approve=True),
         lambda: frameworks.create_framework(actor, name="A", kind="score"),
         lambda: frameworks.update_framework(actor, "a", name="B"),
         lambda: frameworks.author_framework(actor, "a", SPECIFICATION),
@@ -109,9 +110,9 @@ def test_only_reviewers_at_work_decide(who):
 def test_a_note_must_say_something():
     me = owner()
     mine = draft(me)
-    reviews.submit_company(me, mine.slug)
+    decisions.submit_company(me, mine.slug)
     with pytest.raises(BadRequest, match="note is empty"):
-        reviews.request_changes(reviewer(), mine.slug, "  ")
+        decisions.request_changes(reviewer(), mine.slug, "  ")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -119,7 +120,7 @@ def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch
     editions: list[int] = []
     decided: list[str] = []
     monkeypatch.setattr(publishing, "on_published", [editions.append])
-    monkeypatch.setattr(reviews, "on_decided", [lambda company, step, note: decided.append(step)])
+    monkeypatch.setattr(decisions, "on_decided", [lambda company, step, note: decided.append(step)])
     me = owner()
     mine = published(me)
     assert (editions, decided) == ([1], ["submitted", "approved"])
@@ -189,7 +190,7 @@ def test_a_profile_is_edited_by_its_own_account_alone_and_is_public_at_once():
         profiles.update_profile(stranger, ProfileChange(bio="Theirs."))
     with pytest.raises(Conflict):
         profiles.join_person(judge, "ada-moss", stranger.account_id)
-    reviews.unlist_company(judge, mine.slug, "Closed.")
+    decisions.unlist_company(judge, mine.slug, "Closed.")
     assert document("person", "ada-moss")["positions"] == []
 
 
@@ -214,7 +215,7 @@ def test_who_decides_on_a_change_holds_its_listing_first_as_who_asks_for_one():
 
     def decide():
         try:
-            return reviews.decide_change(judge, change.pk, approve=True)
+            return decisions.decide_change(judge, change.pk, approve=True)
         finally:
             connection.close()
 

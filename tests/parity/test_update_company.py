@@ -9,9 +9,10 @@ from click.testing import CliRunner
 from make.accounts import account, signed_in
 from muniment.cli import main
 from muniment.kernel.actor import COMMAND
-from muniment.registry import operations, reviews
+from muniment.registry import operations
 from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.models import Company
+from muniment.registry.review import decisions
 from muniment.web.forms import plain
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +32,8 @@ def owner():
 
 def listing(owner, slug):
     operations.create_company(owner.actor("web"), CompanyChange.from_wire(BASE), slug=slug)
-    reviews.submit_company(owner.actor("web"), slug)
-    reviews.approve_company(COMMAND, slug)
+    decisions.submit_company(owner.actor("web"), slug)
+    decisions.approve_company(COMMAND, slug)
     return slug
 
 

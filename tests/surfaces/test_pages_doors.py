@@ -9,8 +9,9 @@ from django.test import Client
 from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
 from muniment.accounts import tokens
 from muniment.accounts.sessions import Key, SessionStore
-from muniment.registry import operations, reviews
+from muniment.registry import operations
 from muniment.registry.changes import CompanyChange
+from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
 BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -84,11 +85,11 @@ def test_the_twin_of_a_form_under_way_is_led_to_the_page_that_it_stood_on(browse
         seen.append(browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"}))
         return original(*_args, **_options)
 
-    original, reviews.submit_company = reviews.submit_company, twin
+    original, decisions.submit_company = decisions.submit_company, twin
     try:
         browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"})
     finally:
-        reviews.submit_company = original
+        decisions.submit_company = original
     assert [each["Location"] for each in seen] == [page]
     assert browser.get(page).status_code == 200
     assert cache.get(f"once:{owner.pk}:same") == page
@@ -195,8 +196,8 @@ def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_publishe
     assert stranger.post("/manage/companies/new", made).status_code == 302
     twins = signed_in(reviewer).get("/review/companies/tidal-works-2").content
     assert f'href="/review/companies/{draft}"' in twins.decode()
-    reviews.submit_company(owner.actor("web"), draft)
-    reviews.approve_company(reviewer.actor("web"), draft)
+    decisions.submit_company(owner.actor("web"), draft)
+    decisions.approve_company(reviewer.actor("web"), draft)
     assert f"/companies/{draft}/claim" in stranger.get(room, {"name": "tidal works"}).content.decode()
 
 
@@ -213,7 +214,7 @@ def test_a_name_of_two_lines_stops_no_mail(browser, draft, owner, reviewer, djan
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         browser.post(f"/manage/companies/{draft}/edit/basics", {**BASICS, "name": "Tidal\nWorks"})
-        reviews.submit_company(owner.actor("web"), draft)
+        decisions.submit_company(owner.actor("web"), draft)
         answer = signed_in(reviewer).post(f"/review/companies/{draft}/decide", {"do": "approve"})
     assert answer.status_code == 302
     assert "[Muniment] Tidal Works: approved" in [subject for subject, _ in letters.to(owner.email)]

@@ -13,9 +13,10 @@ from PIL import Image
 from make.accounts import Letters, account, sign_in, signed_in
 from make.pictures import bomb, moving, picture
 from muniment.kernel.ids import now
-from muniment.registry import operations, profiles, reviews
+from muniment.registry import operations, profiles
 from muniment.registry.changes import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
+from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
 BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "status": "active"}
@@ -49,8 +50,8 @@ def draft(owner):
 
 @pytest.fixture
 def published(draft, owner, reviewer):
-    reviews.submit_company(owner.actor("web"), draft)
-    reviews.approve_company(reviewer.actor("web"), draft)
+    decisions.submit_company(owner.actor("web"), draft)
+    decisions.approve_company(reviewer.actor("web"), draft)
     return draft
 
 

@@ -10,11 +10,12 @@ from django.test import Client
 
 from make.accounts import Letters, account, signed_in
 from muniment.kernel.ids import now
-from muniment.registry import operations, reviews
+from muniment.registry import operations
 from muniment.registry.changes import CompanyChange
 from muniment.registry.frameworks import author_framework
 from muniment.registry.frameworks import create_framework as make_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking
+from muniment.registry.review import decisions
 from muniment.web.views.frameworks import STARTER
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +45,7 @@ def second():
 @pytest.fixture
 def submitted(owner):
     slug = operations.create_company(owner.actor("web"), CompanyChange.from_wire(FIELDS)).slug
-    reviews.submit_company(owner.actor("web"), slug)
+    decisions.submit_company(owner.actor("web"), slug)
     return slug
 
 
@@ -61,7 +62,7 @@ def test_the_queue_shows_what_waits_and_who_is_on_it(submitted, first, second):
 def test_the_oldest_waits_first(owner, first):
     for name in ("Zeta", "Alpha"):
         slug = operations.create_company(owner.actor("web"), CompanyChange(name=name)).slug
-        reviews.submit_company(owner.actor("web"), slug)
+        decisions.submit_company(owner.actor("web"), slug)
     html = signed_in(first).get("/review").content.decode()
     assert html.index("Zeta") < html.index("Alpha")
 
@@ -181,7 +182,7 @@ def test_unlisting_and_listing_again(submitted, first):
 
 def test_checks_stand_beside_a_listing(submitted, first, owner):
     twin = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
-    reviews.submit_company(owner.actor("web"), twin)
+    decisions.submit_company(owner.actor("web"), twin)
     html = signed_in(first).get(f"/review/companies/{twin}").content.decode()
     assert f'href="/review/companies/{submitted}"' in html
     assert "(same name)" in html

@@ -20,11 +20,10 @@ class RegistryConfig(AppConfig):
 
     def ready(self) -> None:
         """Have the tables of published documents made beside the others, and what is decided told by mail."""
-        from muniment.registry import reviews
-        from muniment.registry.review import claims, notifications
+        from muniment.registry.review import claims, decisions, notifications
 
         for hooks, tell in (
-            (reviews.on_decided, notifications.tell_owners),
+            (decisions.on_decided, notifications.tell_owners),
             (claims.on_petition_decided, notifications.tell_petitioner),
         ):
             if tell not in hooks:

@@ -13,7 +13,7 @@ from muniment.registry.changes import CompanyChange
 from muniment.registry.models import Company, Ownership, State
 from muniment.registry.operations import create_company, update_company
 from muniment.registry.review.claims import suggest_edit
-from muniment.registry.reviews import submit_company
+from muniment.registry.review.decisions import submit_company
 
 OWNED = 2
 """How many of the published listings the demo's owner keeps."""

@@ -9,13 +9,13 @@ from django.shortcuts import render
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import operations, reviews
+from muniment.registry import operations
 from muniment.registry.changes import BadFields, CompanyChange, read_change
 from muniment.registry.listings import compare, owned
 from muniment.registry.models import Ownership
 from muniment.registry.operations import OwnedCompany
 from muniment.registry.profiles import get_profile
-from muniment.registry.review import review_queue
+from muniment.registry.review import decisions, review_queue
 from muniment.web import differences, parts
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Links, Step
@@ -185,7 +185,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     mine = operations.get_company(actor_of(request), slug)
     if lacking := missing_of(mine):
         raise BadRequest(f"Still missing: {', '.join(lacking)}.", "Fill it in, then submit.")
-    reviews.submit_company(actor_of(request), slug, expected_version=asked_version(request))
+    decisions.submit_company(actor_of(request), slug, expected_version=asked_version(request))
     messages.success(request, "It is with the reviewers now. You will be mailed.")
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 

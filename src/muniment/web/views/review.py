@@ -8,10 +8,10 @@ from django.shortcuts import render
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry import operations, reviews
+from muniment.registry import operations
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.operations import OwnedCompany
-from muniment.registry.review import claims, review_queue
+from muniment.registry.review import claims, decisions, review_queue
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
 from muniment.web.forms import plain
@@ -72,15 +72,15 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         match what:
             case "approve":
-                reviews.approve_company(actor, slug, expected_version=asked_version(request), note=note)
+                decisions.approve_company(actor, slug, expected_version=asked_version(request), note=note)
             case "request_changes":
-                reviews.request_changes(actor, slug, note)
+                decisions.request_changes(actor, slug, note)
             case "reject":
-                reviews.reject_company(actor, slug, note)
+                decisions.reject_company(actor, slug, note)
             case "unlist":
-                reviews.unlist_company(actor, slug, note)
+                decisions.unlist_company(actor, slug, note)
             case _:
-                reviews.relist_company(actor, slug, note=note)
+                decisions.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/companies/{slug}")
     review_queue.leave(actor, f"company:{slug}")
@@ -116,7 +116,7 @@ def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     actor = actor_of(request)
     approve = request.POST.get("do") == "approve"
     try:
-        reviews.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
+        decisions.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/changes/{number}")
     review_queue.leave(actor, f"change:{number}")
