@@ -7,10 +7,10 @@ import pytest
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import invitations, operations
+from muniment.registry import operations
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
-from muniment.registry.review import decisions
+from muniment.registry.review import decisions, invitations
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db

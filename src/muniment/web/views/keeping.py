@@ -8,11 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
-from muniment.registry import invitations, operations, pictures, profiles
+from muniment.registry import operations, pictures, profiles
 from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.profiles import LIMITS, ProfileChange
-from muniment.registry.review import claims
+from muniment.registry.review import claims, invitations
 from muniment.web.assets import FOR_EVER
 from muniment.web.context import address
 from muniment.web.doors import account_of, actor_of, fresh_token, kept_form, once, signed_in
