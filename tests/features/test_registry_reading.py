@@ -8,7 +8,7 @@ from make.registry import owner
 from make.reports import framework
 from muniment.assessments import operations as runs
 from muniment.registry.changes import CompanyChange
-from muniment.registry.listings import owned
+from muniment.registry.company.editing import owned
 from muniment.registry.models import Company
 from muniment.registry.operations import create_company, update_company
 from muniment.registry.reading import columns

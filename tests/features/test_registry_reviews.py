@@ -21,7 +21,7 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import frameworks, operations, profiles, publishing
 from muniment.registry.changes import BadFields, CompanyChange
-from muniment.registry.listings import owned
+from muniment.registry.company.editing import owned
 from muniment.registry.models import PendingChange
 from muniment.registry.profiles import ProfileChange
 from muniment.registry.review import decisions

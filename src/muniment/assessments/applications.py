@@ -20,7 +20,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
-from muniment.registry.listings import decides
+from muniment.registry.company.editing import decides
 from muniment.registry.models import Company, Framework
 
 MAX_NOTE: Final = 2_000

@@ -28,8 +28,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
+from muniment.registry.company.editing import missing
 from muniment.registry.frameworks import current_specification
-from muniment.registry.listings import missing
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 from muniment.registry.operations import get_company
 from muniment.registry.reading import columns

@@ -18,7 +18,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
-from muniment.registry.listings import missing
+from muniment.registry.company.editing import missing
 from muniment.registry.models import Company
 
 if TYPE_CHECKING:

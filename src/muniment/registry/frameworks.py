@@ -15,9 +15,9 @@ from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
 from muniment.registry.changes import BadFields
+from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.exchange.rows import KINDS, Fault
-from muniment.registry.listings import decides
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing import Touched, publish
 from muniment.registry.specification import faults_of

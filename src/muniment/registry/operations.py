@@ -20,10 +20,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.kernel.wire import UNSET
 from muniment.registry import history
 from muniment.registry.changes import FIELDS, BadFields, CompanyChange, Edit, read_change
-from muniment.registry.exchange.batch import give_slug
-from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault
-from muniment.registry.listings import (
+from muniment.registry.company.editing import (
     AWAIT_REVIEW,
     Difference,
     compare,
@@ -33,6 +30,9 @@ from muniment.registry.listings import (
     owned,
     write,
 )
+from muniment.registry.exchange.batch import give_slug
+from muniment.registry.exchange.companies import round_on_wire
+from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import (
     Company,
     FundingRound,

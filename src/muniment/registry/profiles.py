@@ -16,9 +16,9 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
 from muniment.registry.changes import BadFields
+from muniment.registry.company.editing import decides
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.rows import Fault, kind_of
-from muniment.registry.listings import decides
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing import Touched, publish
 

@@ -15,8 +15,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry.changes import BadFields, CompanyChange, read_change
+from muniment.registry.company.editing import compare, decides
 from muniment.registry.exchange.rows import Fault
-from muniment.registry.listings import compare, decides
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.operations import add_owner, update_company
 from muniment.registry.profiles import join_person

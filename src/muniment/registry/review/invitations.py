@@ -20,8 +20,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.changes import BadFields
+from muniment.registry.company.editing import owned
 from muniment.registry.exchange.rows import Fault
-from muniment.registry.listings import owned
 from muniment.registry.models import Company, Invitation, Ownership
 
 GOOD_FOR = timedelta(days=14)

@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry.listings import decides
+from muniment.registry.company.editing import decides
 from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
 
 TAKEN_FOR = timedelta(hours=4)

@@ -11,7 +11,7 @@ from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import operations
 from muniment.registry.changes import BadFields, CompanyChange, read_change
-from muniment.registry.listings import compare, owned
+from muniment.registry.company.editing import compare, owned
 from muniment.registry.models import Ownership
 from muniment.registry.operations import OwnedCompany
 from muniment.registry.profiles import get_profile
