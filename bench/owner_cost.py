@@ -69,10 +69,10 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.accounts.tokens import create_token
     from muniment.kernel.actor import SCOPES
     from muniment.registry.changes import CompanyChange
+    from muniment.registry.company.operations import update_company
     from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry
     from muniment.registry.models import Ownership
-    from muniment.registry.operations import update_company
     from muniment.server.bridge import Bridge
     from muniment.store.database.migrations import migrate
     from services.manage import manage

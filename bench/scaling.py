@@ -136,10 +136,10 @@ def write_here(calls: int) -> None:
 
     from muniment.accounts.models import Account
     from muniment.registry.changes import CompanyChange
+    from muniment.registry.company.operations import update_company
     from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry
     from muniment.registry.models import Ownership
-    from muniment.registry.operations import update_company
     from muniment.store.database.migrations import migrate
     from services.product import DEMO
 

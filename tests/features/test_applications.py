@@ -10,9 +10,9 @@ from muniment.assessments import operations as runs
 from muniment.assessments.models import Application
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.registry.company.operations import add_owner
 from muniment.registry.frameworks import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
-from muniment.registry.operations import add_owner
 
 pytestmark = pytest.mark.django_db
 

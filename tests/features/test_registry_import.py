@@ -14,9 +14,9 @@ from make.registry import SPECIFICATION, changes, document, item, keys, lines, o
 from muniment.kernel.problems import BadRequest
 from muniment.registry import exporting, importing
 from muniment.registry.changes import CompanyChange
+from muniment.registry.company.operations import update_company
 from muniment.registry.importing import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
-from muniment.registry.operations import update_company
 
 pytestmark = pytest.mark.django_db
 

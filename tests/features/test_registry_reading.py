@@ -9,8 +9,8 @@ from make.reports import framework
 from muniment.assessments import operations as runs
 from muniment.registry.changes import CompanyChange
 from muniment.registry.company.editing import owned
+from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company
-from muniment.registry.operations import create_company, update_company
 from muniment.registry.reading import columns
 
 pytestmark = pytest.mark.django_db

@@ -25,9 +25,9 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.changes import CompanyChange
+from muniment.registry.company.operations import update_company
 from muniment.registry.frameworks import author_framework, update_framework
 from muniment.registry.models import Company
-from muniment.registry.operations import update_company
 
 pytestmark = pytest.mark.django_db
 

@@ -20,7 +20,7 @@ def main() -> None:
     from muniment.kernel.actor import COMMAND
     from muniment.registry import publishing
     from muniment.registry.changes import CompanyChange
-    from muniment.registry.operations import add_owner, update_company
+    from muniment.registry.company.operations import add_owner, update_company
     from muniment.store.database.retry import attempted
 
     number, changes, email, notes, *slugs = sys.argv[1:]

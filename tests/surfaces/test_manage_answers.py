@@ -13,8 +13,9 @@ from muniment.credits import operations as credits_
 from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mcp.cuts import BUDGET_BYTES
-from muniment.registry import operations, profiles
+from muniment.registry import profiles
 from muniment.registry.changes import CompanyChange
+from muniment.registry.company import operations
 from muniment.registry.models import Company, Ownership
 from services.manage import manage
 

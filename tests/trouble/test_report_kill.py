@@ -24,7 +24,7 @@ from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
 from muniment.registry.frameworks import author_framework, create_framework
-from muniment.registry.operations import create_company
+from muniment.registry.company.operations import create_company
 from muniment.store.database.migrations import migrate
 migrate()
 owner = create_account(COMMAND, "owner@harbour.example").actor("web")

@@ -99,7 +99,7 @@ def own(email: str, slug: str) -> None:
     """Make the account at EMAIL an owner of the listing SLUG."""
     ready()
     from muniment.accounts.operations import find_account
-    from muniment.registry.operations import add_owner
+    from muniment.registry.company.operations import add_owner
 
     with told():
         account = find_account(email)

@@ -10,8 +10,8 @@ from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.changes import CompanyChange
+from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company, Ownership, State
-from muniment.registry.operations import create_company, update_company
 from muniment.registry.review.claims import suggest_edit
 from muniment.registry.review.decisions import submit_company
 

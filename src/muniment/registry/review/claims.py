@@ -16,9 +16,9 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry.changes import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare, decides
+from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Company, Person, Petition, State
-from muniment.registry.operations import add_owner, update_company
 from muniment.registry.profiles import join_person
 
 MAX_TEXT = 2_000

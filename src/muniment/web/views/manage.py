@@ -9,11 +9,11 @@ from django.shortcuts import render
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import operations
 from muniment.registry.changes import BadFields, CompanyChange, read_change
+from muniment.registry.company import operations
 from muniment.registry.company.editing import compare, owned
+from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
-from muniment.registry.operations import OwnedCompany
 from muniment.registry.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import differences, parts

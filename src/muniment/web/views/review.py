@@ -8,9 +8,9 @@ from django.shortcuts import render
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry import operations
+from muniment.registry.company import operations
+from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import PendingChange, Petition
-from muniment.registry.operations import OwnedCompany
 from muniment.registry.review import claims, decisions, review_queue
 from muniment.web import differences
 from muniment.web.doors import actor_of, fresh_token, once, reviewer
