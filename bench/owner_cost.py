@@ -68,7 +68,7 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.accounts.models import Account
     from muniment.accounts.tokens import create_token
     from muniment.kernel.actor import SCOPES
-    from muniment.registry.changes import CompanyChange
+    from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import update_company
     from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry

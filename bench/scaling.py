@@ -135,7 +135,7 @@ def write_here(calls: int) -> None:
     from django.db import connection, connections
 
     from muniment.accounts.models import Account
-    from muniment.registry.changes import CompanyChange
+    from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import update_company
     from muniment.registry.demonstration import demo_sign_ins
     from muniment.registry.importing import import_registry

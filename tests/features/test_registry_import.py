@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
 from muniment.registry import exporting, importing
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.importing import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person

@@ -7,8 +7,8 @@ import pytest
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.changes import FIELDS, BadFields, CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import FIELDS, BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
 from muniment.registry.review import decisions, invitations
 from services.crowd import at_once

@@ -20,8 +20,8 @@ from make.registry import (
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import frameworks, profiles, publishing
-from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.models import PendingChange
 from muniment.registry.profiles import ProfileChange

@@ -24,7 +24,7 @@ from muniment.jobs.models import Job
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.frameworks import author_framework, update_framework
 from muniment.registry.models import Company

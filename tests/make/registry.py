@@ -10,7 +10,7 @@ from django.db import connection
 
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import OwnedCompany, create_company
 from muniment.registry.review.decisions import approve_company, submit_company
 from muniment.store.published import Document

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from make.accounts import account, signed_in
 from muniment.cli import main
 from muniment.kernel.actor import COMMAND
-from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.review import decisions
 from muniment.web.forms import plain

@@ -15,7 +15,7 @@ django.setup()
 from muniment.accounts import tokens
 from muniment.accounts.operations import create_account
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company
 actor = create_account(COMMAND, sys.argv[1], sys.argv[2] or None).actor("web")
 company = create_company(actor, CompanyChange(name="Harbour Cooperative"))

@@ -19,7 +19,7 @@ def main() -> None:
     from muniment.accounts.models import Account
     from muniment.kernel.actor import COMMAND
     from muniment.registry import publishing
-    from muniment.registry.changes import CompanyChange
+    from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import add_owner, update_company
     from muniment.store.database.retry import attempted
 

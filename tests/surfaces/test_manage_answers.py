@@ -14,8 +14,8 @@ from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mcp.cuts import BUDGET_BYTES
 from muniment.registry import profiles
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, Ownership
 from services.manage import manage
 

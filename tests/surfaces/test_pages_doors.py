@@ -9,8 +9,8 @@ from django.test import Client
 from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
 from muniment.accounts import tokens
 from muniment.accounts.sessions import Key, SessionStore
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from make.accounts import Letters, account, sign_in, signed_in
 from make.pictures import bomb, moving, picture
 from muniment.kernel.ids import now
 from muniment.registry import profiles
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.review import decisions
 

@@ -10,8 +10,8 @@ from django.test import Client
 
 from make.accounts import Letters, account, signed_in
 from muniment.kernel.ids import now
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.frameworks import author_framework
 from muniment.registry.frameworks import create_framework as make_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking

@@ -16,8 +16,8 @@ from muniment.kernel.problems import Conflict
 from muniment.oauth import bearers, clients, grants
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.refusals import Refusal
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BOUND = "http://testserver/api/manage/mcp"

@@ -22,7 +22,7 @@ import django
 django.setup()
 from muniment.accounts.models import Account
 from muniment.kernel.actor import SYSTEM
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company
 owner = Account.objects.get(email="owner@harbour.example").actor("command")
 print(create_company(owner, CompanyChange(name="Tide Works", team_size=5, description="We mend boats.")).slug)

@@ -25,8 +25,8 @@ from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.bearers import Bridge, Doorkeeper
 from muniment.oauth.resources import manage_server as address_of
 from muniment.registry import profiles
-from muniment.registry.changes import CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
 from muniment.registry.models import Person
 

@@ -9,7 +9,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company, Ownership, State
 from muniment.registry.review.claims import suggest_edit

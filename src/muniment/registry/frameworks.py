@@ -14,7 +14,7 @@ from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
-from muniment.registry.changes import BadFields
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.exchange.rows import KINDS, Fault

@@ -15,7 +15,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
-from muniment.registry.changes import BadFields
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import decides
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.rows import Fault, kind_of

@@ -15,7 +15,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
-from muniment.registry.changes import BadFields, Edit, merge_distribution, merge_socials
+from muniment.registry.company.company_change import BadFields, Edit, merge_distribution, merge_socials
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.companies import round_on_wire
 from muniment.registry.exchange.rows import Fault, Place, Round

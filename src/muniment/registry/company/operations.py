@@ -19,7 +19,7 @@ from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.kernel.wire import UNSET
 from muniment.registry import history
-from muniment.registry.changes import FIELDS, BadFields, CompanyChange, Edit, read_change
+from muniment.registry.company.company_change import FIELDS, BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.editing import (
     AWAIT_REVIEW,
     Difference,

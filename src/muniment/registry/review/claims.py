@@ -14,7 +14,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
-from muniment.registry.changes import BadFields, CompanyChange, read_change
+from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare, decides
 from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.exchange.rows import Fault

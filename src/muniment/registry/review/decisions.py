@@ -15,7 +15,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import history
-from muniment.registry.changes import Edit
+from muniment.registry.company.company_change import Edit
 from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
 from muniment.registry.publishing import Touched

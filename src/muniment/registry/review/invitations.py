@@ -19,7 +19,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
 from muniment.registry import history
-from muniment.registry.changes import BadFields
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import owned
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Company, Invitation, Ownership

@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from muniment.kernel.problems import NotFound
 from muniment.registry import frameworks
-from muniment.registry.changes import BadFields
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.registry.specification import faults_of

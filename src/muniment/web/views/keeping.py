@@ -9,8 +9,8 @@ from django.shortcuts import render
 
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import pictures, profiles
-from muniment.registry.changes import BadFields, CompanyChange
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.profiles import LIMITS, ProfileChange
 from muniment.registry.review import claims, invitations

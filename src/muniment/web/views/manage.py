@@ -9,8 +9,8 @@ from django.shortcuts import render
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry.changes import BadFields, CompanyChange, read_change
 from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare, owned
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
