@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
-from muniment.registry import pictures, profiles
-from muniment.registry.company import operations
+from muniment.registry import profiles
+from muniment.registry.company import operations, pictures
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.profiles import LIMITS, ProfileChange
