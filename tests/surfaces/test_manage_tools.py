@@ -470,6 +470,6 @@ def test_a_profile_is_changed_and_public_at_once(server, owner):
 
 
 def test_the_form_options_are_the_public_ones(server, owner):
-    from muniment.registry.form_options import form_options
+    from muniment.registry.company.form_options import form_options
 
     assert server.data(token_of(owner), "list_company_form_options") == form_options()

@@ -15,7 +15,7 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import cuts
 from muniment.mcp.offer import Arguments, Caller
-from muniment.registry.form_options import form_options
+from muniment.registry.company.form_options import form_options
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Page, Reader
 

@@ -27,7 +27,7 @@ from muniment.oauth.resources import manage_server as address_of
 from muniment.registry import profiles
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
+from muniment.registry.company.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
 from muniment.registry.models import Person
 
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"

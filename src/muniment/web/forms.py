@@ -13,8 +13,7 @@ import msgspec
 from django import forms
 from django.http import QueryDict
 
-from muniment.registry.exchange.rows import Fault
-from muniment.registry.form_options import (
+from muniment.registry.company.form_options import (
     INDUSTRIES,
     MAX_CHARACTERS,
     ORG_KINDS,
@@ -22,6 +21,7 @@ from muniment.registry.form_options import (
     STATUSES,
     TYPES,
 )
+from muniment.registry.exchange.rows import Fault
 from muniment.web.listing import SOCIAL_LABELS
 
 BLANK_ROWS: Final = 2

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset, parse_money
+from muniment.registry.company.form_options import MAX_CHARACTERS, MAX_ENTRIES, SOCIALS, STATUSES
 from muniment.registry.exchange.rows import (
     TEXTS,
     Fault,
@@ -27,7 +28,6 @@ from muniment.registry.exchange.rows import (
     read_proposals,
     read_themes,
 )
-from muniment.registry.form_options import MAX_CHARACTERS, MAX_ENTRIES, SOCIALS, STATUSES
 
 ADDRESSES: Final = ("website", "dao_website")
 HINT: Final = "list_company_form_options gives the values and lengths that are taken."

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.wire import number, parse_money, parse_month_and_year, parse_timestamp
-from muniment.registry.form_options import ADDRESS, SOCIALS, STATUSES
+from muniment.registry.company.form_options import ADDRESS, SOCIALS, STATUSES
 from muniment.registry.specification import faults_of
 
 T = TypeVar("T")
