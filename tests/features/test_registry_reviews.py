@@ -19,12 +19,13 @@ from make.registry import (
 )
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import frameworks, profiles, publishing
+from muniment.registry import frameworks, publishing
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.models import PendingChange
-from muniment.registry.profiles import ProfileChange
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db

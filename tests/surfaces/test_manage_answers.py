@@ -13,10 +13,10 @@ from muniment.credits import operations as credits_
 from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mcp.cuts import BUDGET_BYTES
-from muniment.registry import profiles
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, Ownership
+from muniment.registry.people import profiles
 from services.manage import manage
 
 pytestmark = pytest.mark.django_db

@@ -13,9 +13,9 @@ from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.oauth.models import Grant
-from muniment.registry import profiles
 from muniment.registry.company import operations
 from muniment.registry.models import HistoryEntry
+from muniment.registry.people import profiles
 from services.manage import BASE, manage
 from services.mcp import legacy, modern
 

@@ -13,10 +13,10 @@ from PIL import Image
 from make.accounts import Letters, account, sign_in, signed_in
 from make.pictures import bomb, moving, picture
 from muniment.kernel.ids import now
-from muniment.registry import profiles
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
+from muniment.registry.people import profiles
 from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db

@@ -24,11 +24,11 @@ from muniment.mcp.offer import Arguments, Caller, Offer, Tool
 from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.bearers import Bridge, Doorkeeper
 from muniment.oauth.resources import manage_server as address_of
-from muniment.registry import profiles
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
 from muniment.registry.models import Person
+from muniment.registry.people import profiles
 
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
 _MAX_CLIENT_CHARACTERS: Final = 120

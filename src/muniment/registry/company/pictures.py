@@ -17,7 +17,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest
 from muniment.registry import history
 from muniment.registry.models import Person, Picture
-from muniment.registry.profiles import publish_person
+from muniment.registry.people.profiles import publish_person
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -19,7 +19,7 @@ from muniment.registry.company.editing import compare, decides
 from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Company, Person, Petition, State
-from muniment.registry.profiles import join_person
+from muniment.registry.people.profiles import join_person
 
 MAX_TEXT = 2_000
 MAX_OPEN = 20

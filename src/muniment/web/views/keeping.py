@@ -8,11 +8,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
-from muniment.registry import profiles
 from muniment.registry.company import operations, pictures
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition, State
-from muniment.registry.profiles import LIMITS, ProfileChange
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import LIMITS, ProfileChange
 from muniment.registry.review import claims, invitations
 from muniment.web.assets import FOR_EVER
 from muniment.web.context import address

@@ -14,7 +14,7 @@ from muniment.registry.company.company_change import BadFields, CompanyChange, r
 from muniment.registry.company.editing import compare, owned
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
-from muniment.registry.profiles import get_profile
+from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import differences, parts
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
