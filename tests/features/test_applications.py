@@ -11,7 +11,7 @@ from muniment.assessments.models import Application
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.operations import add_owner
-from muniment.registry.frameworks import update_framework
+from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
 
 pytestmark = pytest.mark.django_db

@@ -19,10 +19,11 @@ from make.registry import (
 )
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import frameworks, publishing
+from muniment.registry import publishing
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
+from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange

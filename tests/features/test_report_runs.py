@@ -26,7 +26,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
-from muniment.registry.frameworks import author_framework, update_framework
+from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db

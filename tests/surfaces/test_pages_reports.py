@@ -23,7 +23,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
-from muniment.registry.frameworks import author_framework
+from muniment.registry.frameworks.operations import author_framework
 from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db

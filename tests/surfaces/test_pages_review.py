@@ -12,8 +12,8 @@ from make.accounts import Letters, account, signed_in
 from muniment.kernel.ids import now
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.frameworks import author_framework
-from muniment.registry.frameworks import create_framework as make_framework
+from muniment.registry.frameworks.operations import author_framework
+from muniment.registry.frameworks.operations import create_framework as make_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking
 from muniment.registry.review import decisions
 from muniment.web.views.frameworks import STARTER

@@ -20,7 +20,7 @@ from muniment.credits.models import Hold, LedgerAccount, Transfer
 from muniment.documents import records
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
-from muniment.registry.frameworks import update_framework
+from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import FrameworkSpecification
 from services.manage import manage
 

@@ -30,7 +30,7 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.editing import missing
 from muniment.registry.company.operations import get_company
-from muniment.registry.frameworks import current_specification
+from muniment.registry.frameworks.operations import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 from muniment.registry.reading import columns
 from muniment.registry.specification import SOURCES

@@ -128,7 +128,7 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise click.ClickException(f"{file.name} is no JSON: {error}. Write it as assessment-spec/1.") from None
     ready()
-    from muniment.registry.frameworks import author_framework
+    from muniment.registry.frameworks.operations import author_framework
 
     with told():
         found = author_framework(COMMAND, framework_id, document)

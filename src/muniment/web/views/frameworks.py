@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from muniment.kernel.problems import NotFound
-from muniment.registry import frameworks
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.rows import Fault
+from muniment.registry.frameworks import operations
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.registry.specification import faults_of
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, reviewer
@@ -114,7 +114,7 @@ def new(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         actor = actor_of(request)
         try:
-            made = frameworks.create_framework(
+            made = operations.create_framework(
                 actor,
                 name=data["name"],
                 kind=data["kind"],
@@ -123,7 +123,7 @@ def new(request: HttpRequest) -> HttpResponse:
                 framework_id=data["frameworkId"],
             )
             if data["runCost"] is not None:
-                frameworks.update_framework(actor, made.slug, run_cost=data["runCost"])
+                operations.update_framework(actor, made.slug, run_cost=data["runCost"])
         except BadFields as refusal:
             _put(form, refusal.faults)
         else:
@@ -144,14 +144,14 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     if request.method == "POST":
         actor, what = actor_of(request), request.POST.get("do", "")
         if what in {"open", "close"}:
-            frameworks.update_framework(actor, framework_id, closed=what == "close")
+            operations.update_framework(actor, framework_id, closed=what == "close")
             messages.success(request, "It is open." if what == "open" else "It is closed.")
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
         form = FrameworkForm(request.POST)
         if form.is_valid():
             data = form.cleaned_data
             try:
-                frameworks.update_framework(
+                operations.update_framework(
                     actor, framework_id, name=data["name"], description=data["description"], run_cost=data["runCost"]
                 )
             except BadFields as refusal:
@@ -179,7 +179,7 @@ def author(request: HttpRequest, framework_id: str) -> HttpResponse:
     document, faults = _read(text)
     if not faults and document is not None:
         try:
-            stored = frameworks.author_framework(actor_of(request), framework_id, document)
+            stored = operations.author_framework(actor_of(request), framework_id, document)
         except BadFields as refusal:
             faults = [(fault.field, fault.reason) for fault in refusal.faults]
         else:
