@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from muniment.registry.specification import faults_of
+from muniment.registry.frameworks.specification import faults_of
 
 WHOLE: dict[str, Any] = {
     "schema": "assessment-spec/1",

@@ -31,9 +31,9 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company.editing import missing
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
+from muniment.registry.frameworks.specification import SOURCES
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 from muniment.registry.reading import columns
-from muniment.registry.specification import SOURCES
 
 KIND: Final = "assessments.executed"
 LIVES_HOURS: Final = 24

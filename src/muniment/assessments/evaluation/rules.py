@@ -27,7 +27,7 @@ from muniment.assessments.evaluation.words import (
     words_of,
 )
 from muniment.kernel.wire import parse_money
-from muniment.registry.specification import PHRASES, SOURCES
+from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 WITHOUT_CHECKS: Final = 0.5
 """Confidence in what was found by its words alone."""

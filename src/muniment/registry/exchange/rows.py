@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.wire import number, parse_money, parse_month_and_year, parse_timestamp
 from muniment.registry.company.form_options import ADDRESS, SOCIALS, STATUSES
-from muniment.registry.specification import faults_of
+from muniment.registry.frameworks.specification import faults_of
 
 T = TypeVar("T")
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")

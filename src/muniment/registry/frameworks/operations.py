@@ -18,9 +18,9 @@ from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.exchange.rows import KINDS, Fault
+from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing import Touched, publish
-from muniment.registry.specification import faults_of
 
 
 def _need_reviewer(actor: Actor) -> None:

@@ -13,8 +13,8 @@ from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.rows import Fault
 from muniment.registry.frameworks import operations
+from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
-from muniment.registry.specification import faults_of
 from muniment.web.doors import actor_of, fresh_token, kept_form, once, reviewer
 from muniment.web.lists import PAGE_SIZE, asked_page, pager
 

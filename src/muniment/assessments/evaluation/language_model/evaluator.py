@@ -25,7 +25,7 @@ from muniment.assessments.evaluation.language_model.budget import Budget, estima
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages, shown_text
 from muniment.assessments.evaluation.rules import Rules, holds
-from muniment.registry.specification import PHRASES, SOURCES
+from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
