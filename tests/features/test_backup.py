@@ -24,8 +24,8 @@ from muniment.documents.models import BlobHold, Document
 from muniment.documents.operations import remove_blob
 from muniment.documents.records import storage
 from muniment.kernel.problems import Conflict
-from muniment.registry import publishing
 from muniment.registry.models import Company
+from muniment.registry.publishing import publisher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -78,14 +78,14 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
     instances.filled()
     gone = Company.objects.create(slug="soon-gone", name="Soon Gone").pk
     Company.objects.filter(pk=gone).delete()
-    before, epoch = instances.counted(), publishing.head()[1]
+    before, epoch = instances.counted(), publisher.head()[1]
     found = back_up(config.current(), tmp_path / "b")
     assert (found.manifest.blobs.n, found.keys) == (3, 1)
     instances.emptied()
     loaded = restore(config.current(), tmp_path / "b")
     assert loaded.notes == []
     assert instances.counted() == before
-    assert publishing.head()[1] != epoch, "readers and cursors notice"
+    assert publisher.head()[1] != epoch, "readers and cursors notice"
     assert prove_ledger() == []
     assert care.examine().missing == []
     after = Company.objects.create(slug="the-next", name="The Next")
@@ -201,7 +201,7 @@ def test_what_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["b"]
     assert BlobHold.objects.count() == 0
     instances.emptied()
-    monkeypatch.setattr(publishing, "publish_all", lambda **_: 1 / 0)
+    monkeypatch.setattr(publisher, "publish_all", lambda **_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         restore(config.current(), tmp_path / "b")
     assert rows.filled("default") == []

@@ -19,7 +19,6 @@ from make.registry import (
 )
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import publishing
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
@@ -27,6 +26,7 @@ from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
+from muniment.registry.publishing import publisher
 from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
@@ -122,7 +122,7 @@ def test_a_note_must_say_something():
 def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
     editions: list[int] = []
     decided: list[str] = []
-    monkeypatch.setattr(publishing, "on_published", [editions.append])
+    monkeypatch.setattr(publisher, "on_published", [editions.append])
     monkeypatch.setattr(decisions, "on_decided", [lambda company, step, note: decided.append(step)])
     me = owner()
     mine = published(me)

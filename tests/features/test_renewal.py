@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from make.registry import owner, published
-from muniment.registry import publishing
+from muniment.registry.publishing import publisher
 from muniment.store.postgres_feed import head
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def stand():
 def test_documents_of_another_version_are_made_anew_once():
     for number in range(3):
         published(owner(), name=f"Harbour {number}")
-    assert publishing.renew_outdated() is False
+    assert publisher.renew_outdated() is False
     before, (edition, epoch) = documents(), stand()
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
@@ -42,11 +42,11 @@ def test_documents_of_another_version_are_made_anew_once():
         else:
             cursor.execute("UPDATE published_edition SET epoch = '0:old'")
             cursor.execute("UPDATE published_document SET document = '\\x00'")
-    assert publishing.renew_outdated() is True
+    assert publisher.renew_outdated() is True
     assert documents() == before
     now_edition, now_epoch = stand()
     assert now_edition == edition
     assert now_epoch not in {epoch, "0:old"}
-    assert publishing.renew_outdated() is False
+    assert publisher.renew_outdated() is False
     published(owner(), name="Harbour after")
     assert len(documents()) == len(before) + 1

@@ -14,8 +14,8 @@ from muniment.credits.operations import grant
 from muniment.documents.models import Document
 from muniment.documents.records import storage
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry import publishing
 from muniment.registry.importing import import_registry
+from muniment.registry.publishing import publisher
 from muniment.store.database.snapshots import snapshot as seen
 from services.product import DEMO
 
@@ -42,7 +42,7 @@ def counted(*, without: tuple[str, ...] = ()) -> dict[str, Any]:
             if name not in without
         }
         counts["public answers"] = snapshot.published_tally("default").count()
-        counts["edition"] = publishing.head()[0], publishing.head()[2]
+        counts["edition"] = publisher.head()[0], publisher.head()[2]
     counts["blobs"] = {blob.key: b"".join(storage().stream(blob.key)) for blob in storage().blobs("documents")}
     return counts
 
@@ -50,7 +50,7 @@ def counted(*, without: tuple[str, ...] = ()) -> dict[str, Any]:
 def emptied() -> None:
     """Remove every row and every blob."""
     with transaction.atomic():
-        publishing.clear(edition=0)
+        publisher.clear(edition=0)
         for table in rows.tables(rows.applied("default")).values():
             rows.delete_all("default", table)
     without_blobs()

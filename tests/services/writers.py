@@ -18,9 +18,9 @@ def main() -> None:
     django.setup()
     from muniment.accounts.models import Account
     from muniment.kernel.actor import COMMAND
-    from muniment.registry import publishing
     from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import add_owner, update_company
+    from muniment.registry.publishing import publisher
     from muniment.store.database.retry import attempted
 
     number, changes, email, notes, *slugs = sys.argv[1:]
@@ -31,7 +31,7 @@ def main() -> None:
     actor = Account.objects.get(email=email).actor("cli", "writer")
     chance = random.Random(int(number))
     stood: list[tuple[int, float]] = []
-    publishing.on_published.append(lambda edition: stood.append((edition, time.time())))
+    publisher.on_published.append(lambda edition: stood.append((edition, time.time())))
     with Path(notes).open("w") as out:
         for _ in range(int(changes)):
             slug, website = chance.choice(slugs), f"https://writer-{number}.example/{time.time_ns()}"

@@ -38,7 +38,7 @@ from muniment.backup.snapshot import blob_of, published_tally
 from muniment.config import Config
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import publishing
+from muniment.registry.publishing import publisher
 from muniment.store.database.migrations import alone, pending
 
 HERE: Final = "default"
@@ -156,12 +156,12 @@ class _Loading:
             executor.migrate(
                 [key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}]
             )
-            publishing.create_tables()
+            publisher.create_tables()
         self._tables = rows.tables(wanted)
         for name, columns in self.loaded.header.tables.items():
             if name not in self._tables or not set(columns) <= set(self._tables[name].types):
                 raise BadRequest(f"This version does not know the table {name} in this form.", "Use another version.")
-        publishing.clear(edition=self.loaded.header.edition)
+        publisher.clear(edition=self.loaded.header.edition)
         for table in self._tables.values():
             rows.delete_all(HERE, table)
 
@@ -219,7 +219,7 @@ class _Loading:
             self._tell("this version's form")
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
         self._tell("publishing")
-        publishing.publish_all(at=self.loaded.header.edition_at)
+        publisher.publish_all(at=self.loaded.header.edition_at)
         self._note(manifest)
         self._keep_keys()
 

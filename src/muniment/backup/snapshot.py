@@ -34,7 +34,7 @@ from muniment.documents.storage import Storage
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.kernel.wire import timestamp
-from muniment.registry import publishing
+from muniment.registry.publishing import publisher
 from muniment.store.database.snapshots import snapshot
 
 PIECE_BYTES: Final = 1 << 20
@@ -88,7 +88,7 @@ class Living:
 
     def _snapshot(self, migrations: set[tuple[str, str]]) -> Iterator[Part]:
         found = rows.tables(migrations)
-        edition, _, at = publishing.head(self.using)
+        edition, _, at = publisher.head(self.using)
         keys = {file.name: file.read_bytes() for file in _files(self.config.data / "keys")}
         header = Header(
             format=FORMAT,
@@ -190,6 +190,6 @@ def blob_of(using: str, key: str) -> tuple[int, str] | None:
 def published_tally(using: str) -> Tally:
     """Count and digest the public answers as they stand."""
     tally = Tally()
-    for kind, key, etag in publishing.etags(using):
+    for kind, key, etag in publisher.etags(using):
         tally.add(f"{kind}\0{key}\0{etag}".encode())
     return tally

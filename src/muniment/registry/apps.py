@@ -7,9 +7,9 @@ from django.db.models.signals import post_migrate
 
 
 def _make_published_tables(using: str, **_: Any) -> None:
-    from muniment.registry import publishing
+    from muniment.registry.publishing import publisher
 
-    publishing.create_tables(using)
+    publisher.create_tables(using)
 
 
 class RegistryConfig(AppConfig):

@@ -3,7 +3,7 @@ The tables of the registry.
 
 An empty text is an absent one where the contract leaves the field out; a NULL is kept where an empty
 text and an absent one differ on the wire. Open objects keep what the contract does not name in ``extra``.
-Nothing but :mod:`muniment.registry.publishing` sets ``publication_number`` and ``published``.
+Nothing but :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
 """
 
 from typing import ClassVar

@@ -167,16 +167,16 @@ class Warmup:
         connections.close_all()
 
     def _bring_up_database(self) -> None:
-        from muniment.registry import publishing
+        from muniment.registry.publishing import publisher
         from muniment.store.database.migrations import migrate
 
         applied = migrate()
         if applied:
             log.info("the database was brought to this version's form", extra={"migrations": applied})
-        if publishing.renew_outdated():
+        if publisher.renew_outdated():
             log.warning("every published document was made anew: another version had written them")
-        if self._on_published not in publishing.on_published:
-            publishing.on_published.append(self._on_published)
+        if self._on_published not in publisher.on_published:
+            publisher.on_published.append(self._on_published)
             self._tell(self._on_database)
 
     def _tell(self, callback: Callable[..., None], *args: Any) -> None:

@@ -29,7 +29,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 from muniment.registry.reading import columns
 from muniment.registry.rendering import CompanyView
 

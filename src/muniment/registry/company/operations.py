@@ -42,7 +42,7 @@ from muniment.registry.models import (
     PendingChange,
     State,
 )
-from muniment.registry.publishing import company_views
+from muniment.registry.publishing.publisher import company_views
 from muniment.registry.reading import rows
 from muniment.registry.rendering import CompanyView, company_bundle, company_object
 

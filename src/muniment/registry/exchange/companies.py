@@ -26,7 +26,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """What people and frameworks show of a company, and what orders a person's positions."""

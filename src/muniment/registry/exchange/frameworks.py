@@ -7,7 +7,7 @@ from muniment.kernel.ids import now
 from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import Fault, FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 
 
 def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> Counts:

@@ -6,7 +6,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 
 
 def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:

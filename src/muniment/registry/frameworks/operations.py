@@ -20,7 +20,7 @@ from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.exchange.rows import KINDS, Fault
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 
 
 def _need_reviewer(actor: Actor) -> None:

@@ -20,7 +20,7 @@ from muniment.registry.company.editing import decides
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.rows import Fault, kind_of
 from muniment.registry.models import Company, Person
-from muniment.registry.publishing import Touched, publish
+from muniment.registry.publishing.publisher import Touched, publish
 
 LIMITS = {"name": 200, "bio": 20_000}
 

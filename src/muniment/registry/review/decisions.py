@@ -18,7 +18,7 @@ from muniment.registry import history
 from muniment.registry.company.company_change import Edit
 from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
-from muniment.registry.publishing import Touched
+from muniment.registry.publishing.publisher import Touched
 
 on_decided: list[Callable[[Company, str, str], object]] = []
 """Called after commit with the listing, what happened (as the history names it), and the reviewer's note."""
