@@ -22,7 +22,7 @@ from muniment.registry.exchange.rows import Round
 from muniment.registry.history import exact_money
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
 from muniment.registry.publishing.publisher import company_views
-from muniment.registry.rendering import CompanyView, company_bundle, company_object, company_reference
+from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object, company_reference
 from muniment.store.database.snapshots import snapshot
 
 CHUNK: Final = 500

@@ -30,8 +30,8 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.reading import columns
-from muniment.registry.rendering import CompanyView
 
 AWAIT_REVIEW: Final = ("name", "symbol", "type")
 """Fields of a published listing that a reviewer must agree to."""

@@ -43,8 +43,8 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing.publisher import company_views
+from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object
 from muniment.registry.reading import rows
-from muniment.registry.rendering import CompanyView, company_bundle, company_object
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,7 @@ from muniment.registry.models import (
     Position,
     State,
 )
-from muniment.registry.reading import columns, marks, rows
-from muniment.registry.rendering import (
+from muniment.registry.publishing.rendering import (
     CompanyView,
     PlaceView,
     company_document,
@@ -43,6 +42,7 @@ from muniment.registry.rendering import (
     framework_document,
     person_document,
 )
+from muniment.registry.reading import columns, marks, rows
 from muniment.store.published import Document, Entry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
