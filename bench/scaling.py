@@ -138,7 +138,7 @@ def write_here(calls: int) -> None:
     from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import update_company
     from muniment.registry.demonstration import demo_sign_ins
-    from muniment.registry.importing import import_registry
+    from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership
     from muniment.store.database.migrations import migrate
     from services.product import DEMO

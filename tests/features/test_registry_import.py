@@ -12,10 +12,11 @@ from django.test.utils import CaptureQueriesContext
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
-from muniment.registry import exporting, importing
+from muniment.registry import exporting
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
-from muniment.registry.importing import Bad, Summary, import_registry
+from muniment.registry.exchange import importer
+from muniment.registry.exchange.importer import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
 
 pytestmark = pytest.mark.django_db
@@ -353,7 +354,7 @@ def test_a_single_file_of_any_name_is_known_by_its_first_good_line(tmp_path):
 
 @pytest.mark.requirement("import.upsert")
 def test_a_second_import_changes_nothing_and_a_changed_row_alone_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(importing, "BATCH_ROWS", 2)
+    monkeypatch.setattr(importer, "BATCH_ROWS", 2)
     rows = [
         {
             "company": company(

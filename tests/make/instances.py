@@ -14,7 +14,7 @@ from muniment.credits.operations import grant
 from muniment.documents.models import Document
 from muniment.documents.records import storage
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.importing import import_registry
+from muniment.registry.exchange.importer import import_registry
 from muniment.registry.publishing import publisher
 from muniment.store.database.snapshots import snapshot as seen
 from services.product import DEMO

@@ -17,7 +17,7 @@ from muniment.accounts.adapters import sentence_case
 from muniment.accounts.models import Account
 from muniment.cli import main
 from muniment.registry.demonstration import demo_sign_ins
-from muniment.registry.importing import import_registry
+from muniment.registry.exchange.importer import import_registry
 from muniment.web.templatetags import pages
 from services.issuer import Issuer
 from services.mail import Mailbox

@@ -5,7 +5,7 @@ from django.apps import apps
 from django.contrib import admin
 
 from make.accounts import account, signed_in
-from muniment.registry.importing import import_registry
+from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry
 from services.product import DEMO
 

@@ -30,7 +30,7 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     from rich.progress import Progress, TimeElapsedColumn
 
     from muniment.kernel.problems import BadRequest
-    from muniment.registry.importing import import_registry, sources_of
+    from muniment.registry.exchange.importer import import_registry, sources_of
     from muniment.store.database.migrations import migrate as bring_up_to_date
 
     def tell(label: str, bad: object) -> None:
