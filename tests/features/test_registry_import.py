@@ -12,10 +12,9 @@ from django.test.utils import CaptureQueriesContext
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
-from muniment.registry import exporting
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
-from muniment.registry.exchange import importer
+from muniment.registry.exchange import exporter, importer
 from muniment.registry.exchange.importer import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
 
@@ -506,9 +505,9 @@ def test_an_edit_while_a_batch_is_compared_is_not_lost(tmp_path):
 
 
 def test_people_are_exported_a_stretch_at_a_time_in_the_order_of_their_publication(tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "CHUNK", 2)
+    monkeypatch.setattr(exporter, "CHUNK", 2)
     slugs = ["edda", "bo", "cleo", "aino", "dag"]
     bring(lines(tmp_path / "people.jsonl", *({"slug": slug, "name": slug.title()} for slug in slugs)))
     with CaptureQueriesContext(connection) as asked:
-        assert [line["slug"] for line in exporting._people()] == slugs
+        assert [line["slug"] for line in exporter._people()] == slugs
     assert len(asked) == 4

@@ -81,7 +81,7 @@ def export(folder: Path, *, private: bool) -> None:
     use_django()
     from django.db import DatabaseError
 
-    from muniment.registry.exporting import export_registry
+    from muniment.registry.exchange.exporter import export_registry
     from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:
