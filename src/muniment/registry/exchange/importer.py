@@ -22,7 +22,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import Counts, Run
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
-from muniment.registry.exchange.lines import Line, read_lines
+from muniment.registry.exchange.jsonl import Line, read_lines
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.rows import (
     CompanyRow,
