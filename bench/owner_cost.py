@@ -70,7 +70,7 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.kernel.actor import SCOPES
     from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import update_company
-    from muniment.registry.demonstration import demo_sign_ins
+    from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership
     from muniment.server.bridge import Bridge

@@ -137,7 +137,7 @@ def write_here(calls: int) -> None:
     from muniment.accounts.models import Account
     from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import update_company
-    from muniment.registry.demonstration import demo_sign_ins
+    from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership
     from muniment.store.database.migrations import migrate

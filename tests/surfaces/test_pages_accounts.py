@@ -16,7 +16,7 @@ from muniment.accounts import mail
 from muniment.accounts.adapters import sentence_case
 from muniment.accounts.models import Account
 from muniment.cli import main
-from muniment.registry.demonstration import demo_sign_ins
+from muniment.registry.demo_accounts import demo_sign_ins
 from muniment.registry.exchange.importer import import_registry
 from muniment.web.templatetags import pages
 from services.issuer import Issuer

@@ -95,7 +95,7 @@ def _load_demo(*, tells: bool = True) -> None:
 
 def _load_demo_alone(*, tells: bool) -> None:
     from muniment.accounts import mail
-    from muniment.registry.demonstration import demo_sign_ins
+    from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Company
 
