@@ -73,7 +73,7 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership
-    from muniment.server.bridge import Bridge
+    from muniment.server.app.threads import Bridge
     from muniment.store.database.migrations import migrate
     from services.manage import manage
     from services.product import DEMO

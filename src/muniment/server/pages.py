@@ -6,7 +6,7 @@ from typing import Any, Final
 from a2wsgi import WSGIMiddleware
 
 from muniment.kernel.problems import TooLarge, Unavailable
-from muniment.server.bridge import Bridge
+from muniment.server.app.threads import Bridge
 from muniment.server.clients import FORWARDING
 
 Message = MutableMapping[str, Any]

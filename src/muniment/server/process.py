@@ -20,7 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
-from muniment.server.bridge import Bridge
+from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
 from muniment.server.connections import Guarded, retire, sweep
 from muniment.server.front import MANAGE_PATH, Application, Front
