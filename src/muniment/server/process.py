@@ -350,8 +350,8 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
+        from muniment.server.app.wsgi import Pages
         from muniment.server.census import Census
-        from muniment.server.pages import Pages
 
         if self._pages is None or self._pages.done():
             return
