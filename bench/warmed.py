@@ -6,7 +6,8 @@ not begun.
 """
 
 from muniment import cli
-from muniment.server import front, process, warmup
+from muniment.server import front, process
+from muniment.server.app import startup
 
 
 class Held(front.Front):
@@ -29,8 +30,8 @@ def over():
     Held.is_over = True
 
 
-give_back_memory = warmup._give_back_memory
-warmup._give_back_memory = over
+give_back_memory = startup._give_back_memory
+startup._give_back_memory = over
 process.Front = Held
 
 if __name__ == "__main__":

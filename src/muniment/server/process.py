@@ -20,6 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
+from muniment.server.app.startup import Warmup
 from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
 from muniment.server.connections import Guarded, retire, sweep
@@ -30,7 +31,6 @@ from muniment.server.member import LISTENING, READY, Member
 from muniment.server.readiness import Readiness
 from muniment.server.showing import Showing
 from muniment.server.telemetry import Traces
-from muniment.server.warmup import Warmup
 
 if TYPE_CHECKING:
     from muniment.documents.link import UploadLink
