@@ -7,8 +7,8 @@ import time
 import pytest
 from django.db import connections
 
-from muniment.server import census as module
-from muniment.server.census import Census
+from muniment.server.app import database_metrics as module
+from muniment.server.app.database_metrics import Census
 from muniment.server.metrics import Metrics
 
 pytestmark = pytest.mark.django_db

@@ -350,8 +350,8 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
+        from muniment.server.app.database_metrics import Census
         from muniment.server.app.wsgi import Pages
-        from muniment.server.census import Census
 
         if self._pages is None or self._pages.done():
             return
