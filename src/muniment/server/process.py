@@ -20,6 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server import logs
+from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup
 from muniment.server.app.threads import Bridge
@@ -29,7 +30,6 @@ from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
-from muniment.server.readiness import Readiness
 from muniment.server.telemetry import Traces
 
 if TYPE_CHECKING:
