@@ -9,7 +9,7 @@ from django.db import connections
 
 from muniment.server.app import database_metrics as module
 from muniment.server.app.database_metrics import Census
-from muniment.server.metrics import Metrics
+from muniment.server.app.metrics import Metrics
 
 pytestmark = pytest.mark.django_db
 

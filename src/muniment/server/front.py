@@ -18,8 +18,8 @@ from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.server import logs
+from muniment.server.app.metrics import CONTENT_TYPE, Metrics
 from muniment.server.clients import Clients, Header
-from muniment.server.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
     from muniment.mcp.http import Reply

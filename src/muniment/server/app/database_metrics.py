@@ -8,7 +8,7 @@ from typing import Any, Final
 from muniment.credits.operations import totals
 from muniment.documents.care import kept
 from muniment.jobs.queue import standing
-from muniment.server.metrics import Family
+from muniment.server.app.metrics import Family
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
