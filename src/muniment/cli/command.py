@@ -33,7 +33,7 @@ def ready() -> int:
     use_django()
     from django.db import DatabaseError
 
-    from muniment.server.logs import masked
+    from muniment.server.app.logs import masked
     from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:

@@ -19,7 +19,7 @@ def _shown() -> Iterator[Callable[[str], object]]:
     from rich.console import Console
 
     from muniment.backup.loading import Differs
-    from muniment.server.logs import masked
+    from muniment.server.app.logs import masked
 
     console = Console(stderr=True)
     try:
@@ -95,7 +95,7 @@ def move(to: str, storage: str) -> None:
     target = config.use(_moved(source, sys.stdin.readline().strip() if to == "-" else to, storage))
     use_django()
     from muniment.backup.moving import move as move_to
-    from muniment.server.logs import masked
+    from muniment.server.app.logs import masked
 
     with _shown() as tell:
         loaded = move_to(source, target, tell=tell)

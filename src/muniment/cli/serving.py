@@ -50,7 +50,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     settings = _named(settings, host, port)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     if workers > 1:
-        from muniment.server import logs
+        from muniment.server.app import logs
         from muniment.server.supervisor import Supervisor
 
         logs.set_up(settings.log_format)
@@ -126,7 +126,7 @@ def worker(threads: int, drain: int) -> None:
     _refuse_without_extras(settings)
     use_django()
     from muniment.jobs.worker import Worker
-    from muniment.server import logs
+    from muniment.server.app import logs
 
     logs.set_up(settings.log_format)
     ready()

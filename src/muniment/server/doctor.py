@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.server.app.logs import masked
 from muniment.server.app.startup import writable
-from muniment.server.logs import masked
 from muniment.store.published import SCHEMA_VERSION
 
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})

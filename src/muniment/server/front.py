@@ -17,7 +17,7 @@ from muniment.api.responses import Answer, Response, plain, refusal
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
-from muniment.server import logs
+from muniment.server.app import logs
 from muniment.server.app.metrics import CONTENT_TYPE, Metrics
 from muniment.server.clients import Clients, Header
 

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
-from muniment.server import logs
+from muniment.server.app import logs
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup

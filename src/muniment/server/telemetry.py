@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from muniment import __version__
 from muniment.kernel import tracing
-from muniment.server.logs import masked
+from muniment.server.app.logs import masked
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
