@@ -147,7 +147,7 @@ def _traced(settings: config.Config) -> Iterator[None]:
     if not settings.otlp_url:
         yield
         return
-    from muniment.server.telemetry import Traces
+    from muniment.server.app.telemetry import Traces
 
     traces = Traces(settings.otlp_url)
     try:
@@ -164,7 +164,7 @@ def _refuse_without_extras(settings: config.Config) -> None:
         if told := lacking():
             raise click.ClickException(told)
     if settings.otlp_url:
-        from muniment.server.telemetry import lacking as lacking_for_traces
+        from muniment.server.app.telemetry import lacking as lacking_for_traces
 
         if told := lacking_for_traces():
             raise click.ClickException(told)

@@ -24,7 +24,7 @@ from muniment.server.clients import Clients, Header
 if TYPE_CHECKING:
     from muniment.mcp.http import Reply
     from muniment.mcp.offer import Caller
-    from muniment.server.telemetry import Traces
+    from muniment.server.app.telemetry import Traces
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

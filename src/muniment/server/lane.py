@@ -19,9 +19,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from muniment.api.application import Wanted
 from muniment.api.responses import Answer
 from muniment.mcp.offer import Caller
+from muniment.server.app.telemetry import is_sampled
 from muniment.server.connections import Guarded
 from muniment.server.front import Front, Instant
-from muniment.server.telemetry import is_sampled
 
 log = logging.getLogger("muniment.server")
 

@@ -23,6 +23,7 @@ from muniment.server.app import logs
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup
+from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
 from muniment.server.connections import Guarded, retire, sweep
@@ -30,7 +31,6 @@ from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
-from muniment.server.telemetry import Traces
 
 if TYPE_CHECKING:
     from muniment.documents.link import UploadLink
