@@ -51,7 +51,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.mcp.gate import Gate
     from muniment.mcp.public import public_offer
     from muniment.mcp.transport import ToolServer
-    from muniment.server.front import Front
+    from muniment.server.app.app import Front
     from muniment.server.lane import Express
     from muniment.store.reader import Reader
 

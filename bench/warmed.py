@@ -6,11 +6,11 @@ not begun.
 """
 
 from muniment import cli
-from muniment.server import front, process
-from muniment.server.app import startup
+from muniment.server import process
+from muniment.server.app import app, startup
 
 
-class Held(front.Front):
+class Held(app.Front):
     """A front that shows its API when the start is over."""
 
     is_over = False

@@ -9,8 +9,8 @@ import pytest
 
 from make.published import Publisher, company
 from muniment.config import Config
+from muniment.server.app.app import Front
 from muniment.server.clock import Clock
-from muniment.server.front import Front
 from services.ports import wait_until
 from services.product import Product, Served
 

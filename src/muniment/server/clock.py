@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from muniment.server.front import Front
+from muniment.server.app.app import Front
 
 REFRESH_S: Final = 0.05
 """How old what a process shows may be, when another of its machine has changed it."""

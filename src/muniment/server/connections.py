@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from muniment.api.responses import refusal
 from muniment.kernel.problems import BadRequest, Problem
-from muniment.server.front import Front
+from muniment.server.app.app import Front
 
 MAX_TARGET_BYTES: Final = 16 << 10
 MAX_HEAD_BYTES: Final = 64 << 10

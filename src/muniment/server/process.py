@@ -20,6 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server.app import logs
+from muniment.server.app.app import MANAGE_PATH, Application, Front
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup
@@ -27,7 +28,6 @@ from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
 from muniment.server.connections import Guarded, retire, sweep
-from muniment.server.front import MANAGE_PATH, Application, Front
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member

@@ -9,9 +9,9 @@ import msgspec
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
+from muniment.server.app.app import plain_answer
 from muniment.server.app.startup import DATABASE_AWAY, writable
 from muniment.server.app.threads import Bridge
-from muniment.server.front import plain_answer
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
