@@ -19,7 +19,7 @@ from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMan
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.server.app import logs
 from muniment.server.app.metrics import CONTENT_TYPE, Metrics
-from muniment.server.clients import Clients, Header
+from muniment.server.http.client_address import Clients, Header
 
 if TYPE_CHECKING:
     from muniment.mcp.http import Reply

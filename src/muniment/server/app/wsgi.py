@@ -7,7 +7,7 @@ from a2wsgi import WSGIMiddleware
 
 from muniment.kernel.problems import TooLarge, Unavailable
 from muniment.server.app.threads import Bridge
-from muniment.server.clients import FORWARDING
+from muniment.server.http.client_address import FORWARDING
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
