@@ -21,7 +21,7 @@ from muniment.api.responses import Answer
 from muniment.mcp.offer import Caller
 from muniment.server.app.app import Front, Instant
 from muniment.server.app.telemetry import is_sampled
-from muniment.server.connections import Guarded
+from muniment.server.http.http_limits import Guarded
 
 log = logging.getLogger("muniment.server")
 

@@ -27,7 +27,7 @@ from muniment.server.app.startup import Warmup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
-from muniment.server.connections import Guarded, retire, sweep
+from muniment.server.http.http_limits import Guarded, retire, sweep
 from muniment.server.lane import Express, missing_internals
 from muniment.server.listening import BACKLOG
 from muniment.server.member import LISTENING, READY, Member
