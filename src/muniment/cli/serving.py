@@ -37,7 +37,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         return
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        from muniment.server.listening import bind
+        from muniment.server.process.sockets import bind
 
         listener = bind(host, port)
     except OSError as error:

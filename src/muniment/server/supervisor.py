@@ -21,8 +21,8 @@ from types import FrameType
 from typing import Final
 
 from muniment.server import figures
-from muniment.server.listening import bind_beside, share
 from muniment.server.member import LISTENING, READY, bequest
+from muniment.server.process.sockets import bind_beside, share
 
 STEADY_S: Final = 10.0
 """A process that dies younger than this is not simply started again at once."""
