@@ -72,8 +72,8 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     """Serve as one of several processes."""
-    from muniment.server.member import Member
     from muniment.server.process import serve as run
+    from muniment.server.process.worker_process import Member
 
     member = Member.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)

@@ -29,8 +29,8 @@ from muniment.server.app.threads import Bridge
 from muniment.server.clock import Clock
 from muniment.server.http.http_limits import Guarded, retire, sweep
 from muniment.server.lane import Express, missing_internals
-from muniment.server.member import LISTENING, READY, Member
 from muniment.server.process.sockets import BACKLOG
+from muniment.server.process.worker_process import LISTENING, READY, Member
 
 if TYPE_CHECKING:
     from muniment.documents.link import UploadLink

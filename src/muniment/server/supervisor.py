@@ -21,8 +21,8 @@ from types import FrameType
 from typing import Final
 
 from muniment.server import figures
-from muniment.server.member import LISTENING, READY, bequest
 from muniment.server.process.sockets import bind_beside, share
+from muniment.server.process.worker_process import LISTENING, READY, bequest
 
 STEADY_S: Final = 10.0
 """A process that dies younger than this is not simply started again at once."""
