@@ -51,7 +51,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     if workers > 1:
         from muniment.server.app import logs
-        from muniment.server.supervisor import Supervisor
+        from muniment.server.process.supervisor import Supervisor
 
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
