@@ -10,7 +10,7 @@ import pytest
 from make.published import Publisher, company
 from muniment.config import Config
 from muniment.server.app.app import Front
-from muniment.server.clock import Clock
+from muniment.server.process.poller import Clock
 from services.ports import wait_until
 from services.product import Product, Served
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muniment.api.application import Api
 from muniment.config import Config
 from muniment.server.app.app import Front
-from muniment.server.clock import REFRESH_S
+from muniment.server.process.poller import REFRESH_S
 from muniment.store import published
 from muniment.store.reader import Reader
 
