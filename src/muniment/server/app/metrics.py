@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from muniment import __version__
-from muniment.server.figures import Figures, together
+from muniment.server.process.shared_metrics import Figures, together
 
 BOUNDS_S: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from muniment.server import figures
+from muniment.server.process import shared_metrics
 from muniment.server.process.sockets import bind_beside, share
 from muniment.server.process.worker_process import LISTENING, READY, bequest
 
@@ -156,7 +156,7 @@ class Supervisor:
             for number in range(1, len(self._children) + 2)
             if all(child.number != number for child in self._children)
         )
-        figures.clear(self._figures.fileno(), number)
+        shared_metrics.clear(self._figures.fileno(), number)
         ours, theirs = socket.socketpair()
         inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
         command = self._first_command or self._command
@@ -195,7 +195,7 @@ class Supervisor:
     def _bury(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
             self._children.remove(child)
-            figures.clear(self._figures.fileno(), child.number)
+            shared_metrics.clear(self._figures.fileno(), child.number)
             place = next(place for place in self._places if child in {place.child, place.incoming, place.leaving})
             if place.leaving is child:
                 place.leaving = None

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
-from muniment.server.figures import Figures
+from muniment.server.process.shared_metrics import Figures
 
 LISTENING: Final = b"L"
 READY: Final = b"R"
