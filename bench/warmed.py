@@ -6,8 +6,8 @@ not begun.
 """
 
 from muniment import cli
-from muniment.server import process
 from muniment.server.app import app, startup
+from muniment.server.process import server_process
 
 
 class Held(app.Front):
@@ -32,7 +32,7 @@ def over():
 
 give_back_memory = startup._give_back_memory
 startup._give_back_memory = over
-process.Front = Held
+server_process.Front = Held
 
 if __name__ == "__main__":
     cli.main()

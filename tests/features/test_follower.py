@@ -11,7 +11,7 @@ import pytest
 
 from make.published import AT, company, framework, person
 from muniment.config import Config
-from muniment.server.process import Process
+from muniment.server.process.server_process import Process
 from muniment.store import postgres_feed
 from muniment.store import replica as follower_module
 from muniment.store.published import Entry

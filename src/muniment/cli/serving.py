@@ -57,7 +57,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
         first = [*command, "--demo"] if demo else command
         sys.exit(Supervisor(listener, workers, command=command, first_command=first, folder=settings.data).run())
-    from muniment.server.process import serve as run
+    from muniment.server.process.server_process import serve as run
 
     run(settings, listener, load=_load_demo if demo else None)
 
@@ -72,7 +72,7 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     """Serve as one of several processes."""
-    from muniment.server.process import serve as run
+    from muniment.server.process.server_process import serve as run
     from muniment.server.process.worker_process import Member
 
     member = Member.inherited(inherited)
