@@ -19,7 +19,7 @@ from muniment.backup.operations import back_up, restore
 from muniment.backup.proof import prove
 from muniment.backup.snapshot import Living
 from muniment.credits.operations import prove as prove_ledger
-from muniment.documents import care
+from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
 from muniment.documents.operations import remove_blob
 from muniment.documents.records import storage
@@ -87,7 +87,7 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
     assert instances.counted() == before
     assert publisher.head()[1] != epoch, "readers and cursors notice"
     assert prove_ledger() == []
-    assert care.examine().missing == []
+    assert cleanup.examine().missing == []
     after = Company.objects.create(slug="the-next", name="The Next")
     assert after.pk > gone, "a number that was given is not given again"
     assert Document.objects.filter(deleted_at=None).count() == 3
@@ -227,7 +227,7 @@ def test_blobs_that_go_while_a_backup_reads_are_in_it(tmp_path):
         for document in found:
             Document.objects.filter(pk=document.pk).delete()
             remove_blob(document.blob_key)
-        care.sweep()
+        cleanup.sweep()
         connections.close_all()
 
     def meanwhile():
@@ -243,7 +243,7 @@ def test_blobs_that_go_while_a_backup_reads_are_in_it(tmp_path):
     assert prove(tmp_path / "b").manifest.blobs.n == 3
     assert Document.objects.count() == 0
     assert len(documents.blob_keys()) == 3, "they stay while the backup reads"
-    assert care.sweep().orphans == 3
+    assert cleanup.sweep().orphans == 3
     assert documents.blob_keys() == []
 
 

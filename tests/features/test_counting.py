@@ -9,7 +9,7 @@ from make import documents as make_documents
 from make import registry as make
 from muniment.credits import operations as ledger
 from muniment.credits.models import LedgerAccount
-from muniment.documents.care import Kept, kept
+from muniment.documents.cleanup import Kept, kept
 from muniment.documents.operations import delete_document
 from muniment.documents.records import storage
 from muniment.jobs import queue

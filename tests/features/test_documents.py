@@ -12,7 +12,7 @@ from make import registry as make
 from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment import config
-from muniment.documents import care, operations, receiving, records
+from muniment.documents import cleanup, operations, receiving, records
 from muniment.documents.models import Document, Pin, State, TextState
 from muniment.jobs import queue
 from muniment.jobs.models import Job
@@ -386,9 +386,9 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
     send(left)
     never = begin(owner, company)
     operations.delete_document(owner, gone.pk)
-    swept = care.sweep()
+    swept = cleanup.sweep()
     assert (swept.expired, swept.removed, swept.orphans) == (0, 0, 0)
-    swept = care.sweep(at=now() + timedelta(hours=25))
+    swept = cleanup.sweep(at=now() + timedelta(hours=25))
     assert swept.expired == 2
     with pytest.raises(NotFound):
         operations.complete_upload(owner, left.upload_id)
@@ -396,7 +396,7 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
         receiving.take_link(token_of(never), None, "")
     operations.restore_document(owner, gone.pk)
     operations.delete_document(owner, gone.pk)
-    care.sweep(at=now() + timedelta(days=31))
+    cleanup.sweep(at=now() + timedelta(days=31))
     assert keys() == [kept.blob_key]
     assert [row.pk for row in Document.objects.all()] == [kept.pk]
     with pytest.raises(NotFound):
@@ -411,19 +411,19 @@ def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner,
         records.storage().write(transfer.key, SMALL)
     Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))
     records.storage().write("documents/nobody/1", b"orphan")
-    assert sorted(care.examine().orphans) == sorted(["documents/nobody/1", dead.key])
-    assert care.sweep().orphans == 2
+    assert sorted(cleanup.examine().orphans) == sorted(["documents/nobody/1", dead.key])
+    assert cleanup.sweep().orphans == 2
     assert keys() == sorted([kept.blob_key, living.key])
     with pytest.raises(Conflict):
         receiving.record(dead, "0" * 64)  # it comes back from the dead, and changes nothing
     receiving.record(living, hashlib.sha256(SMALL).hexdigest())
-    assert care.examine().missing == []
+    assert cleanup.examine().missing == []
 
 
 def test_a_document_whose_blob_is_gone_is_found(owner, company):
     document = uploaded(owner, company)
     records.storage().delete(document.blob_key)
-    assert care.examine().missing == [document.pk]
+    assert cleanup.examine().missing == [document.pk]
 
 
 def test_the_sweep_is_a_job_by_the_clock(owner, company):

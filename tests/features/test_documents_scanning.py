@@ -14,7 +14,7 @@ from make import registry as make
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
 from muniment import config
-from muniment.documents import care, operations, records, tasks
+from muniment.documents import cleanup, operations, records, tasks
 from muniment.documents.models import Document, Page, State, TextState
 from muniment.documents.scanning import ScannerUnavailable
 from muniment.jobs import queue
@@ -162,10 +162,10 @@ def test_a_scanner_that_never_answers_leaves_the_file_to_be_scanned_again(owner,
 def test_a_file_that_was_never_scanned_ends_a_day_later_and_takes_no_room_any_more(owner, company, settings_with):
     document = unscanned(owner, company, settings_with)
     assert operations.quota(owner).used_bytes == document.size_bytes
-    care.sweep(at=now() + timedelta(hours=23))
+    cleanup.sweep(at=now() + timedelta(hours=23))
     document.refresh_from_db()
     assert document.state == State.UPLOADED
-    care.sweep(at=now() + timedelta(hours=25))
+    cleanup.sweep(at=now() + timedelta(hours=25))
     document.refresh_from_db()
     assert (document.state, document.reason) == (
         State.REJECTED,
@@ -199,7 +199,7 @@ def test_what_a_process_of_before_leaves_unscanned_beside_this_version_is_opened
 ):
     document = unscanned(owner, company, settings_with)
     Document.objects.filter(pk=document.pk).update(text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Failed.")
-    care.sweep()
+    cleanup.sweep()
     document.refresh_from_db()
     assert (document.state, document.text_state, document.text_note) == (State.UPLOADED, TextState.NONE, "")
     assert "Complete the upload again within 24 hours" in document.reason
@@ -210,10 +210,10 @@ def test_a_document_whose_job_is_gone_is_given_another_a_day_later(owner, compan
     settings_with(clamd=clamd.address)
     lost, waiting = uploaded(owner, company), uploaded(owner, company)
     Job.objects.filter(payload={"documentId": lost.pk}).delete()
-    care.sweep(at=now() + timedelta(hours=23))
+    cleanup.sweep(at=now() + timedelta(hours=23))
     assert Job.objects.filter(kind="documents.completed").count() == 1
     for _ in range(2):
-        care.sweep(at=now() + timedelta(hours=25))
+        cleanup.sweep(at=now() + timedelta(hours=25))
         jobs = Job.objects.filter(kind="documents.completed").values_list("payload", flat=True)
         assert sorted(each["documentId"] for each in jobs) == sorted([lost.pk, waiting.pk])
     do_jobs()

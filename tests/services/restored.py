@@ -13,12 +13,12 @@ def main() -> None:
     from muniment.backup.operations import restore
     from muniment.backup.snapshot import published_tally
     from muniment.credits.operations import prove
-    from muniment.documents import care
+    from muniment.documents import cleanup
     from muniment.registry.publishing import publisher
     from muniment.store.database.snapshots import snapshot
 
     loaded = restore(config.current(), Path(sys.argv[1]))
-    found = care.examine()
+    found = cleanup.examine()
     with snapshot():
         published = published_tally("default").count()
         rendered = sum(1 for _ in publisher.documents())

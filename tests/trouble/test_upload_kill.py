@@ -19,7 +19,7 @@ from make import registry as make
 from make.documents import begin, blob_keys, send
 from muniment.accounts import tokens
 from muniment.accounts.models import Account
-from muniment.documents import care, operations, records
+from muniment.documents import cleanup, operations, records
 from muniment.documents.models import Document, State
 from muniment.jobs import queue
 from muniment.kernel.actor import SCOPES
@@ -57,9 +57,9 @@ class Scene:
 
     def whole_after_one_sweep(self) -> None:
         """Check what must hold however the server ended."""
-        assert care.examine().missing == []
-        care.sweep(at=now() + timedelta(seconds=records.RECEIVING_S + 60))
-        found = care.examine()
+        assert cleanup.examine().missing == []
+        cleanup.sweep(at=now() + timedelta(seconds=records.RECEIVING_S + 60))
+        found = cleanup.examine()
         assert (found.missing, found.orphans, list(records.storage().unfinished())) == ([], [], [])
         rows = Document.objects.exclude(blob_key="")
         assert blob_keys() == sorted(row.blob_key for row in rows)

@@ -29,7 +29,7 @@ from muniment.backup.contents import (
     part,
 )
 from muniment.config import Config
-from muniment.documents.care import blobs_held
+from muniment.documents.cleanup import blobs_held
 from muniment.documents.storage import Storage
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import transaction
 
-from muniment.documents import care, extraction, inspection, scanning
+from muniment.documents import cleanup, extraction, inspection, scanning
 from muniment.documents.models import Document, Page, State, TextState
 from muniment.documents.operations import COMPLETED, reject
 from muniment.documents.records import storage
@@ -65,7 +65,7 @@ def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error
     One that was never scanned stays away from everyone, open to be completed again; the sweep ends it otherwise.
     """
     waiting = Document.objects.filter(pk=payload["documentId"], text_state=TextState.WAITING)
-    waiting.filter(state=State.UPLOADED).update(text_state=TextState.NONE, reason=care.NO_VERDICT, changed_at=now())
+    waiting.filter(state=State.UPLOADED).update(text_state=TextState.NONE, reason=cleanup.NO_VERDICT, changed_at=now())
     waiting.exclude(state=State.UPLOADED).update(
         text_state=TextState.NOT_EXTRACTABLE, text_note="Reading it failed. An operator finds the reason in the log."
     )
@@ -73,7 +73,7 @@ def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error
 
 def sweep(_: Run) -> dict[str, int]:
     """Remove what is left over."""
-    swept = care.sweep()
+    swept = cleanup.sweep()
     return {
         "expired": swept.expired,
         "removed": swept.removed,

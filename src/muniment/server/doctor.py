@@ -171,7 +171,7 @@ def _model(config: Config) -> Finding:
 
 def examine_storage() -> list[Finding]:
     """Hold documents against their blobs. Only where the database was found in this version's form."""
-    from muniment.documents.care import examine as hold_together
+    from muniment.documents.cleanup import examine as hold_together
     from muniment.store.database.migrations import has_begun
 
     if not has_begun():

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from muniment.credits.operations import totals
-from muniment.documents.care import kept
+from muniment.documents.cleanup import kept
 from muniment.jobs.queue import standing
 from muniment.server.app.metrics import Family
 
