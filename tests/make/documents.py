@@ -10,7 +10,7 @@ import msgspec
 from django.db import connections
 
 from muniment.documents import operations, receiving, records
-from muniment.documents.link import UploadLink
+from muniment.documents.http import UploadLink
 from muniment.documents.models import Document
 from muniment.documents.records import Upload
 from muniment.jobs import queue

@@ -12,7 +12,7 @@ from make import registry as make
 from make.accounts import account, signed_in
 from make.documents import SMALL, Link, begin, blob_keys, send, uploaded
 from muniment.documents import downloading, records
-from muniment.documents.link import FileLinks
+from muniment.documents.http import FileLinks
 from muniment.documents.models import Document, State
 from muniment.kernel.ids import now
 from muniment.kernel.problems import MethodNotAllowed, NotFound

@@ -12,7 +12,7 @@ from django.db import connection
 from make import files
 from make import registry as make
 from make.documents import SMALL, Link, begin, blob_keys
-from muniment.documents import link as link_module
+from muniment.documents import http as link_module
 from muniment.documents import operations, records
 from muniment.documents.models import Document, State
 from muniment.kernel.ids import now

@@ -33,7 +33,7 @@ from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, Member
 
 if TYPE_CHECKING:
-    from muniment.documents.link import UploadLink
+    from muniment.documents.http import UploadLink
     from muniment.jobs.worker import Worker
 
 FOLLOW_AGAIN_S: Final = 1.0
@@ -348,7 +348,7 @@ class Process:
         self._showing.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
-        from muniment.documents.link import DOWNLOADS, PREFIX, FileLinks
+        from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.app.database_metrics import Census
         from muniment.server.app.wsgi import Pages
