@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from make import files
-from muniment.documents import extraction, inspection
-from muniment.documents.inspection import Rejected, inspect, name_fault, type_of
+from muniment.documents import extraction
+from muniment.documents.content import inspection
+from muniment.documents.content.inspection import Rejected, inspect, name_fault, type_of
 
 
 def look(content: bytes, content_type: str) -> None:

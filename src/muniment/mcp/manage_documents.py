@@ -9,7 +9,8 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from muniment.documents import inspection, operations, records
+from muniment.documents import operations, records
+from muniment.documents.content import inspection
 from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized

@@ -8,7 +8,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 
-from muniment.documents import downloading, inspection, operations, records
+from muniment.documents import downloading, operations, records
+from muniment.documents.content import inspection
 from muniment.documents.models import Document, State
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
