@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from make import files
-from muniment.documents import extraction
-from muniment.documents.content import inspection
+from muniment.documents.content import extraction, inspection
 from muniment.documents.content.inspection import Rejected, inspect, name_fault, type_of
 
 

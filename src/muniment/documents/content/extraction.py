@@ -39,7 +39,7 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     Raises:
         NotExtractable: it is encrypted, damaged, holds no text, or took too long or too much memory.
     """
-    command = [sys.executable, "-I", "-m", "muniment.documents.extraction", family, str(file)]
+    command = [sys.executable, "-I", "-m", "muniment.documents.content.extraction", family, str(file)]
     try:
         done = subprocess.run(  # noqa: S603 - our own module, and a path that we made
             command,
