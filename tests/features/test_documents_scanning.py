@@ -15,8 +15,8 @@ from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
 from muniment import config
 from muniment.documents import cleanup, operations, records, tasks
+from muniment.documents.content.scanning import ScannerUnavailable
 from muniment.documents.models import Document, Page, State, TextState
-from muniment.documents.scanning import ScannerUnavailable
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now

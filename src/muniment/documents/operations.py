@@ -18,8 +18,8 @@ from typing import Final
 
 from django.db import transaction
 
-from muniment.documents import records, scanning
-from muniment.documents.content import inspection
+from muniment.documents import records
+from muniment.documents.content import inspection, scanning
 from muniment.documents.models import BlobHold, Document, Page, Pin, State, TextState
 from muniment.documents.records import (
     LINK_MINUTES,

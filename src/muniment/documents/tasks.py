@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import transaction
 
-from muniment.documents import cleanup, scanning
-from muniment.documents.content import extraction, inspection
+from muniment.documents import cleanup
+from muniment.documents.content import extraction, inspection, scanning
 from muniment.documents.models import Document, Page, State, TextState
 from muniment.documents.operations import COMPLETED, reject
 from muniment.documents.records import storage
