@@ -10,8 +10,8 @@ from muniment.accounts import credentials, tokens
 from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
-from muniment.oauth import bearers
-from muniment.oauth.bearers import LOOK_AGAIN_S, MAX_REMEMBERED, Doorkeeper
+from muniment.oauth import token_authentication
+from muniment.oauth.token_authentication import LOOK_AGAIN_S, MAX_REMEMBERED, Doorkeeper
 from services.manage import straight
 
 pytestmark = pytest.mark.django_db
@@ -89,7 +89,7 @@ def test_what_this_process_ends_is_ended_at_once(door, minted, django_capture_on
 
 def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, minted, monkeypatch):
     """The row is read live, the edition moves, and only then the answer comes back: it must not be remembered."""
-    real = bearers.resolve
+    real = token_authentication.resolve
 
     def slow(text, **how):
         found = real(text, **how)
@@ -98,9 +98,9 @@ def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, mi
         door.keeper.look_again()
         return found
 
-    monkeypatch.setattr(bearers, "resolve", slow)
+    monkeypatch.setattr(token_authentication, "resolve", slow)
     assert door(minted.text)  # it was good when it was asked about
-    monkeypatch.setattr(bearers, "resolve", real)
+    monkeypatch.setattr(token_authentication, "resolve", real)
     assert door(minted.text) is None
 
 
@@ -131,7 +131,7 @@ def test_a_new_day_is_noted_once_and_each_client_of_its_own(door, minted):
 
 
 def test_what_is_remembered_has_an_end(door, minted, monkeypatch):
-    monkeypatch.setattr(bearers, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(token_authentication, "MAX_REMEMBERED", 3)
     for number in range(8):
         assert door(minted.text, f"client/{number}")
     assert len(door.keeper._known) <= 3

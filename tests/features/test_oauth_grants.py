@@ -12,7 +12,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
-from muniment.oauth import bearers, clients, grants, minting, resources
+from muniment.oauth import clients, grants, minting, resources, token_authentication
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.models import Client as App_
 from muniment.oauth.refusals import Refusal
@@ -70,7 +70,7 @@ class Connection:
         return self.redeem(self.code()).pair
 
     def opens(self, access):
-        return bearers.resolve(access, resource=BOUND, client="suite").actor is not None
+        return token_authentication.resolve(access, resource=BOUND, client="suite").actor is not None
 
     def later(self, **ago):
         """Let time pass: everything that the rows know was that much earlier."""
@@ -279,7 +279,7 @@ def test_the_owner_disconnects_and_a_stranger_cannot(app):
         grants.disconnect(stranger.actor("web"), listed.pk)
     assert app.opens(pair.access)
     with pytest.raises(Forbidden):
-        grants.disconnect(bearers.resolve(pair.access, resource=BOUND, client="").actor, listed.pk)
+        grants.disconnect(token_authentication.resolve(pair.access, resource=BOUND, client="").actor, listed.pk)
     grants.disconnect(app.owner.actor("web"), listed.pk)
     assert not app.opens(pair.access)
     assert grants.list_connections(app.owner.actor("web")).items == []
@@ -297,10 +297,10 @@ def test_a_token_opens_only_the_resource_it_was_bound_to(app):
     """RFC 8707, 2; RFC 9700, 2.3."""
     pair = app.connect()
     other = resources.manage_server("https://other.example")
-    assert bearers.resolve(pair.access, resource=other, client="").actor is None
+    assert token_authentication.resolve(pair.access, resource=other, client="").actor is None
     Grant.objects.update(resource="http://testserver/api/other")
-    assert bearers.resolve(pair.access, resource=BOUND, client="").actor is None
-    assert bearers.resolve(pair.access, resource=None, client="").actor is None
+    assert token_authentication.resolve(pair.access, resource=BOUND, client="").actor is None
+    assert token_authentication.resolve(pair.access, resource=None, client="").actor is None
 
 
 def test_a_closed_account_closes_its_apps(app):
@@ -343,7 +343,7 @@ def test_the_owner_is_told_of_a_new_app_without_any_secret(app):
 
 def test_who_used_it_last_is_kept_by_day(app):
     pair = app.connect()
-    bearers.resolve(pair.access, resource=BOUND, client="claude-code/2.1")
+    token_authentication.resolve(pair.access, resource=BOUND, client="claude-code/2.1")
     row = Grant.objects.get()
     assert (row.last_used_on, row.last_used_by) == (now().date(), "claude-code/2.1")
 

@@ -20,7 +20,7 @@ from muniment.kernel.actor import COMMAND, SCOPES, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
-from muniment.oauth import bearers
+from muniment.oauth import token_authentication
 from muniment.oauth.models import Grant
 from services.ports import wait_until
 from services.prepared import new_instance
@@ -45,7 +45,7 @@ def stranger(db):
 
 
 def opens(text):
-    return bearers.resolve(text, resource=RESOURCE, client="suite").actor
+    return token_authentication.resolve(text, resource=RESOURCE, client="suite").actor
 
 
 @pytest.mark.requirement("tokens.personal")
@@ -259,12 +259,12 @@ def test_rows_of_tokens_that_ended_are_swept_after_a_month(owner):
 @pytest.mark.requirement("tokens.personal")
 def test_day_and_client_of_the_last_use_are_kept(owner, django_assert_num_queries):
     minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
-    bearers.resolve(minted.text, resource=RESOURCE, client="cursor/1.2 " + "x" * 200)
+    token_authentication.resolve(minted.text, resource=RESOURCE, client="cursor/1.2 " + "x" * 200)
     row = PersonalToken.objects.get()
     assert row.last_used_on == now().date()
     assert row.last_used_by.startswith("cursor/1.2")
     with django_assert_num_queries(2):  # the edition and the row; nothing is written again that day
-        bearers.resolve(minted.text, resource=RESOURCE, client="cursor/1.2 " + "x" * 200)
+        token_authentication.resolve(minted.text, resource=RESOURCE, client="cursor/1.2 " + "x" * 200)
 
 
 def test_a_closed_account_closes_its_tokens(owner):

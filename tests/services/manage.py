@@ -10,8 +10,8 @@ from muniment.mcp.manage import Bearers, manage_offer
 from muniment.mcp.manage_documents import document_tools
 from muniment.mcp.manage_reports import report_tools
 from muniment.mcp.transport import Access, ToolServer
-from muniment.oauth.bearers import Doorkeeper
 from muniment.oauth.resources import manage_server
+from muniment.oauth.token_authentication import Doorkeeper
 from services.mcp import Answer, Asker, modern
 
 BASE = "http://testserver"

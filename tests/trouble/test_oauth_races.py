@@ -13,7 +13,7 @@ from make.registry import published
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
-from muniment.oauth import bearers, clients, grants
+from muniment.oauth import clients, grants, token_authentication
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.refusals import Refusal
 from muniment.registry.company import operations
@@ -90,7 +90,7 @@ class Party:
 
 
 def opens(access):
-    return bearers.resolve(access, resource=BOUND, client="").actor is not None
+    return token_authentication.resolve(access, resource=BOUND, client="").actor is not None
 
 
 def redeem_at_once(party, six):

@@ -22,8 +22,8 @@ from muniment.mcp.gate import Gate
 from muniment.mcp.http import Scope
 from muniment.mcp.offer import Arguments, Caller, Offer, Tool
 from muniment.mcp.transport import Access, ToolServer
-from muniment.oauth.bearers import Bridge, Doorkeeper
 from muniment.oauth.resources import manage_server as address_of
+from muniment.oauth.token_authentication import Bridge, Doorkeeper
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
