@@ -12,7 +12,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
-from muniment.oauth import clients, grants, minting, resources, token_authentication
+from muniment.oauth import clients, grants, resources, token_authentication, token_pairs
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.models import Client as App_
 from muniment.oauth.refusals import Refusal
@@ -257,7 +257,7 @@ def test_neither_the_rows_nor_the_key_give_a_token(app):
         assert secret not in kept
         assert secret[:20] not in kept
     assert row.access_digest == token_digest(pair.access)
-    assert minting.next_pair(row.handle, row.refresh_digest) != minting.next_pair(row.handle, pair.refresh)
+    assert token_pairs.next_pair(row.handle, row.refresh_digest) != token_pairs.next_pair(row.handle, pair.refresh)
 
 
 def test_the_app_itself_may_end_its_connection_by_either_token(app):

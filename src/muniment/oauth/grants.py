@@ -25,9 +25,17 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.oauth import pkce
-from muniment.oauth.minting import SECRET_CHARACTERS, Pair, access_handle, first_pair, handle_of, new_handle, next_pair
 from muniment.oauth.models import AuthorizationCode, Client, Grant
 from muniment.oauth.refusals import Refusal
+from muniment.oauth.token_pairs import (
+    SECRET_CHARACTERS,
+    Pair,
+    access_handle,
+    first_pair,
+    handle_of,
+    new_handle,
+    next_pair,
+)
 
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
