@@ -17,8 +17,8 @@ from django.core.cache import cache
 
 from muniment.kernel.ids import now
 from muniment.oauth import client_documents, clients
+from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
-from muniment.oauth.refusals import Refusal
 
 ADDRESS = "https://app.example/oauth/client.json"
 DOCUMENT = {"client_id": ADDRESS, "client_name": "Tide Table", "redirect_uris": ["https://app.example/cb"]}

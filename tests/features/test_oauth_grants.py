@@ -13,9 +13,9 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
 from muniment.oauth import clients, grants, resources, token_authentication, token_pairs
+from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.models import Client as App_
-from muniment.oauth.refusals import Refusal
 
 pytestmark = pytest.mark.django_db
 BOUND = "http://testserver/api/manage/mcp"

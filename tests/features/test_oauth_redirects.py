@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.oauth import redirects
-from muniment.oauth.refusals import Refusal
+from muniment.oauth.errors import Refusal
 
 
 @pytest.mark.requirement("oauth.redirects")

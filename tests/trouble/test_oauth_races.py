@@ -14,8 +14,8 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.oauth import clients, grants, token_authentication
+from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Grant
-from muniment.oauth.refusals import Refusal
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 

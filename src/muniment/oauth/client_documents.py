@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from django.core.cache import cache
 
 from muniment.kernel.ids import digest, now
-from muniment.oauth.refusals import Refusal
+from muniment.oauth.errors import Refusal
 
 DEADLINE_S: Final = 4.0
 MAX_BODY_BYTES: Final = 8_192

@@ -18,8 +18,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.tokens import random_text
 from muniment.oauth import client_documents, redirects
+from muniment.oauth.errors import Refusal, echo
 from muniment.oauth.models import AuthorizationCode, Client, Grant
-from muniment.oauth.refusals import Refusal, echo
 
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 MAX_REDIRECTS: Final = 20

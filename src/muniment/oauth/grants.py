@@ -25,8 +25,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.oauth import pkce
+from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
-from muniment.oauth.refusals import Refusal
 from muniment.oauth.token_pairs import (
     SECRET_CHARACTERS,
     Pair,

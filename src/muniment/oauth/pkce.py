@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import re
 
-from muniment.oauth.refusals import Refusal
+from muniment.oauth.errors import Refusal
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")

@@ -4,7 +4,7 @@ import re
 from typing import Final
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from muniment.oauth.refusals import Refusal, echo
+from muniment.oauth.errors import Refusal, echo
 
 MAX_CHARACTERS: Final = 2_000
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})

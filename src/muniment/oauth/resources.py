@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import urlsplit
 
-from muniment.oauth.refusals import Refusal
+from muniment.oauth.errors import Refusal
 
 PATH: Final = "/api/manage/mcp"
 

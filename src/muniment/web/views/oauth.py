@@ -24,8 +24,8 @@ from muniment.kernel.ids import digest, now
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
+from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
-from muniment.oauth.refusals import Refusal
 from muniment.store.database.retry import attempted
 from muniment.web.context import address
 from muniment.web.doors import actor_of
