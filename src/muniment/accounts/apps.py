@@ -11,10 +11,10 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Watch what takes power from credentials; say what is done by the clock."""
-        from muniment.accounts import credentials, tokens
+        from muniment.accounts import revocation, tokens
         from muniment.jobs import handlers
 
-        credentials.watch_accounts()
+        revocation.watch_accounts()
         warn = handlers.Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry())
         sweep = handlers.Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens())
         ended = handlers.Handler(kind="accounts.sessions_ended", work=_sweep_sessions)

@@ -15,7 +15,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from muniment.accounts import credentials, mail, scopes
+from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -110,7 +110,7 @@ def regenerate_token(actor: Actor, token_id: int) -> Minted:
         row.last_used_by = ""
         row.created_at = now()
         row.save()
-        credentials.shrink()
+        revocation.shrink()
     _tell(row, "A token was renewed", "A personal access token of your account was given a new text.")
     return Minted(row, text)
 
@@ -204,7 +204,7 @@ def _own(actor: Actor, token_id: int) -> PersonalToken:
 def _end_now(row: PersonalToken) -> None:
     row.revoked_at = now()
     row.save(update_fields=["revoked_at"])
-    credentials.shrink()
+    revocation.shrink()
 
 
 def _name(name: str) -> str:

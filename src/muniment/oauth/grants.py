@@ -17,7 +17,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Q
 
-from muniment.accounts import credentials, mail, scopes
+from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account
 from muniment.accounts.tokens import burn_token
 from muniment.kernel.actor import Actor
@@ -284,7 +284,7 @@ def _end(grant: Grant, because: str) -> None:
     if grant.revoked_at is None:
         grant.revoked_at, grant.revoked_because = now(), because
         grant.save(update_fields=["revoked_at", "revoked_because"])
-        credentials.shrink()
+        revocation.shrink()
 
 
 def _tell_of_new_app(grant: Grant) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Q
 
-from muniment.accounts import credentials, scopes
+from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -49,7 +49,7 @@ def resolve(text: str, *, resource: str | None, client: str) -> Known:
         resource: the address of this tool server; a token bound to another opens nothing. None takes any host.
         client: what the app calls itself (User-Agent).
     """
-    edition = credentials.edition()  # before the row: what changes later is a later edition
+    edition = revocation.edition()  # before the row: what changes later is a later edition
     at = now()
     today, client = at.date(), client[:MAX_CLIENT_CHARACTERS]
     end: datetime | None
@@ -106,11 +106,11 @@ class Doorkeeper:
         self._edition = -1
         self._stirred = self._seen = 0
         self._looked_at = float("-inf")
-        credentials.on_shrunk.append(self.look_again)
+        revocation.on_shrunk.append(self.look_again)
 
     def close(self) -> None:
         """Be told of nothing any more."""
-        credentials.on_shrunk.remove(self.look_again)
+        revocation.on_shrunk.remove(self.look_again)
 
     def look_again(self) -> None:
         """Ask for the edition before the next answer: this process has just changed it."""
@@ -122,7 +122,7 @@ class Doorkeeper:
             return None
         began, stirred = self._clock(), self._stirred
         if began - self._looked_at > LOOK_AGAIN_S or stirred != self._seen:
-            edition = await self._bridge(credentials.edition)
+            edition = await self._bridge(revocation.edition)
             if edition != self._edition:
                 self._known.clear()
                 self._edition = edition
