@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account
-from muniment.accounts.sealing import seal, unseal
+from muniment.accounts.encryption import seal, unseal
 from muniment.accounts.sessions import Key, SessionStore, sweep_sessions
 from muniment.kernel.ids import now
 

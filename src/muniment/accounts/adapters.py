@@ -11,7 +11,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from django.http import HttpRequest
 
 from muniment import config
-from muniment.accounts.sealing import seal, unseal
+from muniment.accounts.encryption import seal, unseal
 
 _FACTOR = "second factor"
 

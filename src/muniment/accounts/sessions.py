@@ -17,7 +17,7 @@ from django.contrib.sessions.middleware import SessionMiddleware as Cookies
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 
-from muniment.accounts.sealing import seal, unseal
+from muniment.accounts.encryption import seal, unseal
 from muniment.kernel.tokens import random_text, token_digest
 
 SECRET_CHARACTERS = 43  # 256 bits
