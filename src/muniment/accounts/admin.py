@@ -5,8 +5,8 @@ from typing import ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 
-from muniment.accounts.backoffice import ReadOnly
 from muniment.accounts.models import Account, CredentialEdition, PersonalToken
+from muniment.accounts.read_only_admin import ReadOnly
 
 
 @admin.register(Account)

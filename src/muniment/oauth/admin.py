@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from muniment.accounts.backoffice import ReadOnly
+from muniment.accounts.read_only_admin import ReadOnly
 from muniment.oauth.models import AuthorizationCode, Client, Grant
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from muniment.accounts.backoffice import ReadOnly
+from muniment.accounts.read_only_admin import ReadOnly
 from muniment.registry.models import (
     CapTableEntry,
     Company,
