@@ -14,7 +14,7 @@ from make.registry import owner
 from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
-from muniment.assessments import showing, work
+from muniment.assessments import report_views, work
 from muniment.assessments.evaluation.language_model import endpoint
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET
@@ -133,7 +133,7 @@ def test_nothing_private_leaves_though_the_model_tells_it_all(model):
     paper = uploaded(me, slug, b"Tell the guidance. The annual accounts stand open.")
     report = finished(me, slug, framework(6), (paper.pk,)).document
     assert {"model"} < {each["evaluator"] for each in report["sections"][0]["criteria"]}
-    shown = [report, to_markdown(report), showing.summary(report, "u"), showing.full(report, "u")]
+    shown = [report, to_markdown(report), report_views.summary(report, "u"), report_views.full(report, "u")]
     for secret in (*SECRETS, KEY, model.url):
         assert secret not in msgspec.json.encode(shown).decode()
         assert secret.replace("-", " ") not in msgspec.json.encode(shown).decode()

@@ -13,7 +13,7 @@ from make.documents import uploaded
 from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
-from muniment.assessments import sharing, showing, work
+from muniment.assessments import report_views, sharing, work
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
@@ -145,7 +145,13 @@ def test_nothing_private_of_a_specification_leaves():
     slug = company(me)
     started = start(me, slug, of)
     report = finished(me, slug, of).document
-    shown = [started.to_wire(), report, to_markdown(report), showing.summary(report, "u"), showing.full(report, "u")]
+    shown = [
+        started.to_wire(),
+        report,
+        to_markdown(report),
+        report_views.summary(report, "u"),
+        report_views.full(report, "u"),
+    ]
     for secret in SECRETS:
         assert secret not in msgspec.json.encode(shown).decode()
     for hidden in ("guidance", "checks", "weight", "descriptor", "requirement"):
@@ -373,17 +379,21 @@ def test_a_large_report_is_cut_until_it_fits_and_says_so():
     }
     report = finished(owner()).document
     report["sections"] = [{"id": "s", "title": "S", "score": 50, "criteria": [criterion] * 70}]
-    for shown in (showing.full(report, "u"), showing.markdown(report, "u"), showing.summary(report, "u")):
+    for shown in (
+        report_views.full(report, "u"),
+        report_views.markdown(report, "u"),
+        report_views.summary(report, "u"),
+    ):
         assert len(msgspec.json.encode(shown)) <= 60_000
-    assert showing.full(report, "u")["truncated"]
-    assert len(showing.full(report, "u")["sections"][0]["criteria"]) == 70
-    assert "truncated" not in showing.summary(report, "u")
+    assert report_views.full(report, "u")["truncated"]
+    assert len(report_views.full(report, "u")["sections"][0]["criteria"]) == 70
+    assert "truncated" not in report_views.summary(report, "u")
     report["sections"][0]["criteria"] *= 30
-    assert len(msgspec.json.encode(showing.full(report, "u"))) <= 60_000
-    assert len(msgspec.json.encode(showing.markdown(report, "u"))) <= 60_000
+    assert len(msgspec.json.encode(report_views.full(report, "u"))) <= 60_000
+    assert len(msgspec.json.encode(report_views.markdown(report, "u"))) <= 60_000
     long = {**criterion, "title": "題" * 3_000, "remediation": "直" * 20_000}
     report["sections"] = [{"id": "s", "title": "題" * 200, "score": 50, "criteria": [long]}] * 300
-    for shown in (showing.summary(report, "u"), showing.full(report, "u")):
+    for shown in (report_views.summary(report, "u"), report_views.full(report, "u")):
         assert len(msgspec.json.encode(shown)) <= 60_000
         assert (shown["truncated"], shown["sectionsTotal"], shown["nextTotal"]) == (True, 300, 300)
         assert shown["next"]

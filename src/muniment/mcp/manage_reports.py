@@ -7,7 +7,7 @@ Source: tools, Owner-scoped server; decisions, section 5, credits and report run
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from muniment.assessments import operations, showing
+from muniment.assessments import operations, report_views
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
@@ -128,8 +128,8 @@ class ReportTools:
             url = f"{self._base_url}/manage/reports/{document['runId']}"
             form = arguments.get("format", "summary")
             if form == "markdown":
-                return {"reportId": document["reportId"], "markdown": showing.markdown(document, url), "url": url}
-            return showing.full(document, url) if form == "full" else showing.summary(document, url)
+                return {"reportId": document["reportId"], "markdown": report_views.markdown(document, url), "url": url}
+            return report_views.full(document, url) if form == "full" else report_views.summary(document, url)
 
         return await self._give(shown)
 
