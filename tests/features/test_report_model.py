@@ -14,7 +14,7 @@ from make.registry import owner
 from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
-from muniment.assessments import report_views, work
+from muniment.assessments import report_views, run_job
 from muniment.assessments.evaluation.language_model import endpoint
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET
@@ -162,15 +162,15 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(queue.Run, "checkpoint", dies)
         with pytest.raises(Killed):
-            work.execute(queue.claim("first"))
+            run_job.execute(queue.claim("first"))
     assert kept[0] == "snapshot"
     before = list(model.criteria)
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
     spent = []
-    chosen = work.choose_evaluator
+    chosen = run_job.choose_evaluator
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(work, "choose_evaluator", lambda earlier: spent.append(earlier) or chosen(earlier))
-        work.execute(queue.claim("second"))
+        patched.setattr(run_job, "choose_evaluator", lambda earlier: spent.append(earlier) or chosen(earlier))
+        run_job.execute(queue.claim("second"))
     # The first two are judged by rules: they compare a fact, and find no document to look at.
     assert before == ["w0"]
     assert model.criteria == ["w0", "w1", "w2", "w3"]
@@ -203,7 +203,7 @@ def test_a_model_that_is_gone_is_asked_again_later_and_what_was_held_comes_back(
     for _ in range(3):
         attempted()
     seen = runs.get_run(me, run_id).to_wire()
-    assert (seen["state"], seen["error"]) == ("failed", work.UNAVAILABLE)
+    assert (seen["state"], seen["error"]) == ("failed", run_job.UNAVAILABLE)
     assert numbers(me) == (100, 0)
     assert KEY not in caplog.text
 
@@ -231,7 +231,7 @@ def test_a_model_that_never_judges_ends_the_run_and_charges_nothing(model, caplo
     run_id = executed(me)
     attempted()
     seen = runs.get_run(me, run_id).to_wire()
-    assert (seen["state"], seen["error"]) == ("failed", work.UNAVAILABLE)
+    assert (seen["state"], seen["error"]) == ("failed", run_job.UNAVAILABLE)
     assert numbers(me) == (100, 0)
     told = "".join(record.getMessage() for record in caplog.records if record.name.startswith("muniment"))
     assert KEY not in told + Job.objects.get(pk=run_id).error
@@ -256,7 +256,7 @@ def test_a_run_that_is_canceled_asks_nothing_more(model, settings):
 
     attempt.checkpoint = cancels
     with pytest.raises(queue.Canceled):
-        work.execute(attempt)
+        run_job.execute(attempt)
     attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"
     assert len(model.asked) <= 2

@@ -13,7 +13,7 @@ from make.documents import uploaded
 from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
-from muniment.assessments import report_views, sharing, work
+from muniment.assessments import report_views, run_job, sharing
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
@@ -298,7 +298,7 @@ def test_a_canceled_run_gives_its_credits_back(when):
     runs.cancel_run(me, run_id)
     if attempt:
         with pytest.raises(queue.Canceled):
-            work.execute(attempt)
+            run_job.execute(attempt)
         attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"
     assert numbers(me) == (100, 0)
@@ -323,7 +323,7 @@ def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_
     me, of = owner(), framework(30)
     run_id = start(me, company(me), of).run.row.pk
     runs.execute_run(me, run_id)
-    judged, real = [], work.Rules.judge_one
+    judged, real = [], run_job.Rules.judge_one
 
     def dies_at_the_third_batch(rules, criterion, *rest):
         if len(judged) == 16:
@@ -331,19 +331,19 @@ def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_
         judged.append(criterion["id"])
         return real(rules, criterion, *rest)
 
-    monkeypatch.setattr(work.Rules, "judge_one", dies_at_the_third_batch)
+    monkeypatch.setattr(run_job.Rules, "judge_one", dies_at_the_third_batch)
     zombie = queue.claim("first")
     with pytest.raises(KeyboardInterrupt):
-        work.execute(zombie)
+        run_job.execute(zombie)
     assert runs.get_run(me, run_id).to_wire()["progress"] == {"done": 16, "total": 30, "step": "judge"}
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
-    monkeypatch.setattr(work.Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
-    work.execute(queue.claim("second"))
+    monkeypatch.setattr(run_job.Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
+    run_job.execute(queue.claim("second"))
     assert judged == ["team", "accounts", *(f"w{n}" for n in range(28))]
     assert numbers(me) == (90, 0)
     row = ReportRun.objects.select_related("company", "framework", "specification").get(pk=run_id)
     with pytest.raises(queue.LeaseLost):
-        work._finish(zombie, row, "", {}, work.Rules())
+        run_job._finish(zombie, row, "", {}, run_job.Rules())
     assert (Report.objects.count(), numbers(me)) == (1, (90, 0))
 
 

@@ -11,7 +11,7 @@ class AssessmentsConfig(AppConfig):
 
     def ready(self) -> None:
         """Say which jobs this feature has."""
-        import muniment.assessments.work  # noqa: F401 - importing it registers the job
+        import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
         from muniment.assessments import operations
         from muniment.jobs import handlers
 
