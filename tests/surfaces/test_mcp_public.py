@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from make import published as make
-from muniment.mcp import cuts
+from muniment.mcp.tools import truncation
 from services.mcp import BASE, fictional_registry, legacy, modern, public_server
 
 NAMES = [
@@ -190,7 +190,7 @@ def test_a_company_can_be_asked_for_the_parts_that_are_needed(server):
     team = answer(server, "get_company", slug="company-1", parts=["positions"])["data"]
     assert set(team) == {"company", "positions"}
     assert team["company"] == {key: value for key, value in whole["company"].items() if key != "body"}
-    every = answer(server, "get_company", slug="company-1", parts=list(cuts.PARTS))["data"]
+    every = answer(server, "get_company", slug="company-1", parts=list(truncation.PARTS))["data"]
     assert every == whole
     holders = answer(server, "get_company", slug="many-holders", parts=["capTable"])["data"]
     assert (len(holders["capTable"]), holders["capTableTotal"], set(holders)) == (
@@ -225,12 +225,12 @@ def test_whatever_a_bundle_holds_it_fits():
     lists = {
         name: [{"title": "t" * 900, "id": n} for n in range(600)] for name in ("positions", "proposals", "capTable")
     }
-    length, found = size(cuts.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    length, found = size(truncation.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
     assert length <= 60_000
     assert found["data"]["positionsTotal"] == 600
     assert 1 <= len(found["data"]["positions"]) < 100
     company["unknown"] = [["deep"] * 9_000, {"k": "v" * 60_000}]
-    length, found = size(cuts.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    length, found = size(truncation.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
     assert length <= 60_000
     assert found["data"]["company"] == {"id": "x", "name": "X", "truncated": True, "url": "u"}
 
@@ -239,7 +239,7 @@ def test_whatever_a_bundle_holds_it_fits():
 def test_whatever_a_person_or_a_framework_holds_it_fits():
     positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
     body = json.dumps({"data": {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}}).encode()
-    length, found = size(cuts.record(body, "u", "positions"))
+    length, found = size(truncation.record(body, "u", "positions"))
     assert length <= 60_000
     assert (found["data"]["positionsTotal"], found["data"]["bioTruncated"], found["data"]["bioUrl"]) == (
         1_500,
@@ -247,12 +247,12 @@ def test_whatever_a_person_or_a_framework_holds_it_fits():
         "u",
     )
     body = json.dumps({"data": {"frameworkId": "f", "description": "d" * 100_000, "kind": "score"}}).encode()
-    length, found = size(cuts.record(body, "u"))
+    length, found = size(truncation.record(body, "u"))
     assert (length <= 60_000, found["data"]["descriptionTruncated"]) == (True, True)
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N", "description": "d" * 3_000, "kind": "score"} for n in range(400)
     ]
-    length, found = size(cuts.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u"))
+    length, found = size(truncation.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u"))
     assert (length <= 60_000, len(found["data"]), found["nextPage"]) == (True, 400, None)
 
 
@@ -262,7 +262,7 @@ def test_whatever_items_hold_a_page_fits_and_keeps_every_item():
         json.dumps({"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000})
         for n in range(100)
     ]
-    length, page = size(cuts.items([item.encode() for item in found], {"nextPage": 2}, lambda item: item["id"]))
+    length, page = size(truncation.items([item.encode() for item in found], {"nextPage": 2}, lambda item: item["id"]))
     assert (length <= 60_000, len(page["data"]), page["nextPage"]) == (True, 100, 2)
     assert {item["id"] for item in page["data"]} == {f"c{n}" for n in range(100)}
     assert all(item["url"] == item["id"] for item in page["data"] if item.get("truncated"))
@@ -273,7 +273,7 @@ def test_a_page_whose_very_names_do_not_fit_is_a_smaller_page_and_says_how_to_go
     found = [{"id": f"{n:03}{'水' * 190}", "name": f"{n:03}{'水' * 190}"} for n in range(100)]
     rest = {"pagination": {"page": 1, "pageSize": 100, "pageCount": 3, "total": 250}, "nextPage": 2}
     items = [json.dumps(item, ensure_ascii=False).encode() for item in found]
-    length, page = size(cuts.items(items, rest, lambda item: "https://registry.example/" + "%E6%B0%B4" * 190))
+    length, page = size(truncation.items(items, rest, lambda item: "https://registry.example/" + "%E6%B0%B4" * 190))
     taken = page["pagination"]["pageSize"]
     assert length <= 60_000
     assert page["data"] == found[:taken]
@@ -287,7 +287,9 @@ def test_more_frameworks_than_fit_say_how_many_are_left_out_and_where_all_are():
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N" * 150, "kind": "score", "isOpen": True} for n in range(1_000)
     ]
-    length, found = size(cuts.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u", where="w"))
+    length, found = size(
+        truncation.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u", where="w")
+    )
     assert length <= 60_000
     assert found["omitted"] == 1_000 - len(found["data"])
     assert found["hint"] == f"{found['omitted']} more do not fit into one answer; all are at w"
@@ -298,7 +300,7 @@ def test_descriptions_of_frameworks_are_cut_to_500_characters():
     body = json.dumps(
         {"data": [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]}
     )
-    _, found = size(cuts.framework_items(body.encode(), lambda item: "u"))
+    _, found = size(truncation.framework_items(body.encode(), lambda item: "u"))
     assert [len(item["description"]) for item in found["data"]] == [500, 500]
     assert [item.get("descriptionTruncated") for item in found["data"]] == [True, None]
 

@@ -13,8 +13,8 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp import cuts
 from muniment.mcp.offer import Arguments, Caller
+from muniment.mcp.tools import truncation
 from muniment.registry.company.form_options import form_options
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Page, Reader
@@ -74,7 +74,7 @@ class PublicTools:
 
         def make() -> bytes:
             found = self._reader.companies(query)
-            return cuts.items(found.items, _beside(found), self._company_url, drop=() if full else ("body",))
+            return truncation.items(found.items, _beside(found), self._company_url, drop=() if full else ("body",))
 
         return self._kept(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
 
@@ -86,7 +86,7 @@ class PublicTools:
 
         def make() -> bytes:
             found = self._reader.people(query)
-            return cuts.items(found.items, _beside(found), self._person_url)
+            return truncation.items(found.items, _beside(found), self._person_url)
 
         return self._kept(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
 
@@ -95,7 +95,7 @@ class PublicTools:
         kind = arguments.get("kind")
 
         def make() -> bytes:
-            return cuts.framework_items(
+            return truncation.framework_items(
                 self._reader.frameworks(kind).body, self._framework_url, where=f"{self._base_url}/api/v1/frameworks"
             )
 
@@ -112,7 +112,7 @@ class PublicTools:
         """Give a company's bundle, or raise NotFound with what may have been meant."""
 
         def fit(body: bytes) -> bytes:
-            return cuts.bundle(body, self._company_url({"id": slug}), parts)
+            return truncation.bundle(body, self._company_url({"id": slug}), parts)
 
         return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
 
@@ -124,7 +124,7 @@ class PublicTools:
         """Give a person, or raise NotFound with who may have been meant."""
 
         def fit(body: bytes) -> bytes:
-            return cuts.record(body, self._person_url({"slug": slug}), "positions")
+            return truncation.record(body, self._person_url({"slug": slug}), "positions")
 
         return self._detail("person", slug, fit, "list_people")
 
@@ -136,7 +136,7 @@ class PublicTools:
         """Give a framework, or raise NotFound with what may have been meant."""
 
         def fit(body: bytes) -> bytes:
-            return cuts.record(body, self._framework_url({"frameworkId": framework_id}))
+            return truncation.record(body, self._framework_url({"frameworkId": framework_id}))
 
         return self._detail("framework", framework_id, fit, "list_frameworks")
 

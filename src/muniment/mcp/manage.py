@@ -17,10 +17,11 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
-from muniment.mcp import cuts, schemas
+from muniment.mcp import schemas
 from muniment.mcp.gate import Gate
 from muniment.mcp.http import Scope
 from muniment.mcp.offer import Arguments, Caller, Offer, Tool
+from muniment.mcp.tools import truncation
 from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, Doorkeeper
@@ -156,7 +157,7 @@ class ManageTools:
             ]
             following = found.page + 1 if found.page < found.page_count else None
             rest = {"pagination": pagination, "nextPage": following}
-            return cuts.page(items, rest, lambda item: self._own_url(item["id"]))
+            return truncation.page(items, rest, lambda item: self._own_url(item["id"]))
 
         return self._call(work)
 
@@ -173,7 +174,7 @@ class ManageTools:
                 "reviewerNote": found.reviewer_note or None,
                 "publicUrl": self._public_url(found.slug) if found.published else None,
             }
-            return cuts.bundle(_encode({"data": whole}), self._own_url(found.slug))
+            return truncation.bundle(_encode({"data": whole}), self._own_url(found.slug))
 
         return self._call(work)
 
@@ -190,8 +191,8 @@ class ManageTools:
             )
             company = dict(done.company.bundle["company"])
             for member in ("body", "description"):
-                cuts.cut_text(company, member, 300, self._own_url(done.company.slug))
-            company = cuts.facts(company, self._own_url(done.company.slug))
+                truncation.cut_text(company, member, 300, self._own_url(done.company.slug))
+            company = truncation.facts(company, self._own_url(done.company.slug))
             return _encode(
                 {
                     "data": {
@@ -221,7 +222,7 @@ class ManageTools:
             }
             if companies.page_count > 1:
                 answer["companiesTotal"] = companies.total
-            return cuts.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
+            return truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
 
         return self._call(work)
 
@@ -232,7 +233,7 @@ class ManageTools:
             change = profiles.ProfileChange(**arguments["changes"])
             done = profiles.update_profile(_actor(caller), change, dry_run=arguments.get("dryRun", False))
             person = _person(done.person)
-            cuts.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
+            truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
             return _encode({"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}})
 
         return self._call(work)
@@ -271,7 +272,7 @@ def _fitting(diff: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]
             name: {side: _short(value, characters, entries) for side, value in sides.items()}
             for name, sides in diff.items()
         }
-        if len(_encode(fitted)) <= cuts.BUDGET_BYTES // 2:
+        if len(_encode(fitted)) <= truncation.BUDGET_BYTES // 2:
             return fitted
     return {name: {"truncated": True} for name in diff}
 

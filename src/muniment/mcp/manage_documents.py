@@ -15,8 +15,9 @@ from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
-from muniment.mcp import cuts, schemas
+from muniment.mcp import schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
+from muniment.mcp.tools import truncation
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -92,7 +93,7 @@ class DocumentTools:
                 "quota": found.quota.to_wire(),
             }
             shown = [records.to_wire(document) for document in found.items]
-            return cuts.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
+            return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
 
         answer: bytes = await self._call(listed)
         return answer

@@ -12,8 +12,9 @@ from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
-from muniment.mcp import cuts, schemas
+from muniment.mcp import schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
+from muniment.mcp.tools import truncation
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -95,7 +96,7 @@ class ReportTools:
             more = {"buyUrl": f"{self._base_url}/manage/credits"} if billing.is_on() else {}
             found = get_balance(_actor(caller)).to_wire()
             for entry in found["entries"]:
-                cuts.cut_text(entry, "note", _NOTE_CHARACTERS, f"{self._base_url}/manage/credits")
+                truncation.cut_text(entry, "note", _NOTE_CHARACTERS, f"{self._base_url}/manage/credits")
             return {**found, **more}
 
         return await self._give(shown)

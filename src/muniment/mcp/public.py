@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
-from muniment.mcp import cuts, schemas
+from muniment.mcp import schemas
 from muniment.mcp.lookups import PublicTools
 from muniment.mcp.offer import Offer, Prompt, Resource, Tool
+from muniment.mcp.tools import truncation
 from muniment.store.reader import Reader
 
 _INSTRUCTIONS = """\
@@ -88,7 +89,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             slug={**_SLUG, "description": "id of a list_companies item"},
             parts={
                 "type": "array",
-                "items": {"enum": list(cuts.PARTS)},
+                "items": {"enum": list(truncation.PARTS)},
                 "description": "only these beside the company's facts, such as positions for the team; default all",
             },
         ),
