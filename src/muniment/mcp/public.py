@@ -9,9 +9,9 @@ from typing import Any
 
 from muniment import __version__
 from muniment.mcp import schemas
-from muniment.mcp.lookups import PublicTools
 from muniment.mcp.offer import Offer, Prompt, Resource, Tool
 from muniment.mcp.tools import truncation
+from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader
 
 _INSTRUCTIONS = """\
