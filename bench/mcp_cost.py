@@ -49,7 +49,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
 
     from muniment.config import Config
     from muniment.mcp.gate import Gate
-    from muniment.mcp.public import public_offer
+    from muniment.mcp.tools.public import public_offer
     from muniment.mcp.transport import ToolServer
     from muniment.server.app.app import Front
     from muniment.server.lane import Express

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from make import published as make
 from muniment.mcp.gate import Gate
-from muniment.mcp.public import public_offer
+from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from muniment.store.reader import Reader
 

@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from muniment.mcp.gate import Gate
-from muniment.mcp.public import public_offer
+from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from services.loopback import serving
 from services.mcp import fictional_registry

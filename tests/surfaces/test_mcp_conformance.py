@@ -7,7 +7,7 @@ import pytest
 
 from conformance.fixtures import fixture_server
 from muniment.mcp.gate import Gate
-from muniment.mcp.public import public_offer
+from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from services.loopback import serving
 from services.mcp import fictional_registry

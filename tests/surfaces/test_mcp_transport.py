@@ -354,7 +354,7 @@ def test_what_a_scoped_server_lists_is_private(scoped):
 
 def test_the_thin_path_imports_neither_the_sdk_nor_django():
     program = (
-        "import sys; import muniment.mcp.transport, muniment.mcp.public, muniment.mcp.cards; "
+        "import sys; import muniment.mcp.transport, muniment.mcp.tools.public, muniment.mcp.cards; "
         "print([name for name in ('mcp', 'mcp_types', 'pydantic', 'starlette', 'django') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)

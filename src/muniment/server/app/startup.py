@@ -141,7 +141,7 @@ class Warmup:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers first: they need neither Django nor the SDK, and an instance that stands can serve them.
         import muniment.mcp.cards
-        import muniment.mcp.public
+        import muniment.mcp.tools.public
         import muniment.mcp.transport
 
         self._tell(self._on_tools)

@@ -168,7 +168,7 @@ class Process:
         from muniment import __version__
         from muniment.mcp.cards import Cards, Identity
         from muniment.mcp.gate import Gate
-        from muniment.mcp.public import public_offer
+        from muniment.mcp.tools.public import public_offer
         from muniment.mcp.transport import ToolServer
 
         config = self.config
