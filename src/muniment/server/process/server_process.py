@@ -193,9 +193,9 @@ class Process:
     async def _mount_manage(self) -> None:
         """Give the owner-scoped tool server its address; called when Django and the database are there."""
         from muniment.mcp.gate import Gate
-        from muniment.mcp.manage_reports import report_tools
         from muniment.mcp.tools.owner_companies import manage_server
         from muniment.mcp.tools.owner_documents import document_tools
+        from muniment.mcp.tools.owner_reports import report_tools
 
         config = self.config
         manage = manage_server(
