@@ -17,11 +17,10 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
-from muniment.mcp import schemas
 from muniment.mcp.gate import Gate
 from muniment.mcp.http import Scope
 from muniment.mcp.offer import Arguments, Caller, Offer, Tool
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, Doorkeeper
@@ -289,7 +288,7 @@ def _tool(name: str, title: str, description: str, *, scope: str, **rest: Any) -
     return Tool(name=name, title=title, description=description, scope=scope, **rest)
 
 
-_OWNED: Final = schemas.single({"type": "object"})
+_OWNED: Final = output_schemas.single({"type": "object"})
 _READS: Final = {"read_only": True, "idempotent": True}
 
 
@@ -301,7 +300,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             "The listings that you own, in any state, the last changed first, with what waits for a reviewer.",
             scope="companies:read",
             arguments=_PAGE,
-            answer=schemas.paged({"type": "object"}),
+            answer=output_schemas.paged({"type": "object"}),
             handler=tools.list_my_companies,
             **_READS,
         ),
@@ -375,7 +374,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             f"The values and lengths that update_my_company takes; {', '.join(OPEN)} take other values too.",
             scope="companies:read",
             arguments={},
-            answer=schemas.single(schemas.FORM_OPTIONS),
+            answer=output_schemas.single(output_schemas.FORM_OPTIONS),
             handler=tools.list_company_form_options,
             **_READS,
         ),

@@ -15,9 +15,8 @@ from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
-from muniment.mcp import schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import output_schemas, truncation
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -32,8 +31,8 @@ _DOCUMENT: Final = {
     "type": "object",
     "required": ["documentId", "companySlug", "filename", "contentType", "sizeBytes", "sha256", "state", "createdAt"],
     "properties": {
-        **dict.fromkeys(("documentId", "companySlug", "filename", "contentType", "sha256"), schemas.STRING),
-        "sizeBytes": schemas.INTEGER,
+        **dict.fromkeys(("documentId", "companySlug", "filename", "contentType", "sha256"), output_schemas.STRING),
+        "sizeBytes": output_schemas.INTEGER,
         "state": {"enum": ["pending", "uploaded", "ready", "rejected", "expired"]},
         "createdAt": _TIME,
         "textState": {"enum": ["none", "waiting", "extracted", "not extractable"]},
@@ -44,19 +43,22 @@ _UPLOAD: Final = {
     "type": "object",
     "required": ["uploadId", "url", "method", "headers", "command", "maxBytes", "expiresAt"],
     "properties": {
-        **dict.fromkeys(("uploadId", "url", "method"), schemas.STRING),
+        **dict.fromkeys(("uploadId", "url", "method"), output_schemas.STRING),
         "headers": {"type": "object"},
         "command": {"type": "string", "description": "for a shell in the file's folder, on the user's computer"},
-        "maxBytes": schemas.INTEGER,
+        "maxBytes": output_schemas.INTEGER,
         "expiresAt": _TIME,
     },
 }
 _DELETED: Final = {
     "type": "object",
     "required": ["documentId", "deletedAt", "restorableUntil"],
-    "properties": {"documentId": schemas.STRING, "deletedAt": _TIME, "restorableUntil": _TIME},
+    "properties": {"documentId": output_schemas.STRING, "deletedAt": _TIME, "restorableUntil": _TIME},
 }
-_QUOTA: Final = {"type": "object", "properties": {"usedBytes": schemas.INTEGER, "limitBytes": schemas.INTEGER}}
+_QUOTA: Final = {
+    "type": "object",
+    "properties": {"usedBytes": output_schemas.INTEGER, "limitBytes": output_schemas.INTEGER},
+}
 
 
 class DocumentTools:
@@ -201,7 +203,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
                 "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
             },
-            answer={**schemas.paged(_DOCUMENT), "quota": _QUOTA},
+            answer={**output_schemas.paged(_DOCUMENT), "quota": _QUOTA},
             handler=tools.list_my_documents,
             scope="documents:read",
             read_only=True,
@@ -222,7 +224,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
             },
             required=("companySlug", "filename"),
-            answer=schemas.single(_DOCUMENT),
+            answer=output_schemas.single(_DOCUMENT),
             handler=tools.upload_document,
             scope="documents:write",
         ),
@@ -242,7 +244,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "sha256": {"type": "string", "maxLength": 100, "description": "checked at the end if given"},
             },
             required=("companySlug", "filename", "sizeBytes"),
-            answer=schemas.single(_UPLOAD),
+            answer=output_schemas.single(_UPLOAD),
             handler=tools.create_document_upload,
             scope="documents:write",
         ),
@@ -252,7 +254,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             description="Step 3 of 3: check what was sent to the link and keep it. Repeating it is harmless.",
             arguments={"uploadId": _ID},
             required=("uploadId",),
-            answer=schemas.single(_DOCUMENT),
+            answer=output_schemas.single(_DOCUMENT),
             handler=tools.complete_document_upload,
             scope="documents:write",
             idempotent=True,
@@ -266,7 +268,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             ),
             arguments={"documentId": _ID},
             required=("documentId",),
-            answer=schemas.single(_DELETED),
+            answer=output_schemas.single(_DELETED),
             handler=tools.delete_document,
             scope="documents:write",
             destructive=True,

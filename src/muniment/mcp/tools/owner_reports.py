@@ -12,9 +12,8 @@ from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
-from muniment.mcp import schemas
 from muniment.mcp.offer import Arguments, Caller, Tool
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import output_schemas, truncation
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -26,9 +25,9 @@ _CREDITS: Final = {
     "type": "object",
     "required": ["balance", "held", "available", "entries"],
     "properties": {
-        "balance": schemas.INTEGER,
+        "balance": output_schemas.INTEGER,
         "held": {"type": "integer", "description": "set aside for runs that have not ended"},
-        "available": schemas.INTEGER,
+        "available": output_schemas.INTEGER,
         "entries": {"type": "array", "items": {"type": "object"}, "description": "the latest 50, newest first"},
         "buyUrl": {"type": "string", "description": "where the account's person buys more; absent if nothing is sold"},
     },
@@ -37,11 +36,11 @@ _RUN: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["runId", "companySlug", "frameworkId", "state", "cost", "progress", "shouldPoll"],
     "properties": {
-        **dict.fromkeys(("runId", "companySlug", "frameworkId"), schemas.STRING),
+        **dict.fromkeys(("runId", "companySlug", "frameworkId"), output_schemas.STRING),
         "state": {"enum": _STATES},
         "cost": {"type": "integer", "description": "credits"},
         "progress": {"type": "object", "description": "done and total criteria, step"},
-        "shouldPoll": schemas.BOOLEAN,
+        "shouldPoll": output_schemas.BOOLEAN,
         "pollAfterSeconds": {"type": ["integer", "null"]},
         "error": {"type": ["string", "null"]},
         **dict.fromkeys(("createdAt", "startedAt", "finishedAt"), _TIME),
@@ -65,12 +64,12 @@ _REPORT: Final = {
     "type": "object",
     "required": ["reportId"],
     "properties": {
-        "reportId": schemas.STRING,
+        "reportId": output_schemas.STRING,
         "overall": {"type": "object", "description": "score 0-100 or null, band, coverage, confidence"},
         "sections": {"type": "array", "items": {"type": "object"}},
         "next": {"type": "array", "items": {"type": "object"}, "description": "what to do first"},
-        "markdown": schemas.STRING,
-        "truncated": schemas.BOOLEAN,
+        "markdown": output_schemas.STRING,
+        "truncated": output_schemas.BOOLEAN,
         "url": {"type": "string", "description": "the page of the report"},
     },
 }
@@ -160,7 +159,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             title="Get my credits",
             description="What your account has, what of it is held for runs, and its latest entries.",
             arguments={},
-            answer=schemas.single(_CREDITS),
+            answer=output_schemas.single(_CREDITS),
             handler=tools.get_credits,
             scope="reports:read",
             read_only=True,
@@ -190,7 +189,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 },
             },
             required=("companySlug", "frameworkId"),
-            answer=schemas.single(_STARTED),
+            answer=output_schemas.single(_STARTED),
             handler=tools.start_report_run,
             scope="reports:run",
         ),
@@ -203,7 +202,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             ),
             arguments={"runId": run_id},
             required=("runId",),
-            answer=schemas.single(_RUN),
+            answer=output_schemas.single(_RUN),
             handler=tools.execute_report_run,
             scope="reports:run",
             idempotent=True,
@@ -214,7 +213,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             description="How far a run is. While shouldPoll is true, ask again after pollAfterSeconds.",
             arguments={"runId": run_id},
             required=("runId",),
-            answer=schemas.single(_RUN),
+            answer=output_schemas.single(_RUN),
             handler=tools.get_report_run_status,
             scope="reports:read",
             read_only=True,
@@ -232,7 +231,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "format": {"type": "string", "enum": ["summary", "full", "markdown"], "default": "summary"},
             },
             required=("runId",),
-            answer=schemas.single(_REPORT),
+            answer=output_schemas.single(_REPORT),
             handler=tools.get_report,
             scope="reports:read",
             read_only=True,

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
-from muniment.mcp import schemas
 from muniment.mcp.offer import Offer, Prompt, Resource, Tool
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader
 
@@ -63,7 +62,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "List companies",
             "Find companies, DAOs, nonprofits and funds by full text, filters and order, newest first. "
             "Items are summaries; open one with get_company.",
-            schemas.paged(schemas.COMPANY_ITEM),
+            output_schemas.paged(output_schemas.COMPANY_ITEM),
             tools.list_companies,
             **_PAGE,
             q={**_WORDS, "description": "words to find, ranked; the last word matches as a beginning"},
@@ -84,7 +83,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
             "Long lists show the first 100, with …Total.",
-            schemas.single(schemas.BUNDLE),
+            output_schemas.single(output_schemas.BUNDLE),
             tools.get_company,
             slug={**_SLUG, "description": "id of a list_companies item"},
             parts={
@@ -97,7 +96,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_people",
             "List people",
             "Find people by full text, newest first, with the number of companies where each holds a position.",
-            schemas.paged(schemas.PERSON_ITEM),
+            output_schemas.paged(output_schemas.PERSON_ITEM),
             tools.list_people,
             **_PAGE,
             q={**_WORDS, "description": "words to find in names and bios"},
@@ -106,7 +105,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "get_person",
             "Get a person",
             "One person with all positions and their companies.",
-            schemas.single(schemas.PERSON),
+            output_schemas.single(output_schemas.PERSON),
             tools.get_person,
             slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
         ),
@@ -114,7 +113,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_frameworks",
             "List frameworks",
             "All assessment frameworks, descriptions cut to 500 characters.",
-            schemas.listed(schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
             tools.list_frameworks,
             kind={
                 "enum": ["score", "program"],
@@ -125,7 +124,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "get_framework",
             "Get a framework",
             "One assessment framework of either kind.",
-            schemas.single(schemas.FRAMEWORK),
+            output_schemas.single(output_schemas.FRAMEWORK),
             tools.get_framework,
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -133,14 +132,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_scoring_frameworks",
             "List scoring frameworks",
             "The frameworks that any company can be scored against.",
-            schemas.listed(schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
             tools.list_frameworks_of("score"),
         ),
         _tool(
             "get_scoring_framework",
             "Get a scoring framework",
             "One framework of kind score.",
-            schemas.single(schemas.FRAMEWORK),
+            output_schemas.single(output_schemas.FRAMEWORK),
             tools.get_framework_of("score"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -148,14 +147,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_program_frameworks",
             "List programs",
             "The programs that take applications, each run by a company.",
-            schemas.listed(schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
             tools.list_frameworks_of("program"),
         ),
         _tool(
             "get_program_framework",
             "Get a program",
             "One framework of kind program.",
-            schemas.single(schemas.FRAMEWORK),
+            output_schemas.single(output_schemas.FRAMEWORK),
             tools.get_framework_of("program"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -164,14 +163,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "Get registry figures",
             "How many companies, people and frameworks there are, how many companies raise funds, "
             "and the treasuries' total.",
-            schemas.single(schemas.STATS),
+            output_schemas.single(output_schemas.STATS),
             tools.get_registry_stats,
         ),
         _tool(
             "list_company_form_options",
             "List form options",
             "The values and lengths that a company's fields take when its owner edits it.",
-            schemas.single(schemas.FORM_OPTIONS),
+            output_schemas.single(output_schemas.FORM_OPTIONS),
             tools.list_company_form_options,
         ),
     )
