@@ -17,8 +17,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
+from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
 from muniment.mcp.gate import Gate
-from muniment.mcp.offer import Offer, Prompt, Resource, Tool
 from muniment.mcp.reference import Context, Reference
 from muniment.mcp.transport import ToolServer
 

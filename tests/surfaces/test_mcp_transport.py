@@ -9,8 +9,8 @@ import pytest
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
+from muniment.mcp.declarations import Offer, Tool
 from muniment.mcp.gate import MAX_BODY_BYTES, Gate
-from muniment.mcp.offer import Offer, Tool
 from muniment.mcp.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 

@@ -19,8 +19,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from muniment.kernel.problems import Problem
+from muniment.mcp.declarations import Caller
 from muniment.mcp.gate import MAX_BODY_BYTES
-from muniment.mcp.offer import Caller
 from muniment.mcp.transport import CALLER
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Prob
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
+from muniment.mcp.declarations import Caller, Offer, Tool
 from muniment.mcp.gate import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
 from muniment.mcp.http import (
     ALLOW,
@@ -41,7 +42,6 @@ from muniment.mcp.http import (
     refusal,
     tidy,
 )
-from muniment.mcp.offer import Caller, Offer, Tool
 from muniment.mcp.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muniment.api.application import Wanted
 from muniment.api.responses import Answer
-from muniment.mcp.offer import Caller
+from muniment.mcp.declarations import Caller
 from muniment.server.app.app import Front, Instant
 from muniment.server.app.telemetry import is_sampled
 from muniment.server.http.http_limits import Guarded

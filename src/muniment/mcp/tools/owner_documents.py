@@ -15,7 +15,7 @@ from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
-from muniment.mcp.offer import Arguments, Caller, Tool
+from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, truncation
 
 Call = Callable[..., Awaitable[Any]]

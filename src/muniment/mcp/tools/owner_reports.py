@@ -12,7 +12,7 @@ from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
-from muniment.mcp.offer import Arguments, Caller, Tool
+from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, truncation
 
 Call = Callable[..., Awaitable[Any]]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
-from muniment.mcp.offer import Offer, Prompt, Resource, Tool
+from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader

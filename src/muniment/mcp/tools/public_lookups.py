@@ -13,7 +13,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp.offer import Arguments, Caller
+from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
 from muniment.registry.company.form_options import form_options
 from muniment.store.queries import CompanyQuery, PeopleQuery

@@ -22,8 +22,8 @@ from muniment.server.app.metrics import CONTENT_TYPE, Metrics
 from muniment.server.http.client_address import Clients, Header
 
 if TYPE_CHECKING:
+    from muniment.mcp.declarations import Caller
     from muniment.mcp.http import Reply
-    from muniment.mcp.offer import Caller
     from muniment.server.app.telemetry import Traces
 
 Scope = MutableMapping[str, Any]
