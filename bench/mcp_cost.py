@@ -48,7 +48,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     import uvicorn
 
     from muniment.config import Config
-    from muniment.mcp.gate import Gate
+    from muniment.mcp.protocol.origin import Gate
     from muniment.mcp.tools.public import public_offer
     from muniment.mcp.transport import ToolServer
     from muniment.server.app.app import Front

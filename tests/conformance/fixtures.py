@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
-from muniment.mcp.gate import Gate
+from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.reference import Context, Reference
 from muniment.mcp.transport import ToolServer
 

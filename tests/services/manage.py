@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from muniment.mcp.gate import Gate
+from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.tools.owner_companies import Bearers, manage_offer
 from muniment.mcp.tools.owner_documents import document_tools
 from muniment.mcp.tools.owner_reports import report_tools

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from make import published as make
-from muniment.mcp.gate import Gate
+from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from muniment.store.reader import Reader

@@ -5,7 +5,7 @@ import json
 import pytest
 from mcp import Client
 
-from muniment.mcp.gate import Gate
+from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from services.loopback import serving

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.fixtures import fixture_server
-from muniment.mcp.gate import Gate
+from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.tools.public import public_offer
 from muniment.mcp.transport import ToolServer
 from services.loopback import serving

@@ -10,7 +10,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Offer, Tool
-from muniment.mcp.gate import MAX_BODY_BYTES, Gate
+from muniment.mcp.protocol.origin import MAX_BODY_BYTES, Gate
 from muniment.mcp.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from muniment.kernel.problems import Problem, TooLarge
-from muniment.mcp.gate import MAX_BODY_BYTES, NotAcceptable
+from muniment.mcp.protocol.origin import MAX_BODY_BYTES, NotAcceptable
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -20,7 +20,7 @@ from starlette.requests import Request
 
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
-from muniment.mcp.gate import MAX_BODY_BYTES
+from muniment.mcp.protocol.origin import MAX_BODY_BYTES
 from muniment.mcp.transport import CALLER
 
 if TYPE_CHECKING:

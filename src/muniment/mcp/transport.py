@@ -25,7 +25,6 @@ from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Offer, Tool
-from muniment.mcp.gate import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
 from muniment.mcp.http import (
     ALLOW,
     JSON_HEADERS,
@@ -42,6 +41,7 @@ from muniment.mcp.http import (
     refusal,
     tidy,
 )
+from muniment.mcp.protocol.origin import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
 from muniment.mcp.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:

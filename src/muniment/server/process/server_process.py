@@ -167,7 +167,7 @@ class Process:
         """Give the tool servers their addresses, once there is a registry to read."""
         from muniment import __version__
         from muniment.mcp.cards import Cards, Identity
-        from muniment.mcp.gate import Gate
+        from muniment.mcp.protocol.origin import Gate
         from muniment.mcp.tools.public import public_offer
         from muniment.mcp.transport import ToolServer
 
@@ -192,7 +192,7 @@ class Process:
 
     async def _mount_manage(self) -> None:
         """Give the owner-scoped tool server its address; called when Django and the database are there."""
-        from muniment.mcp.gate import Gate
+        from muniment.mcp.protocol.origin import Gate
         from muniment.mcp.tools.owner_companies import manage_server
         from muniment.mcp.tools.owner_documents import document_tools
         from muniment.mcp.tools.owner_reports import report_tools
