@@ -3,7 +3,7 @@
 import msgspec
 
 from muniment.kernel.problems import TooMany
-from muniment.mcp.http import JSON_HEADERS, NOTHING, Reply
+from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
 
 ACCEPTED = Reply(202, NOTHING, b"")
 """The answer to a notification."""

@@ -25,7 +25,7 @@ from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Offer, Tool
-from muniment.mcp.http import (
+from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,

@@ -18,7 +18,7 @@ from muniment.kernel.problems import Forbidden, Problem, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Offer, Tool
-from muniment.mcp.http import Scope
+from muniment.mcp.protocol.http import Scope
 from muniment.mcp.protocol.origin import Gate
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.transport import Access, ToolServer

@@ -23,7 +23,7 @@ from muniment.server.http.client_address import Clients, Header
 
 if TYPE_CHECKING:
     from muniment.mcp.declarations import Caller
-    from muniment.mcp.http import Reply
+    from muniment.mcp.protocol.http import Reply
     from muniment.server.app.telemetry import Traces
 
 Scope = MutableMapping[str, Any]
