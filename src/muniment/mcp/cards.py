@@ -14,8 +14,8 @@ import msgspec
 
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import MethodNotAllowed, NotFound
-from muniment.mcp.messages import LEGACY, MODERN
 from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, refusal
+from muniment.mcp.protocol.messages import LEGACY, MODERN
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 REGISTRY_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"

@@ -22,9 +22,9 @@ from muniment.kernel import tracing
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter, Verdict
-from muniment.mcp import messages
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Offer, Tool
+from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
