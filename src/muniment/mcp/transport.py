@@ -42,7 +42,7 @@ from muniment.mcp.protocol.http import (
     tidy,
 )
 from muniment.mcp.protocol.origin import Gate, NotAcceptable, UnsupportedType, is_json, takes_json
-from muniment.mcp.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
+from muniment.mcp.protocol.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:
     from muniment.mcp.reference import Reference
