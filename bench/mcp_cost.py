@@ -49,8 +49,8 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
 
     from muniment.config import Config
     from muniment.mcp.protocol.origin import Gate
+    from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_offer
-    from muniment.mcp.transport import ToolServer
     from muniment.server.app.app import Front
     from muniment.server.lane import Express
     from muniment.store.reader import Reader

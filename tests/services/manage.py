@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools.owner_companies import Bearers, manage_offer
 from muniment.mcp.tools.owner_documents import document_tools
 from muniment.mcp.tools.owner_reports import report_tools
-from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import Doorkeeper
 from services.mcp import Answer, Asker, modern

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from make import published as make
 from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_offer
-from muniment.mcp.transport import ToolServer
 from muniment.store.reader import Reader
 
 MODERN = "2026-07-28"

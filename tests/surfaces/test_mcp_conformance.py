@@ -7,8 +7,8 @@ import pytest
 
 from conformance.fixtures import fixture_server
 from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_offer
-from muniment.mcp.transport import ToolServer
 from services.loopback import serving
 from services.mcp import fictional_registry
 from services.node import node, packages

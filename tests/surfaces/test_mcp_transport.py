@@ -11,7 +11,7 @@ from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Offer, Tool
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES, Gate
-from muniment.mcp.transport import Access, ToolServer
+from muniment.mcp.protocol.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 
 STATS = {"name": "get_registry_stats", "arguments": {}}
@@ -354,7 +354,7 @@ def test_what_a_scoped_server_lists_is_private(scoped):
 
 def test_the_thin_path_imports_neither_the_sdk_nor_django():
     program = (
-        "import sys; import muniment.mcp.transport, muniment.mcp.tools.public, muniment.mcp.cards; "
+        "import sys; import muniment.mcp.protocol.transport, muniment.mcp.tools.public, muniment.mcp.cards; "
         "print([name for name in ('mcp', 'mcp_types', 'pydantic', 'starlette', 'django') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)

@@ -21,10 +21,10 @@ from starlette.requests import Request
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES
-from muniment.mcp.transport import CALLER
+from muniment.mcp.protocol.transport import CALLER
 
 if TYPE_CHECKING:
-    from muniment.mcp.transport import ToolServer
+    from muniment.mcp.protocol.transport import ToolServer
 
 Context = ServerRequestContext[Any, Request]
 _RESOURCE_NOT_FOUND_LEGACY = -32002

@@ -20,8 +20,8 @@ from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Offer, Tool
 from muniment.mcp.protocol.http import Scope
 from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools import output_schemas, truncation
-from muniment.mcp.transport import Access, ToolServer
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, Doorkeeper
 from muniment.registry.company import operations

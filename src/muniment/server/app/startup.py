@@ -141,8 +141,8 @@ class Warmup:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers first: they need neither Django nor the SDK, and an instance that stands can serve them.
         import muniment.mcp.cards
+        import muniment.mcp.protocol.transport
         import muniment.mcp.tools.public
-        import muniment.mcp.transport
 
         self._tell(self._on_tools)
         import django
@@ -158,7 +158,7 @@ class Warmup:
             _visit(application, path)
         self._tell(self._on_pages, application)
         self._has_pages = True
-        muniment.mcp.transport.ToolServer.warm()
+        muniment.mcp.protocol.transport.ToolServer.warm()
         if self._load is not None:
             self._load()
             self.is_loading = False

@@ -168,8 +168,8 @@ class Process:
         from muniment import __version__
         from muniment.mcp.cards import Cards, Identity
         from muniment.mcp.protocol.origin import Gate
+        from muniment.mcp.protocol.transport import ToolServer
         from muniment.mcp.tools.public import public_offer
-        from muniment.mcp.transport import ToolServer
 
         config = self.config
         reader = self._showing.reader
