@@ -19,8 +19,8 @@ from pydantic import TypeAdapter
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
 from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.sdk_fallback import Context, Reference
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.reference import Context, Reference
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="

@@ -45,7 +45,7 @@ from muniment.mcp.protocol.origin import Gate, NotAcceptable, UnsupportedType, i
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:
-    from muniment.mcp.reference import Reference
+    from muniment.mcp.protocol.sdk_fallback import Reference
 
 CALLER = "muniment.mcp.caller"
 """Where the front leaves the caller in the scope's state for the SDK's handlers."""
@@ -150,7 +150,7 @@ class ToolServer:
     @staticmethod
     def warm() -> None:
         """Import the SDK; for a thread that warms up what is needed later."""
-        import muniment.mcp.reference  # noqa: F401 - importing it is the purpose
+        import muniment.mcp.protocol.sdk_fallback  # noqa: F401 - importing it is the purpose
 
     async def reference(self) -> "Reference":
         """Give the SDK's leg, starting it on first use."""
@@ -163,7 +163,7 @@ class ToolServer:
         """Import and run the SDK's leg in a task of its own, since its task group must open and close in one."""
         try:
             await asyncio.to_thread(self.warm)
-            from muniment.mcp.reference import Reference
+            from muniment.mcp.protocol.sdk_fallback import Reference
 
             reference = (self._build_reference or Reference)(self)
             async with reference.manager.run():
