@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.api import pages
+from muniment.api import reference_pages
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, negotiated, plain, preflight, refusal
 from muniment.api.routes import ROUTES, V1, Context, Made, Route, Values
@@ -81,7 +81,7 @@ class Api:
         self._details = tuple(
             (f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
         )
-        self._pages = pages.build(config)
+        self._pages = reference_pages.build(config)
         self.hits = self.misses = 0
         """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
         self._seen = bytearray(8 * MAX_SEEN)
