@@ -110,7 +110,7 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
-    "muniment.web.policy.PolicyMiddleware",
+    "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.accounts.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

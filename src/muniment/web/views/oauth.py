@@ -29,7 +29,7 @@ from muniment.oauth.models import Client
 from muniment.store.database.retry import attempted
 from muniment.web.context import address
 from muniment.web.doors import actor_of
-from muniment.web.policy import POLICY
+from muniment.web.requests.security_headers import POLICY
 
 MAX_BODY_BYTES: Final = 64 << 10
 MAX_VALUE_CHARACTERS: Final = 4_000
