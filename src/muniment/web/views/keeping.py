@@ -16,8 +16,8 @@ from muniment.registry.people.profiles import LIMITS, ProfileChange
 from muniment.registry.review import claims, invitations
 from muniment.web.assets import FOR_EVER
 from muniment.web.context import address
-from muniment.web.doors import account_of, actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Step
+from muniment.web.requests.access import account_of, actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.views.manage import frame
 
 

@@ -17,7 +17,7 @@ from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
 from muniment.web.charts import Slice, sparkline
 from muniment.web.context import address
-from muniment.web.doors import actor_of, fresh_token, once, signed_in
+from muniment.web.requests.access import actor_of, fresh_token, once, signed_in
 from muniment.web.requests.security_headers import with_forms_to
 
 HOME: Final = "/manage/credits"

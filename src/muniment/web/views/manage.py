@@ -17,9 +17,9 @@ from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import differences, parts
-from muniment.web.doors import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.forms import About, Basics, Links, Step
 from muniment.web.lists import PAGE_SIZE, asked_page, pager
+from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, signed_in
 
 STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")

@@ -28,7 +28,7 @@ from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
 from muniment.store.database.retry import attempted
 from muniment.web.context import address
-from muniment.web.doors import actor_of
+from muniment.web.requests.access import actor_of
 from muniment.web.requests.security_headers import POLICY
 
 MAX_BODY_BYTES: Final = 64 << 10
