@@ -119,7 +119,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "muniment.web.trouble.ProblemMiddleware",
+    "muniment.web.requests.errors.ProblemMiddleware",
 ]
 ROOT_URLCONF = "muniment.web.urls"
 TEMPLATES = [
@@ -212,7 +212,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "muniment.web.assets.HashedStorage"},
 }
-CSRF_FAILURE_VIEW = "muniment.web.trouble.csrf_refused"
+CSRF_FAILURE_VIEW = "muniment.web.requests.errors.csrf_refused"
 APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET
 FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
 MESSAGE_STORAGE = "muniment.web.notices.Notices"

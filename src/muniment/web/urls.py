@@ -6,7 +6,8 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.credits.billing import WEBHOOK
-from muniment.web import assets, trouble
+from muniment.web import assets
+from muniment.web.requests import errors
 from muniment.web.views import (
     applications,
     billing,
@@ -114,7 +115,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = trouble.bad_request
-handler403 = trouble.forbidden
-handler404 = trouble.not_found
-handler500 = trouble.server_error
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error
