@@ -7,8 +7,8 @@ from django.shortcuts import render
 from muniment.assessments import applications
 from muniment.kernel.problems import NotFound, Problem
 from muniment.web import findings
-from muniment.web.lists import asked_page, pager
 from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.pagination import asked_page, pager
 
 HOME = "/manage/applications"
 SENT = "sent"

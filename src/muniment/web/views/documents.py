@@ -15,8 +15,8 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
 from muniment.web.context import address
-from muniment.web.lists import asked_page, pager
 from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.pagination import asked_page, pager
 
 PAGE_SIZE = 25
 FORM_BYTES = 10 << 20

@@ -15,8 +15,8 @@ from muniment.registry.exchange.rows import Fault
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
-from muniment.web.lists import PAGE_SIZE, asked_page, pager
 from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, reviewer
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 MAX_CHARACTERS = 500_000
 STARTER = {

@@ -18,8 +18,8 @@ from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import differences, parts
 from muniment.web.forms import About, Basics, Links, Step
-from muniment.web.lists import PAGE_SIZE, asked_page, pager
 from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, signed_in
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
-from muniment.web import lists, markdown
+from muniment.web import markdown
 from muniment.web.context import address
 from muniment.web.listing import (
     company_facts,
@@ -22,6 +22,7 @@ from muniment.web.listing import (
     shares,
 )
 from muniment.web.published import published, reader
+from muniment.web.requests import pagination
 
 STATUSES = ("active", "upcoming", "inactive")
 SORTS: tuple[Sort, ...] = ("newest", "name")
@@ -64,16 +65,16 @@ def home(request: HttpRequest) -> HttpResponse:
 def companies(request: HttpRequest) -> HttpResponse:
     """List companies: search, filters, pages."""
     query = request.GET
-    page = lists.asked_page(query)
+    page = pagination.asked_page(query)
     text = _search(query.get("q", ""))
-    status = lists.chosen(query, "status", STATUSES)
-    has_token = lists.chosen(query, "hasToken", ("true", "false"))
-    raising = lists.chosen(query, "raising", ("true", "false"))
-    sort = lists.chosen(query, "sort", (*SORTS, "relevance"))
+    status = pagination.chosen(query, "status", STATUSES)
+    has_token = pagination.chosen(query, "hasToken", ("true", "false"))
+    raising = pagination.chosen(query, "raising", ("true", "false"))
+    sort = pagination.chosen(query, "sort", (*SORTS, "relevance"))
     found = reader().companies(
         CompanyQuery(
             page=page,
-            page_size=lists.PAGE_SIZE,
+            page_size=pagination.PAGE_SIZE,
             q=text,
             status=status or None,
             type=query.get("type") or None,
@@ -94,7 +95,7 @@ def companies(request: HttpRequest) -> HttpResponse:
             "total": found.total,
             "q": text,
             "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
-            "pager": lists.pager(request, COMPANY_PARAMETERS, page, found.page_count, found.total),
+            "pager": pagination.pager(request, COMPANY_PARAMETERS, page, found.page_count, found.total),
             "selects": [
                 _select("status", "Status", STATUSES, status),
                 _select("type", "Type", _values("type"), query.get("type", "")),
@@ -113,13 +114,13 @@ def companies(request: HttpRequest) -> HttpResponse:
 def people(request: HttpRequest) -> HttpResponse:
     """List people: search and pages."""
     query = request.GET
-    page = lists.asked_page(query)
+    page = pagination.asked_page(query)
     text = _search(query.get("q", ""))
-    sort = lists.chosen(query, "sort", SORTS)
+    sort = pagination.chosen(query, "sort", SORTS)
     found = reader().people(
         PeopleQuery(
             page=page,
-            page_size=lists.PAGE_SIZE,
+            page_size=pagination.PAGE_SIZE,
             q=text,
             sort=_sort(sort),
         )
@@ -133,7 +134,7 @@ def people(request: HttpRequest) -> HttpResponse:
             "people": [_decode(item) for item in found.items],
             "total": found.total,
             "q": text,
-            "pager": lists.pager(request, PEOPLE_PARAMETERS, page, found.page_count, found.total),
+            "pager": pagination.pager(request, PEOPLE_PARAMETERS, page, found.page_count, found.total),
             "sorts": _select("sort", "Order", SORTS, sort, {"newest": "newest first", "name": "by name"}),
         },
     )
@@ -205,7 +206,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 @published("kind")
 def frameworks(request: HttpRequest) -> HttpResponse:
     """List the assessment frameworks and programs."""
-    kind = lists.chosen(request.GET, "kind", ("score", "program"))
+    kind = pagination.chosen(request.GET, "kind", ("score", "program"))
     return TemplateResponse(
         request,
         "registry/frameworks.html",

@@ -23,8 +23,8 @@ from muniment.registry.models import Framework, Ownership
 from muniment.web import findings
 from muniment.web.charts import Pair, paired_bar
 from muniment.web.context import address
-from muniment.web.lists import asked_page, pager
 from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.pagination import asked_page, pager
 
 HOME: Final = "/manage/reports"
 PARAMETERS: Final = ("company", "framework", "files", "page")

@@ -16,8 +16,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.web.context import address
-from muniment.web.lists import asked_page, pager
 from muniment.web.requests.access import actor_of, kept_form, signed_in
+from muniment.web.requests.pagination import asked_page, pager
 
 HOME = "/manage/tokens"
 APPS = "apps"
