@@ -12,7 +12,8 @@ from django.test import Client
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
 from muniment.store.reader import Reader
-from muniment.web import assets, published
+from muniment.web import assets
+from muniment.web.requests import page_cache
 
 HOSTILE = '<script>alert("x")</script>'
 PAGES = [
@@ -91,10 +92,10 @@ def publisher(tmp_path):
 @pytest.fixture
 def visitor(publisher, tmp_path):
     reader = Reader(tmp_path / "published.sqlite3")
-    published.use(reader)
+    page_cache.use(reader)
     yield Client()
-    published.pages.clear()
-    published._reader = None
+    page_cache.pages.clear()
+    page_cache._reader = None
     reader.close()
 
 
@@ -294,14 +295,14 @@ def test_connect_shows_this_instances_addresses_for_every_client(visitor):
 def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
     empty = Publisher(tmp_path / "empty.sqlite3")
     reader = Reader(tmp_path / "empty.sqlite3")
-    published.use(reader)
+    page_cache.use(reader)
     client = Client()
     assert "Nothing is listed yet" in text(client, "/")
     assert "Create a listing" in text(client, "/companies")
     assert "Nobody is listed yet" in text(client, "/people")
     assert "No framework is published yet" in text(client, "/frameworks")
     assert visitor_feed(client)
-    published._reader = None
+    page_cache._reader = None
     reader.close()
     empty.close()
 

@@ -112,7 +112,7 @@ class Showing:
 
 
 def _show_on_pages(reader: Reader) -> None:
-    from muniment.web import published as shown
+    from muniment.web.requests import page_cache as shown
 
     shown.use(reader)
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.web.context import address
-from muniment.web.published import published
+from muniment.web.requests.page_cache import published
 
 TOKEN = "mun_pat_…"  # noqa: S105 - stands for the reader's own token
 

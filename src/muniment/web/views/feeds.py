@@ -11,7 +11,7 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.store.queries import CompanyQuery
 from muniment.web import markdown
 from muniment.web.context import address
-from muniment.web.published import published, reader
+from muniment.web.requests.page_cache import published, reader
 
 ADDRESSES_A_MAP = 5_000
 FEED_ENTRIES = 50

@@ -21,8 +21,8 @@ from muniment.web.listing import (
     profile_of_person,
     shares,
 )
-from muniment.web.published import published, reader
 from muniment.web.requests import pagination
+from muniment.web.requests.page_cache import published, reader
 
 STATUSES = ("active", "upcoming", "inactive")
 SORTS: tuple[Sort, ...] = ("newest", "name")
