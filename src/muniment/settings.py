@@ -210,7 +210,7 @@ USE_I18N = True
 STATIC_URL = "/static/"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "muniment.web.assets.HashedStorage"},
+    "staticfiles": {"BACKEND": "muniment.web.requests.static_files.HashedStorage"},
 }
 CSRF_FAILURE_VIEW = "muniment.web.requests.errors.csrf_refused"
 APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET

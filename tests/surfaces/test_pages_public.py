@@ -12,8 +12,7 @@ from django.test import Client
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
 from muniment.store.reader import Reader
-from muniment.web import assets
-from muniment.web.requests import page_cache
+from muniment.web.requests import page_cache, static_files
 
 HOSTILE = '<script>alert("x")</script>'
 PAGES = [
@@ -326,12 +325,12 @@ def test_static_files_are_kept_for_ever_under_their_digest(visitor):
     html = text(visitor, "/")
     address = re.search(r'href="(/static/web/muniment\.[0-9a-f]{12}\.css)"', html)[1]
     answer = visitor.get(address)
-    assert answer["Cache-Control"] == assets.FOR_EVER
+    assert answer["Cache-Control"] == static_files.FOR_EVER
     assert answer["Content-Type"] == "text/css; charset=utf-8"
     assert visitor.get(address, headers={"If-None-Match": answer["ETag"]}).status_code == 304
-    assert visitor.get("/static/web/muniment.css")["Cache-Control"] == assets.FOR_A_WHILE
+    assert visitor.get("/static/web/muniment.css")["Cache-Control"] == static_files.FOR_A_WHILE
     stale = address.replace(address.split(".")[1], "0" * 12)
-    assert visitor.get(stale)["Cache-Control"] == assets.FOR_A_WHILE
+    assert visitor.get(stale)["Cache-Control"] == static_files.FOR_A_WHILE
 
 
 @pytest.mark.parametrize(

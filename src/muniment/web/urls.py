@@ -6,8 +6,7 @@ from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.credits.billing import WEBHOOK
-from muniment.web import assets
-from muniment.web.requests import errors
+from muniment.web.requests import errors, static_files
 from muniment.web.views import (
     applications,
     billing,
@@ -74,7 +73,7 @@ urlpatterns = [
     path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", keeping.picture),
-    path("static/<path:path>", assets.serve),
+    path("static/<path:path>", static_files.serve),
     # With and without a slash at the end: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),

@@ -14,10 +14,10 @@ from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import LIMITS, ProfileChange
 from muniment.registry.review import claims, invitations
-from muniment.web.assets import FOR_EVER
 from muniment.web.context import address
 from muniment.web.forms import About, Basics, Step
 from muniment.web.requests.access import account_of, actor_of, fresh_token, kept_form, once, signed_in
+from muniment.web.requests.static_files import FOR_EVER
 from muniment.web.views.manage import frame
 
 
