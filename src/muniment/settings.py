@@ -215,4 +215,4 @@ STORAGES = {
 CSRF_FAILURE_VIEW = "muniment.web.requests.errors.csrf_refused"
 APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET
 FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
-MESSAGE_STORAGE = "muniment.web.notices.Notices"
+MESSAGE_STORAGE = "muniment.web.requests.notices.Notices"
