@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 
-from muniment.web.listing import SOCIAL_LABELS
+from muniment.web.presenters.company import SOCIAL_LABELS
 
 LABELS = {
     "name": "Name",

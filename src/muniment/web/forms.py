@@ -22,7 +22,7 @@ from muniment.registry.company.form_options import (
     TYPES,
 )
 from muniment.registry.exchange.rows import Fault
-from muniment.web.listing import SOCIAL_LABELS
+from muniment.web.presenters.company import SOCIAL_LABELS
 
 BLANK_ROWS: Final = 2
 

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from muniment.accounts.adapters import sentence_case
 from muniment.web import markdown as md
 from muniment.web.context import own_address
-from muniment.web.listing import day_or_text
+from muniment.web.presenters.company import day_or_text
 
 register = template.Library()
 

@@ -12,7 +12,7 @@ from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
 from muniment.web import markdown
 from muniment.web.context import address
-from muniment.web.listing import (
+from muniment.web.presenters.company import (
     company_facts,
     day,
     further_fields,
