@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from muniment.web import charts
-from muniment.web.charts import Slice
+from muniment.web.presenters import charts
+from muniment.web.presenters.charts import Slice
 
 POOLS = [Slice("Members", 60), Slice("Towns", 30), Slice("Reserve", 10)]
 

@@ -9,7 +9,7 @@ from muniment.assessments.models import Report
 from muniment.documents.models import State
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
-from muniment.web.charts import Slice, bar, stacked_bar
+from muniment.web.presenters.charts import Slice, bar, stacked_bar
 
 SOURCES: Final = {
     "profile": "Profile",

@@ -4,8 +4,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from muniment.kernel.wire import parse_timestamp
-from muniment.web import charts
-from muniment.web.charts import Slice
+from muniment.web.presenters import charts
+from muniment.web.presenters.charts import Slice
 
 _SHOWN = {
     "id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes", "description",

@@ -15,8 +15,8 @@ from muniment.credits.purchases import buy_credits, check_purchase, get_purchase
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
-from muniment.web.charts import Slice, sparkline
 from muniment.web.context import address
+from muniment.web.presenters.charts import Slice, sparkline
 from muniment.web.requests.access import actor_of, fresh_token, once, signed_in
 from muniment.web.requests.security_headers import with_forms_to
 

@@ -21,8 +21,8 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
 from muniment.web import findings
-from muniment.web.charts import Pair, paired_bar
 from muniment.web.context import address
+from muniment.web.presenters.charts import Pair, paired_bar
 from muniment.web.requests.access import account_of, actor_of, signed_in
 from muniment.web.requests.pagination import asked_page, pager
 
