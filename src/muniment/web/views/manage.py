@@ -16,8 +16,9 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
-from muniment.web import differences, parts
+from muniment.web import parts
 from muniment.web.forms import About, Basics, Links, Step
+from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, signed_in
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 

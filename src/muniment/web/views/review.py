@@ -12,8 +12,8 @@ from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.review import claims, decisions, review_queue
-from muniment.web import differences
 from muniment.web.forms import plain
+from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, fresh_token, once, reviewer
 from muniment.web.requests.pagination import asked_page, pager
 from muniment.web.views.manage import asked_version
