@@ -6,7 +6,7 @@ from django.shortcuts import render
 
 from muniment.assessments import applications
 from muniment.kernel.problems import NotFound, Problem
-from muniment.web import findings
+from muniment.web.presenters import reports
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.pagination import asked_page, pager
 
@@ -39,7 +39,7 @@ def application(request: HttpRequest, application_id: str) -> HttpResponse:
     """Show a report that was submitted: the findings, and nothing else of its owners'."""
     found = applications.get_received(actor_of(request), application_id)
     # What to do first is the applicant's matter.
-    context = {"room": "manage", "application": found, **findings.shown(found.report), "first": []}
+    context = {"room": "manage", "application": found, **reports.shown(found.report), "first": []}
     return render(request, "manage/application.html", context)
 
 

@@ -20,8 +20,8 @@ from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
-from muniment.web import findings
 from muniment.web.context import address
+from muniment.web.presenters import reports
 from muniment.web.presenters.charts import Pair, paired_bar
 from muniment.web.requests.access import account_of, actor_of, signed_in
 from muniment.web.requests.pagination import asked_page, pager
@@ -126,7 +126,7 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.SeenRun) -> HttpRe
         if seen.state == "created":
             facts = operations.facts_of(seen.row.company.slug)
             lacking = [
-                {**each, "word": findings.SOURCES.get(each["source"], each["source"])}
+                {**each, "word": reports.SOURCES.get(each["source"], each["source"])}
                 for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
         waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
@@ -139,7 +139,7 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.SeenRun) -> HttpRe
         "others": comparison.other_runs(actor, seen.row.pk),
         "application": applications.application_of(report),
     }
-    return render(request, "manage/report.html", {**context, **findings.shown(report, actor), **more})
+    return render(request, "manage/report.html", {**context, **reports.shown(report, actor), **more})
 
 
 @signed_in("POST")
@@ -212,7 +212,7 @@ COURSES: Final = {
 def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
     word, tone = COURSES[criterion.course]
     stands = [
-        {**each, "word": STATUSES[each["status"]], "tone": findings.TONES.get(each["status"], "")} if each else None
+        {**each, "word": STATUSES[each["status"]], "tone": reports.TONES.get(each["status"], "")} if each else None
         for each in (criterion.before, criterion.after)
     ]
     return {
@@ -236,7 +236,7 @@ def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a report to whoever has its link."""
-    page = render(request, "manage/report.html", {**findings.shown(sharing.shared_report(token)), "mine": False})
+    page = render(request, "manage/report.html", {**reports.shown(sharing.shared_report(token)), "mine": False})
     page["Cache-Control"] = "private, no-store"
     page["Referrer-Policy"] = "no-referrer"
     page["X-Robots-Tag"] = "noindex"
