@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muniment.web.markdown import plain, render
+from muniment.web.presenters.markdown import plain, render
 
 ATTACKS = [
     "<script>alert(1)</script>",

@@ -10,8 +10,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from muniment.accounts.adapters import sentence_case
-from muniment.web import markdown as md
 from muniment.web.context import own_address
+from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text
 
 register = template.Library()

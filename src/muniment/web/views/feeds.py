@@ -9,8 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from muniment.kernel.wire import parse_timestamp
 from muniment.store.queries import CompanyQuery
-from muniment.web import markdown
 from muniment.web.context import address
+from muniment.web.presenters import markdown
 from muniment.web.requests.page_cache import published, reader
 
 ADDRESSES_A_MAP = 5_000

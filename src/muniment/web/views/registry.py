@@ -10,8 +10,8 @@ from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
-from muniment.web import markdown
 from muniment.web.context import address
+from muniment.web.presenters import markdown
 from muniment.web.presenters.company import (
     company_facts,
     day,
