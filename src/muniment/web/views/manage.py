@@ -16,7 +16,7 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
-from muniment.web import parts
+from muniment.web import form_pages
 from muniment.web.forms import About, Basics, Links, Step
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, signed_in
@@ -144,7 +144,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Change one page of a listing; in the way of a new one, the next step follows."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
-    page = parts.page_of(step, STEPS.get(step), mine.bundle)
+    page = form_pages.page_of(step, STEPS.get(step), mine.bundle)
     stale: list[differences.Line] = []
     version = mine.version
     kept = kept_form(request)
