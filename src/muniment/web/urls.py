@@ -10,7 +10,7 @@ from muniment.web.requests import errors, static_files
 from muniment.web.views import (
     applications,
     billing,
-    connect,
+    connecting_agents,
     credits,
     documents,
     feeds,
@@ -36,7 +36,7 @@ urlpatterns = [
     path("companies/<str:slug>", registry.company, name="company"),
     path("people/<str:slug>", registry.person, name="person"),
     path("frameworks/<str:framework_id>", registry.framework, name="framework"),
-    path("connect", connect.connect, name="connect"),
+    path("connect", connecting_agents.connect, name="connect"),
     path("robots.txt", feeds.robots),
     path("sitemap.xml", feeds.sitemap),
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
