@@ -1,6 +1,12 @@
 """The command: each subcommand a few lines over an operation."""
 
-from muniment.cli import accounts, instance, keeping, registry, serving  # noqa: F401 - each adds its commands
+from muniment.cli import (  # noqa: F401 - each adds its commands
+    accounts,
+    backup,  # noqa: F401 - each adds its commands
+    instance,
+    registry,
+    serving,
+)
 from muniment.cli.command import main, use_django
 
 __all__ = ["main", "use_django"]
