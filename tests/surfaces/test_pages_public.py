@@ -263,7 +263,7 @@ def test_the_site_map_lists_every_public_address(visitor):
 def test_a_long_site_map_is_cut_into_parts_and_each_reads_its_own_addresses_alone(visitor, monkeypatch):
     read, keys = [], Reader.keys
     monkeypatch.setattr(Reader, "keys", lambda *given, **more: read.extend(found := keys(*given, **more)) or found)
-    monkeypatch.setattr("muniment.web.views.feeds.ADDRESSES_A_MAP", 20)
+    monkeypatch.setattr("muniment.web.views.public.feeds.ADDRESSES_A_MAP", 20)
     assert visitor.get("/sitemap.xml").content.count(b"sitemap-companies-") == 2
     first, second = (visitor.get(f"/sitemap-companies-{number}.xml").content.decode() for number in (1, 2))
     assert (first.count("<url>"), second.count("<url>")) == (20, 19)

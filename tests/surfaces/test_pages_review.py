@@ -16,7 +16,7 @@ from muniment.registry.frameworks.operations import author_framework
 from muniment.registry.frameworks.operations import create_framework as make_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking
 from muniment.registry.review import decisions
-from muniment.web.views.frameworks import STARTER
+from muniment.web.views.review.frameworks import STARTER
 
 pytestmark = pytest.mark.django_db
 FIELDS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from make.published import company
 from muniment.config import Config
 from muniment.server.app.app import Front
-from muniment.server.lane import Express, answer_waiting, missing_internals
+from muniment.server.http.fastpath import Express, answer_waiting, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
 from services.product import Product

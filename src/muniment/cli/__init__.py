@@ -2,7 +2,7 @@
 
 from muniment.cli import (  # noqa: F401 - each adds its commands
     accounts,
-    backup,  # noqa: F401 - each adds its commands
+    backup,
     instance,
     registry,
     serving,

@@ -1,1 +1,1 @@
-"""TODO-INIT content."""
+"""What a file contains: inspection of its type, text extraction, virus scanning."""

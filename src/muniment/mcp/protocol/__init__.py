@@ -1,1 +1,1 @@
-"""TODO-INIT protocol."""
+"""The protocol: Streamable HTTP, JSON-RPC messages, origin checks, fallback to the SDK."""

@@ -1,1 +1,1 @@
-"""TODO-INIT tools."""
+"""The tools of both servers, their schemas, and truncation to a size a model can read."""

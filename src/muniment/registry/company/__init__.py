@@ -1,1 +1,1 @@
-"""TODO-INIT company."""
+"""Companies: what owners may edit, the operations on a listing, its pictures."""

@@ -1,1 +1,1 @@
-"""TODO-INIT frameworks."""
+"""Assessment frameworks and their private specifications."""

@@ -1,1 +1,1 @@
-"""TODO-INIT people."""
+"""People: their profiles."""

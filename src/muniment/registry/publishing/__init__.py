@@ -1,1 +1,1 @@
-"""TODO-INIT publishing."""
+"""Publishing: render published documents and write them in the transaction that changes the source."""

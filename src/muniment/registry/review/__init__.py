@@ -1,1 +1,1 @@
-"""TODO-INIT review."""
+"""Review: the queue, decisions, claims and suggestions, invitations, notifications."""

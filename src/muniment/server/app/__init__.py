@@ -1,1 +1,1 @@
-"""TODO-INIT app."""
+"""The ASGI application and what it needs: start-up, readiness, threads, metrics, logs, traces."""

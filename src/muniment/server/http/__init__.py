@@ -1,1 +1,1 @@
-"""TODO-INIT http."""
+"""HTTP connections: limits, client addresses, the fast path."""

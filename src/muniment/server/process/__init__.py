@@ -1,1 +1,1 @@
-"""TODO-INIT process."""
+"""Processes: the supervisor, worker processes, listening sockets, polling."""

@@ -26,8 +26,8 @@ from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
+from muniment.server.http.fastpath import Express, missing_internals
 from muniment.server.http.http_limits import Guarded, retire, sweep
-from muniment.server.lane import Express, missing_internals
 from muniment.server.process.poller import Clock
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, Member

@@ -1,1 +1,1 @@
-"""TODO-INIT database."""
+"""The database behind both backends: retry, migrations, consistent snapshots, the counter cache."""

@@ -1,1 +1,1 @@
-"""TODO-INIT presenters."""
+"""Published records in the form that templates show."""

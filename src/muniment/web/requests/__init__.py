@@ -1,1 +1,1 @@
-"""TODO-INIT requests."""
+"""What every page shares: access, errors, security headers, pagination, the page cache, static files."""

@@ -1,20 +1,17 @@
 """
-Who may enter a room of the pages, and what happens to a form on the way.
+Access to pages: sign-in required (as Django's login_required), reviewers only, and forms kept across a sign-in.
 
-A visitor is sent to sign in and comes back; what they had typed is kept in their session meanwhile, for the
-account that typed it. A form that is sent twice acts once.
+What a visitor had typed before signing in is kept in their session, for the account that typed it.
 """
 
 import functools
 import logging
-import secrets
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -29,7 +26,6 @@ KEPT_FORM = "kept_form"
 AUTHOR = "author"
 """The cookie that names, signed, the account that was last signed in."""
 MAX_KEPT_BYTES = 200_000
-ONCE_S = 3600
 
 
 def account_of(request: HttpRequest) -> Account:
@@ -92,7 +88,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     """Send a visitor to sign in, and from there to the page that they were on."""
     here = request.get_full_path()
     if request.method == "POST" and not can_return:
-        here = _page_of_form(request)
+        here = page_of_form(request)
         messages.info(request, "You were signed out meanwhile, and nothing was done. Sign in, then send it again.")
     elif request.method == "POST":
         body = request.POST.copy()
@@ -105,7 +101,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
 
 
-def _page_of_form(request: HttpRequest) -> str:
+def page_of_form(request: HttpRequest) -> str:
     """Give the page of ours that the form stood on, as the browser tells."""
     came = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(came, {request.get_host()}):
@@ -153,35 +149,3 @@ def kept_form(request: HttpRequest) -> QueryDict | None:
         return None
     del request.session[KEPT_FORM]
     return QueryDict(kept["typed"])
-
-
-def fresh_token() -> str:
-    """Make what a form carries so that it acts once."""
-    return secrets.token_urlsafe(12)
-
-
-def once(view: View) -> View:
-    """Let a form that carries ``once`` act a single time; its twin is led to where the first one went."""
-
-    @functools.wraps(view)
-    def act(request: HttpRequest, **where: Any) -> HttpResponse:
-        token = request.POST.get("once", "")
-        if request.method != "POST" or not token:
-            return view(request, **where)
-        key = f"once:{request.user.pk}:{token[:40]}"
-        if not cache.add(key, _page_of_form(request), ONCE_S):  # where the twin of one under way is led
-            went = str(cache.get(key) or "/manage")
-            messages.info(request, "This was saved already.")
-            return HttpResponseRedirect(went)
-        try:
-            response = view(request, **where)
-        except BaseException:
-            cache.delete(key)
-            raise
-        if response.status_code in {302, 303}:
-            cache.set(key, response["Location"], ONCE_S)
-        else:
-            cache.delete(key)  # a form with faults comes back and is sent again
-        return response
-
-    return act

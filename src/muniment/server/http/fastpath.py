@@ -7,8 +7,8 @@ What is kept is answered as it is read. What has to be looked up waits until all
 read, and is looked up in one go: each part of the work finds the processor's caches as it left them.
 
 Nothing is decided here that the ordinary path does not decide alike: what is ready, the rate, the request's id and
-the closing lines come from the same :class:`~muniment.server.app.app.Front`, and the same tests run with the lane on and
-off. It spares the ASGI messages, which cost as much as all the rest of a small answer.
+the closing lines come from the same :class:`~muniment.server.app.app.Front`, and the same tests run with the lane on
+and off. It spares the ASGI messages, which cost as much as all the rest of a small answer.
 """
 
 import logging

@@ -15,7 +15,8 @@ from muniment.registry.exchange.rows import Fault
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
-from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, reviewer
+from muniment.web.requests.access import actor_of, kept_form, reviewer
+from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 MAX_CHARACTERS = 500_000

@@ -14,9 +14,10 @@ from muniment.registry.models import PendingChange, Petition
 from muniment.registry.review import claims, decisions, review_queue
 from muniment.web.forms import plain
 from muniment.web.presenters import differences
-from muniment.web.requests.access import actor_of, fresh_token, once, reviewer
+from muniment.web.requests.access import actor_of, reviewer
+from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.pagination import asked_page, pager
-from muniment.web.views.manage import asked_version
+from muniment.web.views.manage.companies import asked_version
 
 _DECISIONS = {
     "approve": "It is published.",

@@ -19,7 +19,8 @@ from muniment.registry.review import decisions, review_queue
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, Links, Step
 from muniment.web.presenters import differences
-from muniment.web.requests.access import actor_of, fresh_token, kept_form, once, signed_in
+from muniment.web.requests.access import actor_of, kept_form, signed_in
+from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}

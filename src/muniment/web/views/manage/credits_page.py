@@ -17,7 +17,8 @@ from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
 from muniment.web.context import address
 from muniment.web.presenters.charts import Slice, sparkline
-from muniment.web.requests.access import actor_of, fresh_token, once, signed_in
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.security_headers import with_forms_to
 
 HOME: Final = "/manage/credits"

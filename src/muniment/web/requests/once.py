@@ -1,0 +1,45 @@
+"""Idempotent forms: a form that is submitted twice acts once."""
+
+import functools
+import secrets
+from typing import Any
+
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from muniment.web.requests.access import View, page_of_form
+
+ONCE_S = 3600
+
+
+def fresh_token() -> str:
+    """Make what a form carries so that it acts once."""
+    return secrets.token_urlsafe(12)
+
+
+def once(view: View) -> View:
+    """Let a form that carries ``once`` act a single time; its twin is led to where the first one went."""
+
+    @functools.wraps(view)
+    def act(request: HttpRequest, **where: Any) -> HttpResponse:
+        token = request.POST.get("once", "")
+        if request.method != "POST" or not token:
+            return view(request, **where)
+        key = f"once:{request.user.pk}:{token[:40]}"
+        if not cache.add(key, page_of_form(request), ONCE_S):  # where the twin of one under way is led
+            went = str(cache.get(key) or "/manage")
+            messages.info(request, "This was saved already.")
+            return HttpResponseRedirect(went)
+        try:
+            response = view(request, **where)
+        except BaseException:
+            cache.delete(key)
+            raise
+        if response.status_code in {302, 303}:
+            cache.set(key, response["Location"], ONCE_S)
+        else:
+            cache.delete(key)  # a form with faults comes back and is sent again
+        return response
+
+    return act

@@ -1,0 +1,1 @@
+"""Pages for signed-in owners: their listings, documents, reports, credits and access."""

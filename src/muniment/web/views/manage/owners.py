@@ -1,0 +1,47 @@
+"""Owners of a listing: invite, accept an invitation, leave."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import Conflict, TooMany
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields
+from muniment.registry.review import invitations
+from muniment.web.context import address
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.once import once
+
+
+@signed_in("POST")
+@once
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Invite another owner by mail."""
+    email = request.POST.get("email", "")
+    try:
+        invitations.invite_owner(actor_of(request), slug, email, base_url=address(request))
+        messages.success(request, f"An invitation is on its way to {email}.")
+    except (BadFields, Conflict, TooMany) as refusal:
+        messages.error(request, f"{refusal.message} {refusal.hint}")
+    return HttpResponseRedirect(f"/manage/companies/{slug}")
+
+
+@signed_in()
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Show an invitation, and accept it."""
+    if request.method == "POST":
+        company = invitations.accept_invitation(actor_of(request), token)
+        messages.success(request, f"You own the listing of {company.name} now.")
+        return HttpResponseRedirect(f"/manage/companies/{company.slug}")
+    return render(
+        request, "manage/invitation.html", {"room": "manage", "invitation": invitations.find_invitation(token)}
+    )
+
+
+@signed_in("POST")
+@once
+def leave(request: HttpRequest, slug: str) -> HttpResponse:
+    """Stop owning a listing."""
+    operations.leave_company(actor_of(request), slug)
+    messages.success(request, "You no longer own it. Its history stays.")
+    return HttpResponseRedirect("/manage")

@@ -1,0 +1,67 @@
+"""The logo of a listing, and serving pictures."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import BadRequest
+from muniment.registry.company import operations, pictures
+from muniment.web.context import address
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.static_files import FOR_EVER
+from muniment.web.views.manage.companies import frame
+
+
+@signed_in()
+@once
+def logo(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change the logo of a listing."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    fault = ""
+    if request.method == "POST":
+        try:
+            path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
+            operations.set_icon(actor, slug, f"{address(request)}{path}" if path else "")
+        except BadRequest as refusal:
+            fault = f"{refusal.message} {refusal.hint}"
+        else:
+            messages.success(request, "The logo is changed." if path else "The logo is removed.")
+            return HttpResponseRedirect(f"/manage/companies/{slug}/logo")
+    return render(
+        request,
+        "manage/logo.html",
+        {**frame(mine, "logo"), "fault": fault, "once": fresh_token()},
+        status=422 if fault else 200,
+    )
+
+
+def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:
+    """Serve a picture that we drew; its address names its content, so it may be kept for ever."""
+    if request.headers.get("If-None-Match") == f'"{digest}-{size}"':
+        return HttpResponse(status=304, headers={"ETag": f'"{digest}-{size}"', "Cache-Control": FOR_EVER})
+    body = pictures.picture_bytes(digest, int(size))
+    if body is None:
+        raise Http404("There is no such picture.")
+    headers = {"ETag": f'"{digest}-{size}"', "Cache-Control": FOR_EVER, "Content-Security-Policy": "sandbox"}
+    return HttpResponse(body, content_type="image/webp", headers=headers)
+
+
+def read_picture(request: HttpRequest) -> bytes:
+    """
+    Read the picture that was sent.
+
+    Raises:
+        BadRequest: none was sent, or it is too large to be read at all.
+    """
+    sent = request.FILES.get("picture")
+    if sent is None or isinstance(sent, list):
+        raise BadRequest("No picture was sent.", "Choose a file first.")
+    if (sent.size or 0) > pictures.MAX_BYTES:
+        raise BadRequest(
+            f"The picture has {(sent.size or 0) / (1 << 20):.1f} MB.",
+            "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels.",
+        )
+    content: bytes = sent.read()
+    return content

@@ -1,0 +1,81 @@
+"""The account's own profile and its picture."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import BadRequest
+from muniment.registry.company import pictures
+from muniment.registry.company.company_change import BadFields
+from muniment.registry.models import Person, Petition
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import LIMITS, ProfileChange
+from muniment.web.context import address
+from muniment.web.requests.access import account_of, actor_of, kept_form, signed_in
+from muniment.web.requests.once import fresh_token, once
+from muniment.web.views.manage.pictures import read_picture
+
+
+class ProfileForm(forms.Form):
+    """Name and words of a profile."""
+
+    name = forms.CharField(label="Name", max_length=LIMITS["name"], strip=True)
+    bio = forms.CharField(
+        label="About you",
+        required=False,
+        max_length=LIMITS["bio"],
+        help_text="Markdown.",
+        widget=forms.Textarea(attrs={"rows": 8}),
+    )
+
+
+@signed_in()
+@once
+def profile(request: HttpRequest) -> HttpResponse:
+    """Show and change my profile, or make one."""
+    actor = actor_of(request)
+    person = profiles.get_profile(actor)
+    kept = kept_form(request)
+    standing = {"name": person.name, "bio": person.bio} if person else {}
+    typed = request.POST if request.method == "POST" else kept
+    form = ProfileForm(typed, initial=standing) if typed is not None else ProfileForm(initial=standing)
+    if request.method == "POST" and form.is_valid():
+        change = ProfileChange(name=form.cleaned_data["name"], bio=form.cleaned_data["bio"] or None)
+        try:
+            if person is None:
+                profiles.create_profile(actor, change)
+            else:
+                profiles.update_profile(actor, change)
+        except BadFields as refusal:
+            for fault in refusal.faults:
+                form.add_error(fault.field if fault.field in form.fields else None, f"{fault.reason}.")
+        else:
+            messages.success(request, "Saved.")
+            return HttpResponseRedirect("/manage/profile")
+    return _profile(request, form, person)
+
+
+@signed_in("POST")
+@once
+def portrait(request: HttpRequest) -> HttpResponse:
+    """Change the picture of my profile."""
+    actor = actor_of(request)
+    try:
+        path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
+        pictures.set_portrait(actor, f"{address(request)}{path}" if path else "")
+    except BadRequest as refusal:
+        person = profiles.get_profile(actor)
+        standing = {"name": person.name, "bio": person.bio} if person else {}
+        return _profile(request, ProfileForm(initial=standing), person, f"{refusal.message} {refusal.hint}")
+    messages.success(request, "The picture is changed.")
+    return HttpResponseRedirect("/manage/profile")
+
+
+def _profile(request: HttpRequest, form: ProfileForm, person: Person | None, fault: str = "") -> HttpResponse:
+    waits = Petition.objects.filter(account=account_of(request), kind="profile", decision="").exists()
+    context: dict[str, Any] = {"form": form, "person": person, "fault": fault, "petition": waits, "once": fresh_token()}
+    status = 422 if fault or form.errors else 200
+    return render(request, "manage/profile.html", {"room": "manage", **context}, status=status)

@@ -1,0 +1,146 @@
+"""Claim a listing or a profile, suggest an edit: requests for the reviewers."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+
+from muniment.kernel.problems import NotFound
+from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.models import Company, Person, State
+from muniment.registry.review import claims
+from muniment.web.forms import About, Basics, Step
+from muniment.web.requests.access import actor_of, kept_form, signed_in
+from muniment.web.requests.once import fresh_token, once
+
+
+class ClaimForm(Step):
+    """Why it is theirs."""
+
+    text = forms.CharField(
+        label="How can a reviewer tell?",
+        max_length=claims.MAX_TEXT,
+        help_text="For example: an address at the organisation's domain, or a public page that names you.",
+        widget=forms.Textarea(attrs={"rows": 5}),
+    )
+
+
+class SuggestForm(Step):
+    """The fields that visitors most often know better, and words."""
+
+    name = Basics.base_fields["name"]
+    status = Basics.base_fields["status"]
+    type = Basics.base_fields["type"]
+    industry = Basics.base_fields["industry"]
+    website = Basics.base_fields["website"]
+    symbol = Basics.base_fields["symbol"]
+    description = About.base_fields["description"]
+    text = forms.CharField(
+        label="Why, or what else is wrong",
+        required=False,
+        max_length=claims.MAX_TEXT,
+        help_text="A source helps the reviewer.",
+        widget=forms.Textarea(attrs={"rows": 4}),
+    )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Give the fields without the words beside them."""
+        return {key: value or None for key, value in self.cleaned_data.items() if key != "text"}
+
+
+def _petition(
+    request: HttpRequest, form: Step, *, title: str, lead: str, crumbs: list[tuple[str, str]]
+) -> HttpResponse:
+    context = {"form": form, "petition_title": title, "petition_lead": lead, "crumbs": [*crumbs, (title, "")]}
+    status = 422 if form.errors else 200
+    return render(
+        request, "manage/petition.html", {**context, "back": crumbs[-1][1], "once": fresh_token()}, status=status
+    )
+
+
+def _public(slug: str) -> Company:
+    company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first()
+    if company is None:
+        raise NotFound("There is no such listing.", "Search among all companies.")
+    return company
+
+
+@signed_in()
+@once
+def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask to own a listing."""
+    company = _public(slug)
+    form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            claims.claim_company(actor_of(request), slug, form.cleaned_data["text"])
+        except BadFields as refusal:
+            form.put(refusal.faults)
+        else:
+            return _thanks(request)
+    return _petition(
+        request,
+        form,
+        title="Claim this listing",
+        lead="As its owner you keep it current. A reviewer checks that it is yours, and you are mailed.",
+        crumbs=[("Companies", "/companies"), (company.name, f"/companies/{slug}")],
+    )
+
+
+@signed_in()
+@once
+def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Suggest an edit of a listing."""
+    company = _public(slug)
+    standing = {
+        **{name: getattr(company, name) for name in ("name", "status", "type", "industry", "website", "symbol")},
+        "description": company.description,
+    }
+    typed = request.POST if request.method == "POST" else kept_form(request)
+    form = SuggestForm(typed, initial=standing) if typed is not None else SuggestForm(initial=standing)
+    if request.method == "POST" and form.is_valid():
+        try:
+            change = CompanyChange.from_wire(form.to_wire())
+            claims.suggest_edit(actor_of(request), slug, change, form.cleaned_data["text"])
+        except BadFields as refusal:
+            form.put(refusal.faults)
+        else:
+            return _thanks(request)
+    return _petition(
+        request,
+        form,
+        title="Suggest an edit",
+        lead="Change what is wrong; leave the rest. A reviewer looks at it, and you are mailed.",
+        crumbs=[("Companies", "/companies"), (company.name, f"/companies/{slug}")],
+    )
+
+
+@signed_in()
+@once
+def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask to be joined to a person's profile."""
+    person = Person.objects.filter(slug=slug, published=True).first()
+    if person is None:
+        raise NotFound("There is no such person.", "Search among all people.")
+    form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            claims.claim_person(actor_of(request), slug, form.cleaned_data["text"])
+        except BadFields as refusal:
+            form.put(refusal.faults)
+        else:
+            return _thanks(request)
+    return _petition(
+        request,
+        form,
+        title="This is me",
+        lead="A claimed profile is yours to edit. A reviewer checks that it is you, and you are mailed.",
+        crumbs=[("People", "/people"), (person.name, f"/people/{slug}")],
+    )
+
+
+def _thanks(request: HttpRequest) -> HttpResponse:
+    messages.success(request, "Thank you. It is with the reviewers now.")
+    return HttpResponseRedirect("/manage")
