@@ -11,7 +11,7 @@ from django.db.utils import OperationalError
 
 from muniment.accounts.models import Account
 from muniment.store.sqlite import base
-from muniment.store.sqlite.base import Gate, gate_of
+from muniment.store.sqlite.base import WriteLock, gate_of
 
 pytestmark = pytest.mark.sqlite  # the gate is SQLite's
 
@@ -21,7 +21,7 @@ def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(t
     path = tmp_path / "gate"
     with path.open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        gate = Gate(str(path))
+        gate = WriteLock(str(path))
         monkeypatch.setattr(base, "WAIT_S", 0.05)
         with pytest.raises(OperationalError, match="other writers kept it"):
             gate.enter()
@@ -38,7 +38,7 @@ def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(t
 
 
 def test_a_thread_that_would_wait_for_itself_is_told(tmp_path: Path):
-    gate = Gate(str(tmp_path / "gate"))
+    gate = WriteLock(str(tmp_path / "gate"))
     gate.enter()
     with pytest.raises(OperationalError, match="another connection"):
         gate.enter()

@@ -23,7 +23,7 @@ WAIT_S = 20.0
 """How long a writer queues, in seconds, before it is told that the database is busy."""
 
 
-class Gate:
+class WriteLock:
     """One queue of writers for one database file: the threads of this process, then the processes."""
 
     def __init__(self, path: str) -> None:
@@ -86,15 +86,15 @@ class Gate:
         raise OperationalError(message)
 
 
-_gates: dict[str, Gate] = {}
+_gates: dict[str, WriteLock] = {}
 _gates_lock = threading.Lock()
 
 
-def gate_of(database: str) -> Gate:
+def gate_of(database: str) -> WriteLock:
     """Give the one gate of this process to the database file *database*."""
     path = str(Path(database).resolve()) + "-writer"
     with _gates_lock:
-        return _gates.setdefault(path, Gate(path))
+        return _gates.setdefault(path, WriteLock(path))
 
 
 def _forget_all() -> None:
@@ -108,7 +108,7 @@ os.register_at_fork(after_in_child=_forget_all)
 class DatabaseWrapper(base.DatabaseWrapper):
     """Queue at the gate before each write transaction."""
 
-    _gate: Gate | None = None
+    _gate: WriteLock | None = None
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> sqlite3.Connection:
         """Open the file; a folder that is not there yet is made, readable by this user alone."""
