@@ -48,7 +48,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     import uvicorn
 
     from muniment.config import Config
-    from muniment.mcp.protocol.origin import Gate
+    from muniment.mcp.protocol.origin import OriginPolicy
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_offer
     from muniment.server.app.app import Front
@@ -57,7 +57,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
 
     offer = public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
     front = Front(Config({}, rate_limit=0))
-    server = ToolServer(offer, gate=Gate(""), limiter=front.limiter)
+    server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server
     if ours:
         front.instant[b"/api/mcp"] = server

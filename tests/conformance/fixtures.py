@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
-from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.sdk_fallback import Context, Reference
 from muniment.mcp.protocol.transport import ToolServer
 
@@ -419,7 +419,7 @@ def fixture_server(*, sessions: bool) -> ToolServer:
     Args:
         sessions: as the scenarios need in which the server asks the client, in the older eras.
     """
-    server = ToolServer(fixture_offer(), gate=Gate(""), reference=lambda front: Suite(front, sessions=sessions))
+    server = ToolServer(fixture_offer(), gate=OriginPolicy(""), reference=lambda front: Suite(front, sessions=sessions))
     server.keeps_sessions = sessions
     for name in NATIVE:
         del server.tools[name]

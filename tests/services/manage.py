@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools.owner_companies import Bearers, manage_offer
 from muniment.mcp.tools.owner_documents import document_tools
@@ -70,7 +70,7 @@ def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     more = (*document_tools(bridge, BASE), *report_tools(bridge, BASE))
     offer = manage_offer(bridge, base_url=BASE, registry_name="Suite Registry", more=more)
     access = Access(bearers.authenticate, bearers.missing)
-    asker = Asker(ToolServer(offer, gate=Gate(BASE), access=access))
+    asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))
     try:
         yield Manage(asker, doorkeeper)
     finally:

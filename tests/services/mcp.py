@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from make import published as make
-from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_offer
 from muniment.store.reader import Reader
@@ -188,7 +188,7 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
 def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
     """Give the public tool server over *reader*."""
     offer = public_offer(reader, base_url=BASE, registry_name="Suite Registry")
-    asker = Asker(ToolServer(offer, gate=Gate(BASE), **more))
+    asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), **more))
     try:
         yield asker
     finally:

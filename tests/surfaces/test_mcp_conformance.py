@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.fixtures import fixture_server
-from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_offer
 from services.loopback import serving
@@ -60,7 +60,7 @@ def outcomes(port: int, revision: str) -> dict[str, tuple[int, int]]:
 def public(tmp_path_factory):
     with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as reader:
         offer = public_offer(reader, base_url="http://127.0.0.1", registry_name="Suite Registry")
-        server = ToolServer(offer, gate=Gate(""))
+        server = ToolServer(offer, gate=OriginPolicy(""))
         with serving(server, server.run()) as port:
             yield port
 

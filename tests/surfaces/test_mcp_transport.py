@@ -10,7 +10,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Offer, Tool
-from muniment.mcp.protocol.origin import MAX_BODY_BYTES, Gate
+from muniment.mcp.protocol.origin import MAX_BODY_BYTES, OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 
@@ -97,7 +97,7 @@ def test_a_page_of_another_origin_cannot_speak_to_a_loopback_host(server, host, 
 @pytest.mark.requirement("mcp.host-origin")
 def test_configured_hosts_and_origins_are_let_in(reader):
     with public_server(reader) as asker:
-        asker.server.gate = Gate("", ["inner.example", "other.example:8080"], ["https://tool.example/"])
+        asker.server.gate = OriginPolicy("", ["inner.example", "other.example:8080"], ["https://tool.example/"])
         for host, status in (("inner.example:99", 200), ("other.example:8080", 200), ("other.example", 421)):
             assert asker.ask(*with_header("host", host)).status == status
         headers, body = modern("tools/call", STATS)
@@ -283,7 +283,7 @@ def scoped_server():
         tools=(tool("reads", "a"), tool("writes", "b"), tool("free", None)),
         shared=False,
     )
-    return ToolServer(offer, gate=Gate(""), access=Access(authenticate, missing))
+    return ToolServer(offer, gate=OriginPolicy(""), access=Access(authenticate, missing))
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def _is_loopback(host: str) -> bool:
     )
 
 
-class Gate:
+class OriginPolicy:
     """
     The rules for Host and Origin.
 

@@ -19,7 +19,7 @@ from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Offer, Tool
 from muniment.mcp.protocol.http import Scope
-from muniment.mcp.protocol.origin import Gate
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.oauth.resources import manage_server as address_of
@@ -474,7 +474,7 @@ def _plain(client: bytes) -> str:
 def manage_server(
     call: Bridge,
     *,
-    gate: Gate,
+    gate: OriginPolicy,
     limiter: Limiter | None,
     base_url: str,
     registry_name: str,

@@ -167,7 +167,7 @@ class Process:
         """Give the tool servers their addresses, once there is a registry to read."""
         from muniment import __version__
         from muniment.mcp.cards import Cards, Identity
-        from muniment.mcp.protocol.origin import Gate
+        from muniment.mcp.protocol.origin import OriginPolicy
         from muniment.mcp.protocol.transport import ToolServer
         from muniment.mcp.tools.public import public_offer
 
@@ -176,7 +176,7 @@ class Process:
         if reader is None or self.front.api is None or self._mounted.is_set():
             return
         offer = public_offer(reader, base_url=config.base_url, registry_name=config.registry_name)
-        gate = Gate(config.base_url, config.allowed_hosts, config.allowed_origins)
+        gate = OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins)
         public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
         await self._lives.enter_async_context(public.run())
         self.front.mounts["/api/mcp"] = self.front.instant[b"/api/mcp"] = public
@@ -192,7 +192,7 @@ class Process:
 
     async def _mount_manage(self) -> None:
         """Give the owner-scoped tool server its address; called when Django and the database are there."""
-        from muniment.mcp.protocol.origin import Gate
+        from muniment.mcp.protocol.origin import OriginPolicy
         from muniment.mcp.tools.owner_companies import manage_server
         from muniment.mcp.tools.owner_documents import document_tools
         from muniment.mcp.tools.owner_reports import report_tools
@@ -200,7 +200,7 @@ class Process:
         config = self.config
         manage = manage_server(
             self.bridge.call,
-            gate=Gate(config.base_url, config.allowed_hosts, config.allowed_origins),
+            gate=OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
             limiter=self.front.limiter,
             base_url=config.base_url,
             registry_name=config.registry_name,
