@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.store import published
-from muniment.store.published import Document, Entry
+from muniment.store.published import PublishedDocument, Entry
 
 AT = "2026-01-01T00:00:00.000000Z"
 
 
-def company(number: int, key: str = "", *, day: int = 0, description: str = "", **members) -> Document:
+def company(number: int, key: str = "", *, day: int = 0, description: str = "", **members) -> PublishedDocument:
     """Make company *number*; members of the contract by their wire name override its defaults."""
     key = key or f"company-{number}"
     record = {
@@ -32,7 +32,7 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
     }
     data = {"company": record, "distribution": None, "proposals": [], "positions": [], "capTable": []}
     data["capTable"] = record.pop("capTable", [])
-    return Document(
+    return PublishedDocument(
         kind="company",
         key=key,
         position=day << 40 | number,
@@ -58,7 +58,7 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
     )
 
 
-def person(number: int, key: str = "", *, name: str = "", bio: str | None = None) -> Document:
+def person(number: int, key: str = "", *, name: str = "", bio: str | None = None) -> PublishedDocument:
     """Make person *number* without positions."""
     key = key or f"person-{number}"
     record = {
@@ -68,7 +68,7 @@ def person(number: int, key: str = "", *, name: str = "", bio: str | None = None
         "bio": bio,
         "updatedAt": AT,
     }
-    return Document(
+    return PublishedDocument(
         kind="person",
         key=key,
         position=number,
@@ -80,7 +80,7 @@ def person(number: int, key: str = "", *, name: str = "", bio: str | None = None
     )
 
 
-def framework(number: int, key: str = "", *, kind: str = "score") -> Document:
+def framework(number: int, key: str = "", *, kind: str = "score") -> PublishedDocument:
     """Make framework *number* without a specification."""
     key = key or f"framework-{number}"
     record = {
@@ -91,7 +91,7 @@ def framework(number: int, key: str = "", *, kind: str = "score") -> Document:
         "isOpen": False,
         "company": None,
     }
-    return Document(
+    return PublishedDocument(
         kind="framework",
         key=key,
         position=number,
@@ -115,7 +115,7 @@ class Publisher:
         self.connection.execute("COMMIT")
         self.known: set[tuple[str, str]] = set()
 
-    def publish(self, *documents: Document, at: str = AT) -> int:
+    def publish(self, *documents: PublishedDocument, at: str = AT) -> int:
         """Publish or update; gives the edition."""
         return self._write((document.kind, document.key, document, at) for document in documents)
 
@@ -123,7 +123,7 @@ class Publisher:
         """Take documents out; gives the edition."""
         return self._write((kind, key, None, at) for key in keys)
 
-    def _write(self, changes: Iterable[tuple[str, str, Document | None, str]]) -> int:
+    def _write(self, changes: Iterable[tuple[str, str, PublishedDocument | None, str]]) -> int:
         changes = list(changes)
         self.connection.execute("BEGIN IMMEDIATE")
         first = published.reserve(self.connection, len(changes))

@@ -13,7 +13,7 @@ from muniment.kernel.actor import Actor
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import OwnedCompany, create_company
 from muniment.registry.review.decisions import approve_company, submit_company
-from muniment.store.published import Document
+from muniment.store.published import PublishedDocument
 
 _numbers = itertools.count(1)
 
@@ -102,7 +102,7 @@ def _documents(kind: str) -> list[dict[str, Any]]:
             )
             return [dict(zip(("key", "position", "body", "item"), row, strict=True)) for row in cursor.fetchall()]
         cursor.execute("SELECT document FROM published_document WHERE kind = %s", [kind])
-        found = [msgspec.msgpack.decode(row[0], type=Document) for row in cursor.fetchall()]
+        found = [msgspec.msgpack.decode(row[0], type=PublishedDocument) for row in cursor.fetchall()]
         return [{"key": each.key, "position": each.position, "body": each.body, "item": each.item} for each in found]
 
 

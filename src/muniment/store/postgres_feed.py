@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, Document, Entry, SchemaMismatch
+from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, PublishedDocument, Entry, SchemaMismatch
 
 Connection = psycopg.Connection[Any]
 
@@ -28,7 +28,7 @@ _TABLES: Final = (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL)""",
 )
-_decoder = msgspec.msgpack.Decoder(Document)
+_decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
 
 class Head(NamedTuple):
@@ -85,7 +85,7 @@ def clear(connection: Connection, *, edition: int = 0) -> None:
     )
 
 
-def load(connection: Connection, documents: Iterable[Document], *, at: str) -> None:
+def load(connection: Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill tables that :func:`clear` has emptied, without a word in the feed."""
     # A batch at a time: what renders documents asks the same connection, which executemany would keep for itself.
     given = iter(documents)
@@ -192,7 +192,7 @@ def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:
     return ((each.kind, each.key, digest(each.body)) for each in documents(connection))
 
 
-def documents(connection: Connection) -> Iterator[Document]:
+def documents(connection: Connection) -> Iterator[PublishedDocument]:
     """Give every document. Inside a transaction."""
     with connection.cursor(name="published_documents") as cursor:
         cursor.itersize = FETCH

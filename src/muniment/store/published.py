@@ -36,7 +36,7 @@ BLOCK_SPLIT: Final = 2_000
 CHANGES_KEPT: Final = 200_000
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """
     One finished public document.
 
@@ -76,7 +76,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     change: str
     at: str
-    document: Document | None = None
+    document: PublishedDocument | None = None
 
 
 _TABLES: Final = (
@@ -270,7 +270,7 @@ def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_k
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
 
 
-def load(connection: sqlite3.Connection, documents: Iterable[Document], *, at: str) -> None:
+def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill tables that :func:`clear` has emptied, without a word in the feed."""
     totals, values = _Totals(), _Values(connection)
     for document in documents:
@@ -387,7 +387,7 @@ def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: _Va
         connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
 
 
-def _put(connection: sqlite3.Connection, document: Document, old: _Stored | None, values: _Values) -> None:
+def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: _Values) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
     if old is not None and moved:

@@ -43,7 +43,7 @@ from muniment.registry.publishing.rendering import (
     person_document,
 )
 from muniment.registry.reading import columns, marks, rows
-from muniment.store.published import Document, Entry, SchemaMismatch
+from muniment.store.published import PublishedDocument, Entry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
 """Called with the new edition after each commit that published; filled where the process is composed."""
@@ -117,9 +117,9 @@ def create_tables(using: str = "default") -> None:
     _store(chosen.vendor).create(chosen.connection)
 
 
-def documents() -> Iterator[Document]:
+def documents() -> Iterator[PublishedDocument]:
     """Render every public document from the rows as they stand, in the order of publication."""
-    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, Document]]], ...] = (
+    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
         (Company, lambda keys: _companies(keys, None)),
         (Person, _people),
         (Framework, _frameworks),
@@ -318,14 +318,14 @@ def _write_moves(moves: list[_Move]) -> None:
 
 
 def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None) -> Iterator[Entry]:
-    kinds: tuple[tuple[str, Callable[[list[int]], dict[int, Document]]], ...] = (
+    kinds: tuple[tuple[str, Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
         ("company", lambda keys: _companies(keys, loaded)),
         ("person", _people),
         ("framework", _frameworks),
     )
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
-        documents: dict[tuple[str, int], Document] = {}
+        documents: dict[tuple[str, int], PublishedDocument] = {}
         for kind, render in kinds:
             keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
             if keys:
@@ -365,14 +365,14 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     return views
 
 
-def _companies(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, Document]:
+def _companies(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, PublishedDocument]:
     views = company_views(keys)
     if loaded is not None:
         loaded.update(views)
     return {pk: company_document(view, settings.CURRENCY) for pk, view in views.items()}
 
 
-def _people(keys: list[int]) -> dict[int, Document]:
+def _people(keys: list[int]) -> dict[int, PublishedDocument]:
     places: dict[int, list[PlaceView]] = defaultdict(list)
     placed = (
         Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
@@ -393,7 +393,7 @@ def _people(keys: list[int]) -> dict[int, Document]:
     return {row["id"]: person_document(row, places.get(row["id"], ())) for row in found}
 
 
-def _frameworks(keys: list[int]) -> dict[int, Document]:
+def _frameworks(keys: list[int]) -> dict[int, PublishedDocument]:
     found: Any = list(Framework.objects.filter(pk__in=keys).values())
     companies: Any = {
         row["id"]: row

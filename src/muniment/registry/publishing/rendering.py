@@ -16,7 +16,7 @@ import msgspec
 
 from muniment.kernel.wire import format_money, month_and_year, timestamp
 from muniment.registry.exchange.rows import Round
-from muniment.store.published import Document
+from muniment.store.published import PublishedDocument
 
 _encode = msgspec.json.Encoder().encode
 
@@ -125,7 +125,7 @@ def _place(place: PlaceView, other_end: dict[str, Any]) -> dict[str, Any]:
     return {**title, **other_end, **({key: extra[key] for key in sorted(extra) if key != "person"} if extra else {})}
 
 
-def company_document(view: CompanyView, currency: str) -> Document:
+def company_document(view: CompanyView, currency: str) -> PublishedDocument:
     """Render a company."""
     row = view.columns
     item = _encode(company_object(view, currency))
@@ -138,7 +138,7 @@ def company_document(view: CompanyView, currency: str) -> Document:
         "raising": ("true" if view.raising else "false",),
     }
     summary = "\n".join(filter(None, (row["description"], *(row["themes"] or ()), row["type"], row["industry"])))
-    return Document(
+    return PublishedDocument(
         kind="company",
         key=row["slug"],
         position=position_of(row["listed_on"], row["publication_number"]),
@@ -161,7 +161,7 @@ def _sorted(extra: dict[str, Any]) -> dict[str, Any]:
     return {key: extra[key] for key in sorted(extra)}
 
 
-def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> Document:
+def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> PublishedDocument:
     """Render a person with the positions in published companies, which are in the companies' order."""
     head = {
         "documentId": columns["document_id"],
@@ -174,7 +174,7 @@ def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> Doc
     count = len({company["id"] for company in companies})
     positions = [_place(place, {"company": place.company}) for place in places]
     summary = "\n".join(filter(None, (*(place.title for place in places), *(each["name"] for each in companies))))
-    return Document(
+    return PublishedDocument(
         kind="person",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
@@ -186,7 +186,7 @@ def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> Doc
     )
 
 
-def framework_document(columns: dict[str, Any], company: dict[str, Any] | None, *, authored: bool) -> Document:
+def framework_document(columns: dict[str, Any], company: dict[str, Any] | None, *, authored: bool) -> PublishedDocument:
     """
     Render a framework.
 
@@ -205,7 +205,7 @@ def framework_document(columns: dict[str, Any], company: dict[str, Any] | None, 
     }
     tail = {"updatedAt": timestamp(columns["updated_at"]), **_sorted(columns["extra"])}
     described = {"companyDescription": company["description"] if company else ""}
-    return Document(
+    return PublishedDocument(
         kind="framework",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
