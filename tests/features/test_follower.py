@@ -14,7 +14,7 @@ from muniment.config import Config
 from muniment.server.process.server_process import Process
 from muniment.store import postgres_feed
 from muniment.store import replica as follower_module
-from muniment.store.published import Entry
+from muniment.store.published import PublishedEntry
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 from muniment.store.replica import Follower
@@ -39,7 +39,7 @@ class Feed:
             postgres_feed.write(
                 self.connection,
                 [
-                    Entry(
+                    PublishedEntry(
                         sequence=sequence,
                         kind=kind,
                         key=key,

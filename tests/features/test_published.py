@@ -93,7 +93,7 @@ def test_a_publication_that_is_rolled_back_leaves_nothing(publisher):
     publisher.connection.execute("BEGIN IMMEDIATE")
     first = published.reserve(publisher.connection, 1)
     document = company(2)
-    entry = published.Entry(
+    entry = published.PublishedEntry(
         sequence=first, kind="company", key="company-2", change="published", at="", document=document
     )
     published.apply(publisher.connection, [entry])
@@ -105,7 +105,7 @@ def test_a_publication_that_is_rolled_back_leaves_nothing(publisher):
 def test_the_feed_keeps_only_its_newest_entries(publisher):
     publisher.publish(*(company(number) for number in range(1, 11)))
     connection = publisher.connection
-    entry = published.Entry(sequence=11, kind="company", key="gone", change="unlisted", at="")
+    entry = published.PublishedEntry(sequence=11, kind="company", key="gone", change="unlisted", at="")
     published.apply(connection, [entry], changes_kept=4)
     assert [row[0] for row in rows(publisher, "SELECT sequence FROM published_change")] == [8, 9, 10, 11]
 

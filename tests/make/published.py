@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.store import published
-from muniment.store.published import PublishedDocument, Entry
+from muniment.store.published import PublishedDocument, PublishedEntry
 
 AT = "2026-01-01T00:00:00.000000Z"
 
@@ -131,7 +131,7 @@ class Publisher:
         for sequence, (kind, key, document, at) in enumerate(changes, first):
             change = "unlisted" if document is None else "updated" if (kind, key) in self.known else "published"
             (self.known.discard if document is None else self.known.add)((kind, key))
-            entries.append(Entry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document))
+            entries.append(PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document))
         published.apply(self.connection, entries)
         self.connection.execute("COMMIT")
         return first + len(changes) - 1

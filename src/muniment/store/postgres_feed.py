@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, PublishedDocument, Entry, SchemaMismatch
+from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, PublishedDocument, PublishedEntry, SchemaMismatch
 
 Connection = psycopg.Connection[Any]
 
@@ -110,7 +110,7 @@ def reserve(connection: Connection, count: int) -> int:
     return int(row[0]) - count + 1
 
 
-def write(connection: Connection, entries: Iterable[Entry], *, changes_kept: int = CHANGES_KEPT) -> None:
+def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
     """Write documents and changes. Part of the caller's transaction."""
     last = 0
     at = ""
@@ -140,9 +140,9 @@ def write(connection: Connection, entries: Iterable[Entry], *, changes_kept: int
         connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - changes_kept,))
 
 
-def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:
     """Cut *entries* into batches in which no document occurs twice, so that the order of writes is theirs."""
-    batch: list[Entry] = []
+    batch: list[PublishedEntry] = []
     keys: set[tuple[str, str]] = set()
     for entry in entries:
         if len(batch) >= FETCH or (entry.kind, entry.key) in keys:
@@ -167,7 +167,7 @@ def oldest(connection: Connection) -> int | None:
     return None if row is None else row[0]
 
 
-def changes(connection: Connection, after: int) -> Iterator[Entry]:
+def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
     """
     Give every change after number *after*, oldest first; the last one of a document brings it.
 
@@ -184,7 +184,7 @@ def changes(connection: Connection, after: int) -> Iterator[Entry]:
         )
         for sequence, kind, key, change, at, document in cursor:
             found = None if document is None else _decoder.decode(document)
-            yield Entry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=found)
+            yield PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=found)
 
 
 def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:

@@ -68,7 +68,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     raising: bool = False
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One change: what happened to one document, under its dense sequence number. No document when unlisted."""
 
     sequence: int
@@ -241,7 +241,7 @@ class _Stored(NamedTuple):
     texts_digest: str
 
 
-def apply(connection: sqlite3.Connection, entries: Iterable[Entry], *, changes_kept: int = CHANGES_KEPT) -> None:
+def apply(connection: sqlite3.Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
     """
     Write changes: documents, list items, blocks, facets, search text, totals and the feed.
 
@@ -292,7 +292,7 @@ def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
     return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
-def record(connection: sqlite3.Connection, entry: Entry) -> None:
+def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
     """Write one change into the feed, and nothing else."""
     connection.execute(
         "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",

@@ -18,7 +18,7 @@ import psycopg
 
 from muniment.store import postgres_feed, published
 from muniment.store.postgres_feed import Connection, Head
-from muniment.store.published import CHANGES_KEPT, Entry
+from muniment.store.published import CHANGES_KEPT, PublishedEntry
 
 log = logging.getLogger(__name__)
 
@@ -246,7 +246,7 @@ class Follower:
         return whole
 
 
-def _dense(entries: Iterator[Entry], after: int) -> Iterator[Entry]:
+def _dense(entries: Iterator[PublishedEntry], after: int) -> Iterator[PublishedEntry]:
     """Pass *entries* on, and stop at the first number that does not follow the one before."""
     for entry in entries:
         if entry.sequence != after + 1:

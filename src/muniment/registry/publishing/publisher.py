@@ -43,7 +43,7 @@ from muniment.registry.publishing.rendering import (
     person_document,
 )
 from muniment.registry.reading import columns, marks, rows
-from muniment.store.published import PublishedDocument, Entry, SchemaMismatch
+from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
 """Called with the new edition after each commit that published; filled where the process is composed."""
@@ -317,7 +317,7 @@ def _write_moves(moves: list[_Move]) -> None:
                 )
 
 
-def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None) -> Iterator[Entry]:
+def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None) -> Iterator[PublishedEntry]:
     kinds: tuple[tuple[str, Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
         ("company", lambda keys: _companies(keys, loaded)),
         ("person", _people),
@@ -331,7 +331,7 @@ def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyV
             if keys:
                 documents.update({(kind, pk): document for pk, document in render(keys).items()})
         for sequence, move in chunk:
-            yield Entry(
+            yield PublishedEntry(
                 sequence=sequence,
                 kind=move.kind,
                 key=move.slug,
