@@ -192,7 +192,7 @@ SOCIALACCOUNT_PROVIDERS = (
 )
 CACHES = {
     # Rate limits of signing in are counted for all processes together.
-    "default": {"BACKEND": "muniment.store.database.counter_cache.Counts", "LOCATION": "accounts_cache"},
+    "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"},
 }
 EMAIL_BACKEND = "muniment.accounts.mail.Backend"
 DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"

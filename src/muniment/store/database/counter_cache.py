@@ -15,7 +15,7 @@ MAX_ENTRIES: Final = 20_000
 """Beyond it, entries that have not ended go too: few enough to be counted, more than one who guesses can fill."""
 
 
-class Counts(DatabaseCache):
+class CounterCache(DatabaseCache):
     """Django's cache in the database, whose :meth:`incr` counts everyone."""
 
     def __init__(self, table: str, params: dict[str, Any]) -> None:
