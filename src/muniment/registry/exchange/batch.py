@@ -26,7 +26,7 @@ Tell = Callable[[int, Fault], None]
 
 
 @dataclass(slots=True)
-class Counts:
+class BatchCounts:
     """What became of the good rows of one kind."""
 
     new: int = 0

@@ -12,7 +12,7 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
-from muniment.registry.exchange.batch import Counts, Run, alter, free_slug, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, Run, alter, free_slug, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import CompanyRow, Fault, Place, Round
 from muniment.registry.models import (
     CapTableEntry,
@@ -95,7 +95,7 @@ class _People:
         return free_slug("person", name, {*self.known, *self.made})
 
 
-def import_companies(run: Run, rows: list[tuple[int, CompanyRow]]) -> Counts:
+def import_companies(run: Run, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
     """Write a batch of companies with their parts, and the people that only their positions name."""
     return _CompanyBatch(run).write(rows)
 
@@ -105,7 +105,7 @@ class _CompanyBatch:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.counts = Counts()
+        self.counts = BatchCounts()
         self.made: list[Company] = []
         self.changed: list[Company] = []
         self.order: list[Company] = []
@@ -115,7 +115,7 @@ class _CompanyBatch:
         self.touched_people: dict[int, None] = {}
         self.described: list[int] = []
 
-    def write(self, rows: list[tuple[int, CompanyRow]]) -> Counts:
+    def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write, publish."""
         standing = standing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = not_given_before(self.run, "company", rows, standing)

@@ -4,15 +4,15 @@ from typing import Any
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, Run, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import Fault, FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
 from muniment.registry.publishing.publisher import Touched, publish
 
 
-def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> Counts:
+def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
     """Write a batch of frameworks, with a new version of the specification where it differs."""
-    counts = Counts()
+    counts = BatchCounts()
     standing = standing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
     rows = _with_company(run, not_given_before(run, "framework", rows, standing))
     named = {row.company for _, row in rows if row.company}

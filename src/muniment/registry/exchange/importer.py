@@ -19,7 +19,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.problems import BadRequest
-from muniment.registry.exchange.batch import Counts, Run
+from muniment.registry.exchange.batch import BatchCounts, Run
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
 from muniment.registry.exchange.jsonl import Line, read_lines
@@ -69,7 +69,7 @@ class Source(NamedTuple):
 class Summary:
     """What an import did."""
 
-    counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
+    counts: dict[str, BatchCounts] = field(default_factory=lambda: {kind: BatchCounts() for kind in KINDS})
     bad: int = 0
     warnings: int = 0
 
@@ -247,7 +247,7 @@ class _Import:
             self.state.warn = lambda line, fault: warned.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this turn
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
-                    counts: Counts = write[source.kind](self.state, rows)
+                    counts: BatchCounts = write[source.kind](self.state, rows)
                 break
             except DatabaseError as error:
                 if attempt == ATTEMPTS - 1 or not _was_second(error):

@@ -3,15 +3,15 @@
 from typing import Any
 
 from muniment.kernel.ids import new_id, now
-from muniment.registry.exchange.batch import Counts, Run, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, Run, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.publishing.publisher import Touched, publish
 
 
-def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> Counts:
+def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
     """Write a batch of people. Imported people are public, unless as drafts."""
-    counts = Counts()
+    counts = BatchCounts()
     standing = standing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
     made: list[Person] = []
     changed: list[Person] = []
