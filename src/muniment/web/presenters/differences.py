@@ -45,7 +45,7 @@ MAX_MARKED = 6_000
 """Longer texts are shown without marks: comparing them word by word would take too long."""
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """One field before and after, as text and with what differs marked."""
 
     label: str
@@ -55,21 +55,21 @@ class Line(NamedTuple):
     now_marked: SafeString
 
 
-def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[Line]:
+def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[DiffLine]:
     """Give the lines of ``{field: {before, after}}``."""
     return [line(LABELS.get(field, field), each["before"], each["after"]) for field, each in difference.items()]
 
 
-def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Line]:
+def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
     """Give the lines of a history entry."""
     keys = [*after, *(key for key in before if key not in after)]
     return [line(LABELS.get(key, key), before.get(key), after.get(key)) for key in keys]
 
 
-def line(label: str, before: Any, after: Any) -> Line:
+def line(label: str, before: Any, after: Any) -> DiffLine:
     """Give one line."""
     was, now = said(before), said(after)
-    return Line(label, was, now, *_marked(was, now))
+    return DiffLine(label, was, now, *_marked(was, now))
 
 
 def said(value: Any) -> str:

@@ -146,7 +146,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     page = form_pages.page_of(step, STEPS.get(step), mine.bundle)
-    stale: list[differences.Line] = []
+    stale: list[differences.DiffLine] = []
     version = mine.version
     kept = kept_form(request)
     if request.method == "POST" or kept is not None:
@@ -255,7 +255,7 @@ def missing_of(mine: OwnedCompany) -> list[str]:
     return [words for key, words in wanted.items() if not facts.get(key)]
 
 
-def _pending_lines(mine: OwnedCompany) -> list[differences.Line]:
+def _pending_lines(mine: OwnedCompany) -> list[differences.DiffLine]:
     facts = mine.bundle["company"]
     return differences.lines_of(
         {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
@@ -303,7 +303,7 @@ def asked_version(request: HttpRequest) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.Line]:
+def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
     """Hold what was typed against what somebody else saved meanwhile."""
     difference = compare(owned(actor, slug), read_change(change, settings.CURRENCY))
     return differences.lines_of(difference.to_wire()) or [differences.line("Nothing differs any more", "", "")]
