@@ -22,7 +22,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import BatchCounts, Run
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
-from muniment.registry.exchange.jsonl import Line, read_lines
+from muniment.registry.exchange.jsonl import ImportLine, read_lines
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.rows import (
     CompanyRow,
@@ -214,7 +214,7 @@ class _Import:
                 self._write(source, batch)
         return self.summary
 
-    def _rows(self, source: Source) -> Iterator[tuple[Line, Any]]:
+    def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
         seen: dict[str, int] = {}
         for line in read_lines(source.path):
             row, faults = (None, [line.fault]) if line.fault else self._read(source.kind, line.value or {})
@@ -237,7 +237,7 @@ class _Import:
             return read_company(value, self.state.currency)
         return read_person(value) if kind == "people" else read_framework(value)
 
-    def _write(self, source: Source, batch: list[tuple[Line, Any]]) -> None:
+    def _write(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> None:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
         rows = [(line.number, row) for line, row in batch]
         for attempt in range(ATTEMPTS):
@@ -272,8 +272,8 @@ def _was_second(error: DatabaseError) -> bool:
     return isinstance(error, IntegrityError) or getattr(error.__cause__, "sqlstate", "") in {"40P01", "40001"}
 
 
-def _batches(rows: Iterator[tuple[Line, Any]]) -> Iterator[list[tuple[Line, Any]]]:
-    batch: list[tuple[Line, Any]] = []
+def _batches(rows: Iterator[tuple[ImportLine, Any]]) -> Iterator[list[tuple[ImportLine, Any]]]:
+    batch: list[tuple[ImportLine, Any]] = []
     size = 0
     for line, row in rows:
         batch.append((line, row))

@@ -18,7 +18,7 @@ MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 
 
-class Line(NamedTuple):
+class ImportLine(NamedTuple):
     """One line that is not blank. ``value`` is None where there is a fault. ``read`` counts bytes of the file."""
 
     number: int
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     read: int
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path) -> Iterator[ImportLine]:
     """
     Read the objects of a file, gzip by extension.
 
@@ -44,7 +44,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 content = source.readline(MAX_LINE_BYTES + 1)
                 too_long = len(content) > MAX_LINE_BYTES and _skip(source, content)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                yield Line(
+                yield ImportLine(
                     number, None, Fault("", f"cannot be read: the gzip data is broken ({error})"), 0, file.tell()
                 )
                 return
@@ -52,13 +52,13 @@ def read_lines(path: Path) -> Iterator[Line]:
                 return
             if too_long:
                 fault = Fault("", f"has more than {MAX_LINE_BYTES:,} bytes in one line")
-                yield Line(number, None, fault, 0, file.tell())
+                yield ImportLine(number, None, fault, 0, file.tell())
                 continue
             if number == 1:
                 content = content.removeprefix(_BOM)
             if content.strip():
                 value, bad = decode(content)
-                yield Line(number, value, bad, len(content), file.tell())
+                yield ImportLine(number, value, bad, len(content), file.tell())
 
 
 def _skip(source: io.BufferedIOBase, content: bytes) -> bool:
