@@ -18,7 +18,7 @@ _DISTRIBUTION = {
 }
 
 
-class Page:
+class FormPage:
     """One page of the form over what stands in *bundle*."""
 
     form: Step | None = None
@@ -79,7 +79,7 @@ class Page:
         ]
 
 
-class Plain(Page):
+class Plain(FormPage):
     """A page of single fields."""
 
     def __init__(self, bundle: Mapping[str, Any], step: type[Step]) -> None:
@@ -100,7 +100,7 @@ class Plain(Page):
         return self.form.to_wire() if self.form is not None else {}
 
 
-class Team(Page):
+class Team(FormPage):
     """The page of people and places."""
 
     repeated = (TEAM, ADDRESSES)
@@ -122,7 +122,7 @@ class Team(Page):
         }
 
 
-class Token(Page):
+class Token(FormPage):
     """The page of distribution, votes and holders."""
 
     repeated = (POOLS, PROPOSALS)
@@ -186,7 +186,7 @@ class TokenForm(Step):
         }
 
 
-def page_of(step: str, plain: type[Step] | None, bundle: Mapping[str, Any]) -> Page:
+def page_of(step: str, plain: type[Step] | None, bundle: Mapping[str, Any]) -> FormPage:
     """Give the page of *step* over what stands."""
     if plain is not None:
         return Plain(bundle, plain)
