@@ -126,16 +126,16 @@ class Token(FormPage):
     """The page of distribution, votes and holders."""
 
     repeated = (POOLS, PROPOSALS)
-    form: "TokenForm"
+    form: "TokenStep"
 
     def __init__(self, bundle: Mapping[str, Any]) -> None:
         super().__init__(bundle)
-        self.form = TokenForm(initial=TokenForm.from_bundle(bundle))
+        self.form = TokenStep(initial=TokenStep.from_bundle(bundle))
 
     def read(self, post: QueryDict) -> None:
         """Take what was typed."""
         super().read(post)
-        self.form = TokenForm(post)
+        self.form = TokenStep(post)
 
     def is_valid(self) -> bool:
         """Tell whether what was typed can be handed on."""
@@ -162,7 +162,7 @@ class Token(FormPage):
         }
 
 
-class TokenForm(Step):
+class TokenStep(Step):
     """The single fields of the token page."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
