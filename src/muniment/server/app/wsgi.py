@@ -20,7 +20,7 @@ MAX_WAITING_BYTES: Final = 96 << 20
 """Of all forms that are being received at once."""
 
 
-class Pages:
+class WSGIApplication:
     """
     Serves a WSGI application.
 

@@ -351,7 +351,7 @@ class Process:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.app.database_metrics import Census
-        from muniment.server.app.wsgi import Pages
+        from muniment.server.app.wsgi import WSGIApplication
 
         if self._pages is None or self._pages.done():
             return
@@ -364,7 +364,7 @@ class Process:
         self.front.census = census.look
         # A run by a model waits for minutes and works little: it must not keep the texts of documents waiting.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
-        self._pages.set_result(Pages(application, self.bridge))
+        self._pages.set_result(WSGIApplication(application, self.bridge))
         if self._member is not None and self._load is None:
             self._member.tell(READY)
 
