@@ -67,7 +67,7 @@ class Finished(NamedTuple):
         return len(self.body) + len(self.brotli) + len(self.gzip) + 500
 
 
-class Pages:
+class PageCache:
     """Finished pages by address, the least used ones leaving first; those of an older edition are not given."""
 
     def __init__(self, limit_bytes: int) -> None:
@@ -102,7 +102,7 @@ class Pages:
             self._bytes = 0
 
 
-pages = Pages(24_000_000)
+pages = PageCache(24_000_000)
 View = Callable[..., HttpResponse]
 
 
