@@ -29,7 +29,7 @@ from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
 from muniment.oauth.token_pairs import (
     SECRET_CHARACTERS,
-    Pair,
+    TokenPair,
     access_handle,
     first_pair,
     handle_of,
@@ -48,7 +48,7 @@ KEPT_AFTER_END: Final = timedelta(days=30)
 class Issued:
     """What the token endpoint answers."""
 
-    pair: Pair
+    pair: TokenPair
     expires_in_s: int
     scopes: str
 
@@ -102,7 +102,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
     Source: RFC 6749, sections 4.1.2 and 4.1.3; RFC 7636, section 4.6; RFC 8707, section 2.2.
     """
     refusal: Refusal | None = None
-    made: tuple[Grant, Pair] | None = None
+    made: tuple[Grant, TokenPair] | None = None
     with transaction.atomic():
         row = _held_code(code)
         if row is None or row.client.identifier != client_id:
@@ -136,7 +136,7 @@ def _held_code(code: str) -> AuthorizationCode | None:
     return AuthorizationCode.objects.select_for_update().filter(digest=token_digest(code)).first()
 
 
-def _connect(row: AuthorizationCode) -> tuple[Grant, Pair]:
+def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
     handle, at = new_handle(), now()
     pair = first_pair(handle)
     grant = Grant.objects.create(

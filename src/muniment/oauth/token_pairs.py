@@ -24,7 +24,7 @@ _ACCESS = re.compile(r"mun_at_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}")
 _REFRESH = re.compile(r"mun_rt_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})([0-9A-Za-z]{12})")
 
 
-class Pair(NamedTuple):
+class TokenPair(NamedTuple):
     """Both tokens, as they are given to the client."""
 
     access: str
@@ -39,12 +39,12 @@ def new_handle() -> str:
     return random_text(HANDLE_CHARACTERS)
 
 
-def first_pair(handle: str) -> Pair:
+def first_pair(handle: str) -> TokenPair:
     """Make the first pair of a connection, at random."""
     return _pair(handle, random_text(SECRET_CHARACTERS), random_text(SECRET_CHARACTERS))
 
 
-def next_pair(handle: str, presented: str) -> Pair:
+def next_pair(handle: str, presented: str) -> TokenPair:
     """Give the pair that follows the refresh token *presented*: always the same one."""
     return _pair(handle, _derived("access", presented), _derived("refresh", presented))
 
@@ -63,8 +63,8 @@ def access_handle(access: str) -> str | None:
     return match[1] if match else None
 
 
-def _pair(handle: str, access: str, refresh: str) -> Pair:
-    return Pair(f"{ACCESS}{handle}_{access}", f"{REFRESH}{handle}_{refresh}{_tag(handle, refresh)}")
+def _pair(handle: str, access: str, refresh: str) -> TokenPair:
+    return TokenPair(f"{ACCESS}{handle}_{access}", f"{REFRESH}{handle}_{refresh}{_tag(handle, refresh)}")
 
 
 def _derived(purpose: str, presented: str) -> str:
