@@ -40,7 +40,7 @@ class Slice(NamedTuple):
         return self.shown or f"{self.value:,.10g}"
 
 
-class Pair(NamedTuple):
+class ChartPair(NamedTuple):
     """One named amount before and after; None where there was none."""
 
     label: str
@@ -98,7 +98,7 @@ def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "N
     return _bars(title, description, rows, largest, unit)
 
 
-def paired_bar(title: str, description: str, pairs: Sequence[Pair], *, of: float, unit: str = "Score") -> SafeString:
+def paired_bar(title: str, description: str, pairs: Sequence[ChartPair], *, of: float, unit: str = "Score") -> SafeString:
     """Draw amounts before and after as two thin bars each, against *of*: the earlier in the tint of what is past."""
     if of <= 0 or not pairs:
         return SafeString("")

@@ -22,7 +22,7 @@ from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
 from muniment.web.context import address
 from muniment.web.presenters import reports
-from muniment.web.presenters.charts import Pair, paired_bar
+from muniment.web.presenters.charts import ChartPair, paired_bar
 from muniment.web.requests.access import account_of, actor_of, signed_in
 from muniment.web.requests.pagination import asked_page, pager
 
@@ -182,7 +182,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     except Problem as problem:
         messages.error(request, f"{problem.message} {problem.hint}")
         return HttpResponseRedirect(HOME)
-    pairs = [Pair(each.title, each.before, each.after) for each in found.sections]
+    pairs = [ChartPair(each.title, each.before, each.after) for each in found.sections]
     return render(
         request,
         "manage/compare.html",
@@ -191,7 +191,7 @@ def compare(request: HttpRequest) -> HttpResponse:
             "found": found,
             "changed": [_compared(each) for each in found.changed],
             "unchanged": [_compared(each) for each in found.unchanged],
-            "overall": Pair("Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))),
+            "overall": ChartPair("Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))),
             "scores": paired_bar("Score by section", "Each section's score of 100, before and after.", pairs, of=100),
         },
     )
