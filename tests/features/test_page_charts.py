@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from muniment.web.presenters import charts
-from muniment.web.presenters.charts import Slice
+from muniment.web.presenters.charts import ChartSlice
 
-POOLS = [Slice("Members", 60), Slice("Towns", 30), Slice("Reserve", 10)]
+POOLS = [ChartSlice("Members", 60), ChartSlice("Towns", 30), ChartSlice("Reserve", 10)]
 
 
 @pytest.mark.parametrize("draw", [charts.donut, charts.stacked_bar, charts.sparkline])
@@ -25,20 +25,20 @@ def test_every_chart_is_well_formed_and_carries_title_description_and_numbers(dr
 
 @pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar])
 def test_what_people_wrote_never_becomes_markup(draw):
-    drawn = draw("<b>title</b>", "<script>", [Slice("</text><script>alert(1)</script>", 5), Slice('"&', 5)])
+    drawn = draw("<b>title</b>", "<script>", [ChartSlice("</text><script>alert(1)</script>", 5), ChartSlice('"&', 5)])
     ET.fromstring(drawn)
     assert "<script" not in drawn
     assert "&lt;script&gt;" in drawn
 
 
 @pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar, charts.sparkline])
-@pytest.mark.parametrize("slices", [[], [Slice("nothing", 0)]])
+@pytest.mark.parametrize("slices", [[], [ChartSlice("nothing", 0)]])
 def test_nothing_to_show_draws_nothing(draw, slices):
     assert draw("Empty", "", slices) == ""
 
 
 def test_a_bar_is_as_long_as_its_share_of_the_largest():
-    drawn = charts.bar("Votes", "", [Slice("a", 4), Slice("b", 1)])
+    drawn = charts.bar("Votes", "", [ChartSlice("a", 4), ChartSlice("b", 1)])
     assert re.findall(r'class="tint0"[^>]* width="([\d.]+)"', drawn) == ["100.00", "25.00"]
 
 
@@ -52,27 +52,27 @@ def test_each_bar_stands_under_its_own_name_and_number_which_say_all_that_it_sho
 
 
 def test_a_share_that_is_a_judgement_has_the_tone_of_its_word_and_not_of_its_place():
-    drawn = charts.stacked_bar("Criteria", "", [Slice("not met", 1, tone="bad"), Slice("unknown", 1, rest=True)])
+    drawn = charts.stacked_bar("Criteria", "", [ChartSlice("not met", 1, tone="bad"), ChartSlice("unknown", 1, rest=True)])
     assert re.findall(r'class="(?:key )?(tint[^"]*)"', drawn) == ["tint-bad", "tint5"] * 2
 
 
 def test_stacked_parts_fill_the_bar():
-    drawn = charts.stacked_bar("Votes", "", [Slice("for", 3), Slice("against", 1)])
+    drawn = charts.stacked_bar("Votes", "", [ChartSlice("for", 3), ChartSlice("against", 1)])
     assert re.findall(r'x="([\d.]+)"', drawn) == ["0.000", "75.000"]
 
 
 def test_a_course_stands_on_zero():
-    drawn = charts.sparkline("Balance", "", [Slice("before", 50), Slice("after", 100)])
+    drawn = charts.sparkline("Balance", "", [ChartSlice("before", 50), ChartSlice("after", 100)])
     assert 'class="line" points="0.00,15.00 100.00,2.00"' in drawn
 
 
 def test_many_small_shares_fold_into_one_that_says_how_many():
-    folded = charts.folded([Slice(str(n), n) for n in range(1, 21)])
+    folded = charts.folded([ChartSlice(str(n), n) for n in range(1, 21)])
     assert [slice_.label for slice_ in folded] == ["20", "19", "18", "17", "16", "15 others"]
     assert sum(slice_.value for slice_ in folded) == 210
 
 
 def test_a_whole_ring_is_drawn_for_a_single_holder():
-    drawn = charts.donut("Holders", "", [Slice("only", 100)])
+    drawn = charts.donut("Holders", "", [ChartSlice("only", 100)])
     assert drawn.count("<path") == 1
     assert "100%" in drawn

@@ -18,7 +18,7 @@ TINTS = 6
 REST = f"tint{TINTS - 1}"
 
 
-class Slice(NamedTuple):
+class ChartSlice(NamedTuple):
     """
     One named share of something.
 
@@ -56,13 +56,13 @@ class ChartPair(NamedTuple):
         return f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else "")
 
 
-def folded(slices: Sequence[Slice], keep: int = TINTS - 1) -> list[Slice]:
+def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSlice]:
     """Give the *keep* largest slices, the rest as one slice that says how many it stands for."""
     ranked = sorted((slice_ for slice_ in slices if slice_.value > 0), key=lambda slice_: -slice_.value)
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
-    return [*ranked[:keep], Slice(f"{len(rest)} others", sum(slice_.value for slice_ in rest), rest=True)]
+    return [*ranked[:keep], ChartSlice(f"{len(rest)} others", sum(slice_.value for slice_ in rest), rest=True)]
 
 
 def percentage(value: float, total: float) -> str:
@@ -71,7 +71,7 @@ def percentage(value: float, total: float) -> str:
 
 
 def donut(
-    title: str, description: str, slices: Sequence[Slice], *, centre: str = "", unit: str = "Share"
+    title: str, description: str, slices: Sequence[ChartSlice], *, centre: str = "", unit: str = "Share"
 ) -> SafeString:
     """Draw shares of a whole as a ring, in the order given, from twelve o'clock."""
     shown = [slice_ for slice_ in slices if slice_.value > 0]
@@ -89,7 +89,7 @@ def donut(
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
-def bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Number", of: float = 0) -> SafeString:
+def bar(title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0) -> SafeString:
     """Draw amounts as horizontal bars under their names, each against the largest, or against *of*."""
     largest = of or max((slice_.value for slice_ in slices), default=0)
     if largest <= 0 or not slices:
@@ -106,7 +106,7 @@ def paired_bar(title: str, description: str, pairs: Sequence[ChartPair], *, of: 
     return _bars(title, description, rows, of, unit)
 
 
-def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: str = "Share") -> SafeString:
+def stacked_bar(title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Share") -> SafeString:
     """Draw shares of a whole as one bar, in the order given."""
     total = sum(slice_.value for slice_ in slices)
     if total <= 0:
@@ -130,7 +130,7 @@ def stacked_bar(title: str, description: str, slices: Sequence[Slice], *, unit: 
     return _figure("stacked", "0 0 100 6", title, description, "".join(parts), rows, unit, stretch=True)
 
 
-def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: str = "Number") -> SafeString:
+def sparkline(title: str, description: str, points: Sequence[ChartSlice], *, unit: str = "Number") -> SafeString:
     """
     Draw a course over time as one line over zero, from the oldest point to the newest.
 
@@ -149,7 +149,7 @@ def sparkline(title: str, description: str, points: Sequence[Slice], *, unit: st
     return _figure("spark", "0 0 100 30", title, description, picture, rows, unit, stretch=True)
 
 
-def _tint(index: int, slices: Sequence[Slice]) -> str:
+def _tint(index: int, slices: Sequence[ChartSlice]) -> str:
     slice_ = slices[index]
     if slice_.tone:
         return f"tint-{slice_.tone}"

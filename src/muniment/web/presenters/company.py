@@ -5,7 +5,7 @@ from urllib.parse import quote, urlsplit
 
 from muniment.kernel.wire import parse_timestamp
 from muniment.web.presenters import charts
-from muniment.web.presenters.charts import Slice
+from muniment.web.presenters.charts import ChartSlice
 
 _SHOWN = {
     "id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes", "description",
@@ -108,19 +108,19 @@ def shares(bundle: dict[str, Any]) -> dict[str, Any]:
     name = bundle["company"]["name"]
     distribution = bundle.get("distribution")
     pools = [
-        Slice(str(pool.get("name", "")), _number(pool.get("percentage")))
+        ChartSlice(str(pool.get("name", "")), _number(pool.get("percentage")))
         for pool in (distribution or {}).get("pools") or []
         if _number(pool.get("percentage")) > 0
     ]
     holders = [
-        Slice(str(entry.get("name") or entry.get("address") or "unnamed"), _number(entry.get("percentage")))
+        ChartSlice(str(entry.get("name") or entry.get("address") or "unnamed"), _number(entry.get("percentage")))
         for entry in bundle.get("capTable") or []
         if _number(entry.get("percentage")) > 0
     ]
     rest = 100 - sum(holder.value for holder in holders)
     holders = charts.folded(holders, 4)
     if holders and rest > 0.05:
-        holders.append(Slice("not listed", round(rest, 4), rest=True))
+        holders.append(ChartSlice("not listed", round(rest, 4), rest=True))
     return {
         "distribution": distribution,
         "distribution_facts": [
@@ -151,7 +151,7 @@ def shares(bundle: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(lead: str, slices: list[Slice]) -> str:
+def _said(lead: str, slices: list[ChartSlice]) -> str:
     total = sum(slice_.value for slice_ in slices)
     named = ", ".join(f"{slice_.label} {charts.percentage(slice_.value, total)}" for slice_ in slices[: charts.TINTS])
     return f"{lead}: {named}."
@@ -164,7 +164,7 @@ def _number(value: object) -> float:
 def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
-    both = [Slice("For", pro, f"{pro:,.10g}", tone="good"), Slice("Against", contra, f"{contra:,.10g}", tone="bad")]
+    both = [ChartSlice("For", pro, f"{pro:,.10g}", tone="good"), ChartSlice("Against", contra, f"{contra:,.10g}", tone="bad")]
     title = str(proposal.get("title") or proposal.get("id") or "Proposal")
     chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
     return {**proposal, "title": title, "chart": chart, "ends": day_or_text(proposal.get("endDate"))}

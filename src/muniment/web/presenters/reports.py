@@ -9,7 +9,7 @@ from muniment.assessments.models import Report
 from muniment.documents.models import State
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
-from muniment.web.presenters.charts import Slice, bar, stacked_bar
+from muniment.web.presenters.charts import ChartSlice, bar, stacked_bar
 
 SOURCES: Final = {
     "profile": "Profile",
@@ -53,7 +53,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
     waiting = [each for section in sections for each in section["criteria"] if each["status"] in FIRST]
     waiting.sort(key=lambda each: FIRST.index(each["status"]))
     scored = [
-        Slice(section["title"], section["score"], f"{section['score']:g}")
+        ChartSlice(section["title"], section["score"], f"{section['score']:g}")
         for section in document["sections"]
         if section["score"] is not None
     ]
@@ -69,7 +69,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
             "Criteria by status",
             "How many criteria are met, partly met, not met, without evidence, or do not apply.",
             [
-                Slice(STATUSES[status], counts[status], rest=True, tone=SHADES.get(status, ""))
+                ChartSlice(STATUSES[status], counts[status], rest=True, tone=SHADES.get(status, ""))
                 for status in STATUSES
                 if counts[status]
             ],

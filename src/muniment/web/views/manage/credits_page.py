@@ -16,7 +16,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
 from muniment.web.context import address
-from muniment.web.presenters.charts import Slice, sparkline
+from muniment.web.presenters.charts import ChartSlice, sparkline
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.security_headers import with_forms_to
@@ -74,7 +74,7 @@ def entries(request: HttpRequest) -> HttpResponse:
         }
         for entry in found.entries
     ]
-    points = [Slice(f"{entry.at:%d %B %Y, %H:%M}", entry.balance) for entry in reversed(found.entries)]
+    points = [ChartSlice(f"{entry.at:%d %B %Y, %H:%M}", entry.balance) for entry in reversed(found.entries)]
     chart = sparkline("Balance", "The balance after each of the latest entries.", points, unit="Credits")
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {
