@@ -60,7 +60,7 @@ class Child:
             self.process.kill()
 
 
-class Place:
+class WorkerSlot:
     """One listening socket, and the process behind it."""
 
     def __init__(self, listener: socket.socket) -> None:
@@ -88,14 +88,14 @@ class Supervisor:
         self, listener: socket.socket, workers: int, *, command: list[str], first_command: list[str], folder: Path
     ) -> None:
         share(listener)
-        self._places = [Place(listener), *(Place(bind_beside(listener)) for _ in range(workers - 1))]
+        self._places = [WorkerSlot(listener), *(WorkerSlot(bind_beside(listener)) for _ in range(workers - 1))]
         self._command = command
         self._first_command: list[str] | None = first_command
         self._figures = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - kept for as long as the supervisor lives
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._signals: deque[int] = deque()
-        self._rolling: deque[Place] = deque()
+        self._rolling: deque[WorkerSlot] = deque()
         self._others_from = time.monotonic() + FIRST_WAIT_S
         self._has_listened = False
         self._is_ending = False
@@ -150,7 +150,7 @@ class Supervisor:
                     return
                 place.child = self._start(place)
 
-    def _start(self, place: Place) -> Child:
+    def _start(self, place: WorkerSlot) -> Child:
         number = next(
             number
             for number in range(1, len(self._children) + 2)
@@ -207,7 +207,7 @@ class Supervisor:
                 if place.child is None and not self._is_ending:
                     self._died(place, child)
 
-    def _died(self, place: Place, child: Child) -> None:
+    def _died(self, place: WorkerSlot, child: Child) -> None:
         code = child.process.returncode
         if not self._has_listened:
             self._status = 1  # it says why; the next one would say the same
