@@ -18,7 +18,7 @@ from muniment.registry.company.form_options import MAX_CHARACTERS, MAX_ENTRIES, 
 from muniment.registry.exchange.rows import (
     TEXTS,
     Fault,
-    Place,
+    PositionRow,
     Reader,
     day,
     read_address,
@@ -107,7 +107,7 @@ class Edit:
 
     columns: dict[str, Any] = field(default_factory=dict)
     merged: dict[str, Any] = field(default_factory=dict)
-    positions: list[Place] | None = None
+    positions: list[PositionRow] | None = None
     proposals: list[dict[str, Any]] | None = None
     cap_table: list[dict[str, Any]] | None = None
     funding_round: dict[str, Any] | None = None

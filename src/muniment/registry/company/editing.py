@@ -18,7 +18,7 @@ from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit, merge_distribution, merge_socials
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault, Place, Round
+from muniment.registry.exchange.rows import Fault, PositionRow, Round
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -155,7 +155,7 @@ def _compare_documents(
     found.steps.append(write)
 
 
-def _compare_positions(company: Company, given: list[Place], found: Difference) -> None:
+def _compare_positions(company: Company, given: list[PositionRow], found: Difference) -> None:
     standing = list(
         Position.objects.filter(company=company)
         .order_by("rank")

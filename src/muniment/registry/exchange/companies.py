@@ -13,7 +13,7 @@ from django.db import models
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
 from muniment.registry.exchange.batch import BatchCounts, Run, alter, free_slug, make, not_given_before, save, standing_rows
-from muniment.registry.exchange.rows import CompanyRow, Fault, Place, Round
+from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, Round
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -73,13 +73,13 @@ class _People:
     known: dict[str, Person]
     made: dict[str, Person] = field(default_factory=dict)
 
-    def unknown(self, place: Place) -> bool:
+    def unknown(self, place: PositionRow) -> bool:
         """Tell whether nobody has the slug of *place*, and no name is given to make somebody."""
         if not place.slug or place.name.strip():
             return False
         return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
 
-    def resolve(self, place: Place, standing: Standing, here: dict[str, str]) -> str:
+    def resolve(self, place: PositionRow, standing: Standing, here: dict[str, str]) -> str:
         """Give the slug of the person in *place*, making the person where needed."""
         slug = place.slug
         if not slug:

@@ -52,7 +52,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Place(NamedTuple):
+class PositionRow(NamedTuple):
     """A position as a row gives it. ``slug`` is empty for a person named only by name."""
 
     slug: str
@@ -76,7 +76,7 @@ class CompanyRow:
 
     slug: str
     columns: dict[str, Any]
-    positions: list[Place] | None = None
+    positions: list[PositionRow] | None = None
     proposals: list[dict[str, Any]] | None = None
     cap_table: list[dict[str, Any]] | None = None
     funding_rounds: list[Round] | None = None
@@ -367,7 +367,7 @@ def read_cap_table(whole: Reader) -> list[dict[str, Any]] | None:
     ]
 
 
-def read_positions(whole: Reader) -> list[Place] | None:
+def read_positions(whole: Reader) -> list[PositionRow] | None:
     """Read the positions. A person is named by slug, or by name alone."""
     items = whole.objects("positions")
     if items is None:
@@ -387,7 +387,7 @@ def read_positions(whole: Reader) -> list[Place] | None:
         extra = inner.others(("title", "person"))
         if further := person.others(("name", "slug")):
             extra["person"] = further
-        places.append(Place(slug, name, inner.text("title"), extra))
+        places.append(PositionRow(slug, name, inner.text("title"), extra))
     return places
 
 
