@@ -19,7 +19,7 @@ from muniment.registry.exchange.rows import (
     TEXTS,
     Fault,
     PositionRow,
-    Reader,
+    RowReader,
     day,
     read_address,
     read_cap_table,
@@ -121,7 +121,7 @@ def read_change(change: CompanyChange, currency: str) -> Edit:
         BadFields: values that the form does not take.
     """
     wire = change.to_wire()
-    reader = Reader(wire, "")
+    reader = RowReader(wire, "")
     if found := first_text_fault(wire):
         reader.faults.append(Fault(*found))
         raise BadFields(reader.faults)
@@ -144,7 +144,7 @@ def read_change(change: CompanyChange, currency: str) -> Edit:
     return edit
 
 
-def _read_texts(reader: Reader, wire: dict[str, Any], edit: Edit) -> None:
+def _read_texts(reader: RowReader, wire: dict[str, Any], edit: Edit) -> None:
     if "name" in wire:
         edit.columns["name"] = reader.required("name").strip()
     for key, column in TEXTS.items():
@@ -153,7 +153,7 @@ def _read_texts(reader: Reader, wire: dict[str, Any], edit: Edit) -> None:
             edit.columns[column] = (read or "").strip() if key not in {"body", "description"} else read or ""
 
 
-def _read_parts(reader: Reader, wire: dict[str, Any], edit: Edit, currency: str) -> None:
+def _read_parts(reader: RowReader, wire: dict[str, Any], edit: Edit, currency: str) -> None:
     if "socials" in wire:
         edit.merged["socials"] = None
         if (links := reader.object("socials")) is not None:
@@ -171,7 +171,7 @@ def _read_parts(reader: Reader, wire: dict[str, Any], edit: Edit, currency: str)
         edit.funding_round = _read_round(reader, currency)
 
 
-def _read_round(reader: Reader, currency: str) -> dict[str, Any]:
+def _read_round(reader: RowReader, currency: str) -> dict[str, Any]:
     inner = reader.object("fundingRound")
     if inner is None:
         if reader.value.get("fundingRound") is None:
@@ -189,7 +189,7 @@ def _read_round(reader: Reader, currency: str) -> dict[str, Any]:
     return {column: read[column] for key, column in keys.items() if key in inner.value}
 
 
-def _check_lengths(reader: Reader, wire: dict[str, Any]) -> None:
+def _check_lengths(reader: RowReader, wire: dict[str, Any]) -> None:
     for key, limit in MAX_CHARACTERS.items():
         values: list[tuple[str, Any]] = [(key, wire.get(key))]
         if key == "themes" and isinstance(wire.get(key), list):
@@ -214,7 +214,7 @@ def _check_lengths(reader: Reader, wire: dict[str, Any]) -> None:
             reader.fault(path, f"has {len(entries):,} entries, at most {limit:,} are taken")
 
 
-def _check_address(reader: Reader, key: str) -> None:
+def _check_address(reader: RowReader, key: str) -> None:
     value = reader.value.get(key)
     if not isinstance(value, str) or not value.strip():
         return

@@ -105,7 +105,7 @@ class FrameworkRow:
 
 
 @dataclass(slots=True)
-class Reader:
+class RowReader:
     """Reads the members of one JSON object and notes what is wrong with them."""
 
     value: dict[str, Any]
@@ -183,7 +183,7 @@ class Reader:
             self.fault(key, f"{value[:80]!r} {error}")
             return None
 
-    def object(self, key: str) -> "Reader | None":
+    def object(self, key: str) -> "RowReader | None":
         """Read an object; None when absent or null. Its faults are noted here."""
         value = self.value.get(key)
         path = f"{self.path}.{key}" if self.path else key
@@ -192,9 +192,9 @@ class Reader:
         if not isinstance(value, dict):
             self.fault(key, f"is {kind_of(value)}, not an object")
             return None
-        return Reader(value, path, self.faults)
+        return RowReader(value, path, self.faults)
 
-    def objects(self, key: str) -> "list[Reader] | None":
+    def objects(self, key: str) -> "list[RowReader] | None":
         """Read a list of objects; None when absent, empty when null."""
         if key not in self.value:
             return None
@@ -208,7 +208,7 @@ class Reader:
         found = []
         for index, member in enumerate(value):
             if isinstance(member, dict):
-                found.append(Reader(member, f"{path}[{index}]", self.faults))
+                found.append(RowReader(member, f"{path}[{index}]", self.faults))
             else:
                 self.fault(f"{key}[{index}]", f"is {kind_of(member)}, not an object")
         return found
@@ -254,7 +254,7 @@ def day(text: str) -> date:
 
 def read_company(line: dict[str, Any], currency: str) -> tuple[CompanyRow | None, list[Fault]]:
     """Read a line of companies.jsonl."""
-    whole = Reader(line, "")
+    whole = RowReader(line, "")
     reader = whole.object("company")
     if reader is None:
         if not whole.faults:
@@ -285,7 +285,7 @@ def read_company(line: dict[str, Any], currency: str) -> tuple[CompanyRow | None
     return (None if whole.faults else row), whole.faults
 
 
-def read_themes(reader: Reader) -> list[str] | None:
+def read_themes(reader: RowReader) -> list[str] | None:
     """Read the themes; None when there are none."""
     value = reader.value.get("themes")
     if not value and (value is None or isinstance(value, list)):
@@ -296,30 +296,30 @@ def read_themes(reader: Reader) -> list[str] | None:
     return value
 
 
-def read_socials(reader: Reader) -> dict[str, str | None] | None:
+def read_socials(reader: RowReader) -> dict[str, str | None] | None:
     """Read the links: all eight keys, or None when none of them is known."""
     inner = reader.object("socials")
     return None if inner is None else _closed(inner, SOCIALS)
 
 
-def read_address(reader: Reader) -> list[dict[str, str | None]] | None:
+def read_address(reader: RowReader) -> list[dict[str, str | None]] | None:
     """Read the addresses: each with all five keys; None when there are none."""
     items = [_closed(inner, ADDRESS) for inner in reader.objects("address") or []]
     return [item for item in items if item] or None
 
 
-def _closed(inner: Reader, keys: tuple[str, ...]) -> dict[str, str | None] | None:
+def _closed(inner: RowReader, keys: tuple[str, ...]) -> dict[str, str | None] | None:
     for key in inner.others(keys):
         inner.fault(key, f"is none of {', '.join(keys)}")
     read = {key: inner.text(key) or None for key in keys}
     return read if any(read.values()) else None
 
 
-def _part(inner: Reader, texts: Iterable[str]) -> dict[str, Any]:
+def _part(inner: RowReader, texts: Iterable[str]) -> dict[str, Any]:
     return {key: value for key in texts if (value := inner.text(key)) is not None}
 
 
-def read_distribution(inner: Reader | None) -> dict[str, Any] | None:
+def read_distribution(inner: RowReader | None) -> dict[str, Any] | None:
     """Read how the token was distributed."""
     if inner is None:
         return None
@@ -334,11 +334,11 @@ def read_distribution(inner: Reader | None) -> dict[str, Any] | None:
     return {**read, **inner.others((*texts, "pools"))}
 
 
-def _numbers(inner: Reader, keys: Iterable[str]) -> dict[str, int | float]:
+def _numbers(inner: RowReader, keys: Iterable[str]) -> dict[str, int | float]:
     return {key: value for key in keys if (value := inner.number(key)) is not None}
 
 
-def read_proposals(whole: Reader) -> list[dict[str, Any]] | None:
+def read_proposals(whole: RowReader) -> list[dict[str, Any]] | None:
     """Read the proposals in the contract's order of keys."""
     items = whole.objects("proposals")
     if items is None:
@@ -355,7 +355,7 @@ def read_proposals(whole: Reader) -> list[dict[str, Any]] | None:
     return found
 
 
-def read_cap_table(whole: Reader) -> list[dict[str, Any]] | None:
+def read_cap_table(whole: RowReader) -> list[dict[str, Any]] | None:
     """Read the token holders in the contract's order of keys."""
     items = whole.objects("capTable")
     if items is None:
@@ -367,7 +367,7 @@ def read_cap_table(whole: Reader) -> list[dict[str, Any]] | None:
     ]
 
 
-def read_positions(whole: Reader) -> list[PositionRow] | None:
+def read_positions(whole: RowReader) -> list[PositionRow] | None:
     """Read the positions. A person is named by slug, or by name alone."""
     items = whole.objects("positions")
     if items is None:
@@ -391,7 +391,7 @@ def read_positions(whole: Reader) -> list[PositionRow] | None:
     return places
 
 
-def read_rounds(whole: Reader, currency: str) -> list[Round] | None:
+def read_rounds(whole: RowReader, currency: str) -> list[Round] | None:
     """Read the funding rounds; at most one may be open."""
     items = whole.objects("fundingRounds")
     if items is None:
@@ -412,7 +412,7 @@ def read_rounds(whole: Reader, currency: str) -> list[Round] | None:
 
 def read_person(line: dict[str, Any]) -> tuple[PersonRow | None, list[Fault]]:
     """Read a line of people.jsonl."""
-    reader = Reader(line, "")
+    reader = RowReader(line, "")
     columns = {
         "name": reader.required("name"),
         "bio": reader.text("bio") or "",
@@ -425,7 +425,7 @@ def read_person(line: dict[str, Any]) -> tuple[PersonRow | None, list[Fault]]:
 
 def read_framework(line: dict[str, Any]) -> tuple[FrameworkRow | None, list[Fault]]:
     """Read a line of frameworks.jsonl."""
-    whole = Reader(line, "")
+    whole = RowReader(line, "")
     reader = whole.object("framework")
     if reader is None:
         if not whole.faults:
