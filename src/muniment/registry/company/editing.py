@@ -18,7 +18,7 @@ from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit, merge_distribution, merge_socials
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault, PositionRow, Round
+from muniment.registry.exchange.rows import Fault, PositionRow, RoundRow
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -227,7 +227,7 @@ def _compare_round(company: Company, given: dict[str, Any], found: Difference) -
 
 
 def _round(row: FundingRound) -> dict[str, Any]:
-    return round_on_wire(Round(row.name, row.target_minor, row.opened_on, row.closed_on), settings.CURRENCY)
+    return round_on_wire(RoundRow(row.name, row.target_minor, row.opened_on, row.closed_on), settings.CURRENCY)
 
 
 def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:

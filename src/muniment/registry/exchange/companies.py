@@ -13,7 +13,7 @@ from django.db import models
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
 from muniment.registry.exchange.batch import BatchCounts, Run, alter, free_slug, make, not_given_before, save, standing_rows
-from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, Round
+from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, RoundRow
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -41,7 +41,7 @@ class _Parts:
     positions: dict[int, Standing]
     proposals: dict[int, list[Any]]
     cap_table: dict[int, list[Any]]
-    funding_rounds: dict[int, list[Round]]
+    funding_rounds: dict[int, list[RoundRow]]
 
 
 def _parts(keys: list[int]) -> _Parts:
@@ -60,7 +60,7 @@ def _parts(keys: list[int]) -> _Parts:
     rounds = FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank")
     for each in rounds:
         parts.funding_rounds[each.company_id].append(
-            Round(each.name, each.target_minor, each.opened_on, each.closed_on)
+            RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
         )
     return parts
 
@@ -220,7 +220,7 @@ class _CompanyBatch:
             self.described.append(company.pk)
 
     def _part_on_wire(self, part: list[Any]) -> list[Any]:
-        return [round_on_wire(each, self.run.currency) if isinstance(each, Round) else each for each in part]
+        return [round_on_wire(each, self.run.currency) if isinstance(each, RoundRow) else each for each in part]
 
     def _write(self, people: _People) -> None:
         make("person", list(people.made.values()))
@@ -266,7 +266,7 @@ class _CompanyBatch:
         publish(touched)
 
 
-def round_on_wire(each: Round, currency: str) -> dict[str, Any]:
+def round_on_wire(each: RoundRow, currency: str) -> dict[str, Any]:
     """Give a funding round in the form of import and export; absent members are left out."""
     shown = {
         "name": each.name or None,

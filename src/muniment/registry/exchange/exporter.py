@@ -18,7 +18,7 @@ from django.conf import settings
 
 from muniment.kernel.wire import timestamp
 from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Round
+from muniment.registry.exchange.rows import RoundRow
 from muniment.registry.history import exact_money
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
 from muniment.registry.publishing.publisher import company_views
@@ -84,7 +84,7 @@ def _companies() -> Iterator[dict[str, Any]]:
         views = company_views(keys)
         rounds: dict[int, list[dict[str, Any]]] = {key: [] for key in keys}
         for each in FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank"):
-            found = Round(each.name, each.target_minor, each.opened_on, each.closed_on)
+            found = RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
             rounds[each.company_id].append(round_on_wire(found, settings.CURRENCY))
         for key in keys:
             yield _company(views[key], rounds[key])

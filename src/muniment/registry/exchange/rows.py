@@ -61,7 +61,7 @@ class PositionRow(NamedTuple):
     extra: dict[str, Any]
 
 
-class Round(NamedTuple):
+class RoundRow(NamedTuple):
     """A funding round as a row gives it."""
 
     name: str
@@ -79,7 +79,7 @@ class CompanyRow:
     positions: list[PositionRow] | None = None
     proposals: list[dict[str, Any]] | None = None
     cap_table: list[dict[str, Any]] | None = None
-    funding_rounds: list[Round] | None = None
+    funding_rounds: list[RoundRow] | None = None
     updated_at: datetime | None = None
 
 
@@ -391,13 +391,13 @@ def read_positions(whole: RowReader) -> list[PositionRow] | None:
     return places
 
 
-def read_rounds(whole: RowReader, currency: str) -> list[Round] | None:
+def read_rounds(whole: RowReader, currency: str) -> list[RoundRow] | None:
     """Read the funding rounds; at most one may be open."""
     items = whole.objects("fundingRounds")
     if items is None:
         return None
     rounds = [
-        Round(
+        RoundRow(
             inner.text("name") or "",
             inner.read("target", lambda text: parse_money(text, currency)),
             inner.read("opened", day),

@@ -25,7 +25,7 @@ from django.db.models import F
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.registry.exchange.rows import Round
+from muniment.registry.exchange.rows import RoundRow
 from muniment.registry.models import (
     Company,
     Framework,
@@ -361,7 +361,7 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
         f"SELECT company_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}", keys
     ):
         opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
-        views[company].rounds.append(Round(name, target, opened, closed))
+        views[company].rounds.append(RoundRow(name, target, opened, closed))
     return views
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from muniment.kernel.wire import format_money, month_and_year, timestamp
-from muniment.registry.exchange.rows import Round
+from muniment.registry.exchange.rows import RoundRow
 from muniment.store.published import PublishedDocument
 
 _encode = msgspec.json.Encoder().encode
@@ -29,7 +29,7 @@ class CompanyView:
     positions: list["PlaceView"] = field(default_factory=list)
     proposals: list[msgspec.Raw] = field(default_factory=list)
     cap_table: list[msgspec.Raw] = field(default_factory=list)
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[RoundRow] = field(default_factory=list)
 
     @property
     def raising(self) -> bool:
