@@ -88,7 +88,7 @@ document.addEventListener("DOMContentLoaded", () =>
 """
 
 
-class Resource:
+class ReferencePage:
     """Something that is the same for the whole life of the process, made when first asked for."""
 
     def __init__(self, content_type: bytes, make: Callable[[], bytes], *, headers: bytes = b"") -> None:
@@ -105,17 +105,17 @@ class Resource:
         return self._answer
 
 
-def build(config: Config) -> dict[str, Resource]:
+def build(config: Config) -> dict[str, ReferencePage]:
     """Give every page by its path."""
     title = escape(config.registry_name)
     html = b"text/html; charset=utf-8"
     return {
-        "/openapi.json": Resource(b"application/json", lambda: msgspec.json.encode(openapi_document(config))),
-        "/llms.txt": Resource(b"text/plain; charset=utf-8", lambda: llms_text(config).encode()),
-        "/docs": Resource(html, lambda: _DOCS.format(title=title).encode(), headers=_SAFE),
-        "/docs/start.js": Resource(b"text/javascript; charset=utf-8", _START.encode, headers=_SAFE),
+        "/openapi.json": ReferencePage(b"application/json", lambda: msgspec.json.encode(openapi_document(config))),
+        "/llms.txt": ReferencePage(b"text/plain; charset=utf-8", lambda: llms_text(config).encode()),
+        "/docs": ReferencePage(html, lambda: _DOCS.format(title=title).encode(), headers=_SAFE),
+        "/docs/start.js": ReferencePage(b"text/javascript; charset=utf-8", _START.encode, headers=_SAFE),
         **{
-            f"/docs/{name}": Resource(content_type, _asset(name).read_bytes, headers=_SAFE)
+            f"/docs/{name}": ReferencePage(content_type, _asset(name).read_bytes, headers=_SAFE)
             for name, content_type in ASSETS.items()
         },
     }
