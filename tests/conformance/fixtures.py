@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
-from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
+from muniment.mcp.declarations import Offer, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.sdk_fallback import Context, Reference
 from muniment.mcp.protocol.transport import ToolServer
@@ -370,8 +370,8 @@ def fixture_offer() -> Offer:
     def no_values(prefix: str, limit: int) -> list[str]:
         return []
 
-    def resource(uri: str, name: str, complete: Any = None) -> Resource:
-        return Resource(uri=uri, name=name, title=name, description=name, read=nothing, complete=complete)
+    def resource(uri: str, name: str, complete: Any = None) -> ResourceTemplate:
+        return ResourceTemplate(uri=uri, name=name, title=name, description=name, read=nothing, complete=complete)
 
     def prompt(name: str, render: str, **arguments: str) -> Prompt:
         return Prompt(

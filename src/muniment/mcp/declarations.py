@@ -103,7 +103,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class ResourceTemplate:
     """
     Documents under one address pattern.
 
@@ -170,7 +170,7 @@ class Offer:
     website_url: str
     icon_url: str = ""
     tools: tuple[Tool, ...] = ()
-    resources: tuple[Resource, ...] = ()
+    resources: tuple[ResourceTemplate, ...] = ()
     prompts: tuple[Prompt, ...] = ()
     list_ttl_ms: int = 3_600_000
     read_ttl_ms: int = 30_000

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
-from muniment.mcp.declarations import Offer, Prompt, Resource, Tool
+from muniment.mcp.declarations import Offer, Prompt, ResourceTemplate, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader
@@ -176,16 +176,16 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
     )
 
 
-def _resources(tools: PublicTools) -> tuple[Resource, ...]:
+def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
     return (
-        Resource(
+        ResourceTemplate(
             uri="registry://stats",
             name="stats",
             title="Registry figures",
             description="The answer of get_registry_stats.",
             read=lambda _, caller: tools.get_registry_stats({}, caller),
         ),
-        Resource(
+        ResourceTemplate(
             uri="registry://companies/{slug}",
             name="company",
             title="Company",
@@ -193,7 +193,7 @@ def _resources(tools: PublicTools) -> tuple[Resource, ...]:
             read=lambda slug, _: tools.company(slug),
             complete=tools.slugs("company"),
         ),
-        Resource(
+        ResourceTemplate(
             uri="registry://people/{slug}",
             name="person",
             title="Person",
@@ -201,7 +201,7 @@ def _resources(tools: PublicTools) -> tuple[Resource, ...]:
             read=lambda slug, _: tools.person(slug),
             complete=tools.slugs("person"),
         ),
-        Resource(
+        ResourceTemplate(
             uri="registry://frameworks/{frameworkId}",
             name="framework",
             title="Framework",
