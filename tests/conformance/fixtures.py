@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
-from muniment.mcp.declarations import Offer, Prompt, ResourceTemplate, Tool
+from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.sdk_fallback import Context, Reference
 from muniment.mcp.protocol.transport import ToolServer
@@ -332,7 +332,7 @@ def fail(arguments: Any, caller: Any) -> bytes:
     raise BadRequest("This tool intentionally returns an error for testing", "There is no way around it.")
 
 
-def fixture_offer() -> Offer:
+def fixture_offer() -> Declarations:
     ordinary = (
         Tool(
             name="test_simple_text",
@@ -383,7 +383,7 @@ def fixture_offer() -> Offer:
             complete=dict.fromkeys(arguments, no_values),
         )
 
-    return Offer(
+    return Declarations(
         name="fixtures",
         title="Fixtures",
         version="1",

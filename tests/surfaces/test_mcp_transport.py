@@ -9,7 +9,7 @@ import pytest
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
-from muniment.mcp.declarations import Offer, Tool
+from muniment.mcp.declarations import Declarations, Tool
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES, OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
@@ -273,7 +273,7 @@ def scoped_server():
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
         return Forbidden(f"The scope {scope} is missing.", "Make a token.", headers={"WWW-Authenticate": challenge})
 
-    offer = Offer(
+    offer = Declarations(
         name="scoped",
         title="Scoped",
         version="1",

@@ -151,7 +151,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Declarations:
     """
     Everything that one tool server says about itself.
 

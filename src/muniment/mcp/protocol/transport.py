@@ -23,7 +23,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp.arguments import Check, compile_object
-from muniment.mcp.declarations import Caller, Offer, Tool
+from muniment.mcp.declarations import Caller, Declarations, Tool
 from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.http import (
     ALLOW,
@@ -102,7 +102,7 @@ class ToolServer:
 
     def __init__(
         self,
-        offer: Offer,
+        offer: Declarations,
         *,
         gate: OriginPolicy,
         limiter: Limiter | None = None,

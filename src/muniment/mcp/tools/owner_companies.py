@@ -17,7 +17,7 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import timestamp
-from muniment.mcp.declarations import Arguments, Caller, Offer, Tool
+from muniment.mcp.declarations import Arguments, Caller, Declarations, Tool
 from muniment.mcp.protocol.http import Scope
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
@@ -381,7 +381,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
     )
 
 
-def manage_offer(call: Bridge, *, base_url: str, registry_name: str, more: Iterable[Tool] = ()) -> Offer:
+def manage_offer(call: Bridge, *, base_url: str, registry_name: str, more: Iterable[Tool] = ()) -> Declarations:
     """
     Give what the owner-scoped server offers.
 
@@ -391,7 +391,7 @@ def manage_offer(call: Bridge, *, base_url: str, registry_name: str, more: Itera
         registry_name: what the registry calls itself.
         more: tools of further features.
     """
-    return Offer(
+    return Declarations(
         name="muniment-manage",
         title=f"{registry_name} (manage)",
         version=__version__,

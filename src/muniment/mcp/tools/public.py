@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
-from muniment.mcp.declarations import Offer, Prompt, ResourceTemplate, Tool
+from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader
@@ -244,7 +244,7 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
     )
 
 
-def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Offer:
+def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Declarations:
     """
     Give what the public server offers.
 
@@ -253,7 +253,7 @@ def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Offer:
         registry_name: what the registry calls itself.
     """
     tools = PublicTools(reader, base_url)
-    return Offer(
+    return Declarations(
         name="muniment",
         title=registry_name,
         version=__version__,
