@@ -151,7 +151,7 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
     class Killed(BaseException):
         pass
 
-    kept, checkpoint = [], queue.Run.checkpoint
+    kept, checkpoint = [], queue.JobRun.checkpoint
 
     def dies(run, name, *rest, **more):
         checkpoint(run, name, *rest, **more)
@@ -160,7 +160,7 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
             raise Killed
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(queue.Run, "checkpoint", dies)
+        patched.setattr(queue.JobRun, "checkpoint", dies)
         with pytest.raises(Killed):
             run_job.execute(queue.claim("first"))
     assert kept[0] == "snapshot"

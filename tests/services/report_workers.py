@@ -21,7 +21,7 @@ def main() -> None:
     from muniment.assessments.evaluation.rules import Rules
     from muniment.cli import main as command
     from muniment.jobs import handlers
-    from muniment.jobs.queue import Run
+    from muniment.jobs.queue import JobRun
 
     log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     pause_s = float(sys.argv[2])
@@ -37,7 +37,7 @@ def main() -> None:
             time.sleep(pause_s)
             return super().judge_one(criterion, scale, inputs)
 
-    def execute(run: Run) -> None:
+    def execute(run: JobRun) -> None:
         under_way.run = run
         tell("begin")
         run_job.execute(run)

@@ -14,7 +14,7 @@ def main() -> None:
 
     name, lease_s, pause_s = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
 
-    def work(run: queue.Run) -> str:
+    def work(run: queue.JobRun) -> str:
         for number in range(5):
             run.step(f"part {number}", lambda: time.sleep(pause_s) or [name, new_id()], done=number + 1, total=5)
         return name

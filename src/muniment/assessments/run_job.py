@@ -32,7 +32,7 @@ from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.models import Document, TextState
 from muniment.jobs import handlers
-from muniment.jobs.queue import Abandoned, HandedBack, Run
+from muniment.jobs.queue import Abandoned, HandedBack, JobRun
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.wire import timestamp
 
@@ -45,7 +45,7 @@ UNAVAILABLE: Final = "The language model that judges here did not answer. Nothin
 log = logging.getLogger(__name__)
 
 
-def execute(run: Run) -> None:
+def execute(run: JobRun) -> None:
     """Do one attempt at a run."""
     row = (
         ReportRun.objects.select_related("company", "framework", "specification")
@@ -114,7 +114,7 @@ class _Kept(msgspec.Struct):
     seconds: float = 0.0
 
 
-def _judge(run: Run, evaluator: Evaluator, question: _Question, found: dict[str, Any]) -> None:
+def _judge(run: JobRun, evaluator: Evaluator, question: _Question, found: dict[str, Any]) -> None:
     """Judge the criteria that *found* lacks and add them to it, a checkpoint for each batch."""
     criteria = question.criteria
     places = {each["id"]: number for number, each in enumerate(criteria)}
@@ -148,7 +148,7 @@ def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Question) 
     return {**shown, "evaluator": judged.by, "note": judged.note}
 
 
-def _wait_for_texts(run: Run, chosen: list[Document]) -> None:
+def _wait_for_texts(run: JobRun, chosen: list[Document]) -> None:
     """Let the jobs that read the chosen documents go first; one that takes too long is judged without."""
     patience = now() - timedelta(seconds=TEXT_WAIT_S)
     if any(each.text_state == TextState.WAITING and each.changed_at > patience for each in chosen):
@@ -160,7 +160,7 @@ def _text(document: Document) -> DocumentText:
     return DocumentText(document.pk, document.filename, document.sha256, documents.text_of(document))
 
 
-def _finish(run: Run, row: ReportRun, hashed: str, found: dict[str, Any], evaluator: Evaluator) -> None:
+def _finish(run: JobRun, row: ReportRun, hashed: str, found: dict[str, Any], evaluator: Evaluator) -> None:
     moment, report_id = now(), new_id()
     document = {
         "reportId": report_id,

@@ -21,7 +21,7 @@ from muniment.credits import billing
 from muniment.credits.billing import GivenBack, Order, ProviderUnavailable, Session
 from muniment.credits.models import LedgerAccount, Notice, Purchase, PurchaseState
 from muniment.credits.operations import SOLD, move, own_account, system
-from muniment.jobs.queue import Run
+from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
@@ -178,7 +178,7 @@ def receive_event(body: bytes, signature: str) -> str:
     return outcome
 
 
-def reconcile_purchases(run: Run) -> dict[str, int]:
+def reconcile_purchases(run: JobRun) -> dict[str, int]:
     """
     Ask for what was left open, so that a lost event loses nothing; the job of :data:`ASKED_AFTER`.
 

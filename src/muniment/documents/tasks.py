@@ -10,12 +10,12 @@ from muniment.documents.models import Document, Page, State, TextState
 from muniment.documents.operations import COMPLETED, reject
 from muniment.documents.records import storage
 from muniment.jobs import handlers
-from muniment.jobs.queue import Run
+from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
 from muniment.kernel.texts import text_fault
 
 
-def read_completed(run: Run) -> None:
+def read_completed(run: JobRun) -> None:
     """Scan an accepted file, then take its text out, page by page."""
     document = Document.objects.filter(
         pk=run.payload["documentId"], state__in=[State.UPLOADED, State.READY], text_state=TextState.WAITING
@@ -72,7 +72,7 @@ def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error
     )
 
 
-def sweep(_: Run) -> dict[str, int]:
+def sweep(_: JobRun) -> dict[str, int]:
     """Remove what is left over."""
     swept = cleanup.sweep()
     return {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from muniment.jobs.queue import Run
+    from muniment.jobs.queue import JobRun
 
 Ending = Literal["failed", "canceled"]
 
@@ -34,7 +34,7 @@ class Handler:
     """
 
     kind: str
-    work: Callable[["Run"], Any]
+    work: Callable[["JobRun"], Any]
     lease_s: float = 30.0
     max_attempts: int = 5
     back_off_s: float = 2.0

@@ -3,7 +3,7 @@ The queue: enqueue, claim, renew, checkpoint, finish.
 
 A claim is a lease. Everything that a worker writes asks for its own attempt number, so a worker that
 was thought dead and comes back changes nothing. Steps run at least once; whatever shares the
-transaction of :meth:`Run.finish` happens exactly once.
+transaction of :meth:`JobRun.finish` happens exactly once.
 
 Source: decisions, section 5, report runs.
 """
@@ -139,7 +139,7 @@ def _due(moment: datetime, kinds: list[str]) -> Q:
     return Q(state__in=[State.QUEUED, State.RUNNING], run_at__lte=moment, kind__in=kinds)
 
 
-def claim(worker: str) -> "Run | None":
+def claim(worker: str) -> "JobRun | None":
     """
     Take the first job that is due, for the length of its lease.
 
@@ -165,7 +165,7 @@ def claim(worker: str) -> "Run | None":
                 job.worker = worker
                 job.run_at = moment + timedelta(seconds=handler.lease_s)
                 job.save(update_fields=["attempt", "state", "worker", "run_at"])
-                return Run(job, handler)
+                return JobRun(job, handler)
     return None
 
 
@@ -283,7 +283,7 @@ def standing() -> list[Standing]:
     ]
 
 
-class Run:
+class JobRun:
     """One attempt at a job, as its handler sees it."""
 
     def __init__(self, job: Job, handler: handlers.Handler) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 from django.db import close_old_connections, connections
 
 from muniment.jobs import queue
-from muniment.jobs.queue import Abandoned, Canceled, HandedBack, LeaseLost, Run
+from muniment.jobs.queue import Abandoned, Canceled, HandedBack, LeaseLost, JobRun
 from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Worker:
         self._stopping = threading.Event()
         self._stirred = threading.Event()
         """Set when the heartbeat has something to see to before its next look."""
-        self._held: set[Run] = set()
+        self._held: set[JobRun] = set()
         self._lock = threading.Lock()
         self._threads = [
             threading.Thread(target=self._take, name=f"worker-{number}", daemon=True) for number in range(threads)
@@ -103,7 +103,7 @@ class Worker:
                     self._stirred.set()
         connections.close_all()
 
-    def _work(self, run: Run) -> None:
+    def _work(self, run: JobRun) -> None:
         """Do one attempt and settle it: exactly one of the outcomes below."""
         try:
             with tracing.span(f"job {run.kind}", {"muniment.job.id": run.id, "muniment.job.attempt": run.attempt}):
@@ -124,7 +124,7 @@ class Worker:
 
     def _beat(self) -> None:
         """Renew what is held, each every third of its lease; look for jobs for whoever is idle, and at the clock."""
-        renew_at: dict[Run, float] = {}
+        renew_at: dict[JobRun, float] = {}
         look_at = clock_at = 0.0
         while not self._stopping.is_set() or self._held:
             moment = time.monotonic()
