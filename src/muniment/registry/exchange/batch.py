@@ -40,7 +40,7 @@ class BatchCounts:
 
 
 @dataclass(slots=True)
-class Run:
+class BatchRun:
     """
     What one import carries from batch to batch.
 
@@ -80,7 +80,7 @@ def standing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool
 
 
 def not_given_before(
-    run: Run, kind: str, rows: list[tuple[int, Row]], standing: dict[str, Any]
+    run: BatchRun, kind: str, rows: list[tuple[int, Row]], standing: dict[str, Any]
 ) -> list[tuple[int, Row]]:
     """Leave out rows whose slug belonged to something that is gone: a slug is never given again."""
     new = [row.slug for _, row in rows if row.slug not in standing]
@@ -159,7 +159,7 @@ def give_slug(kind: str, name: str) -> str:
             return slug
 
 
-def imported(run: Run, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
+def imported(run: BatchRun, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
     """Make the history entry of an imported row, not yet saved; values by column."""
     return history.entry(
         run.actor,

@@ -12,7 +12,7 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
-from muniment.registry.exchange.batch import BatchCounts, Run, alter, free_slug, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, free_slug, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, RoundRow
 from muniment.registry.models import (
     CapTableEntry,
@@ -69,7 +69,7 @@ def _parts(keys: list[int]) -> _Parts:
 class _People:
     """The people that the positions of a batch name, found or to be made."""
 
-    run: Run
+    run: BatchRun
     known: dict[str, Person]
     made: dict[str, Person] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ class _People:
         return free_slug("person", name, {*self.known, *self.made})
 
 
-def import_companies(run: Run, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
+def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
     """Write a batch of companies with their parts, and the people that only their positions name."""
     return _CompanyBatch(run).write(rows)
 
@@ -103,7 +103,7 @@ def import_companies(run: Run, rows: list[tuple[int, CompanyRow]]) -> BatchCount
 class _CompanyBatch:
     """One batch: what is made, what changes, what has to be published anew."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: BatchRun) -> None:
         self.run = run
         self.counts = BatchCounts()
         self.made: list[Company] = []

@@ -4,13 +4,13 @@ from typing import Any
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.registry.exchange.batch import BatchCounts, Run, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import Fault, FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
 from muniment.registry.publishing.publisher import Touched, publish
 
 
-def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
+def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
     """Write a batch of frameworks, with a new version of the specification where it differs."""
     counts = BatchCounts()
     standing = standing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
@@ -56,7 +56,7 @@ def import_frameworks(run: Run, rows: list[tuple[int, FrameworkRow]]) -> BatchCo
     return counts
 
 
-def _with_company(run: Run, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
+def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
     named = {row.company for _, row in rows if row.company}
     known = {"", *run.names["company"], *Company.objects.filter(slug__in=named).values_list("slug", flat=True)}
     kept = []
@@ -68,7 +68,7 @@ def _with_company(run: Run, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[
     return kept
 
 
-def _columns(run: Run, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> dict[str, Any]:
+def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> dict[str, Any]:
     columns = dict(row.columns)
     authored = row.specification is not None or latest is not None
     if row.is_open and not authored:

@@ -19,7 +19,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.problems import BadRequest
-from muniment.registry.exchange.batch import BatchCounts, Run
+from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
 from muniment.registry.exchange.jsonl import ImportLine, read_lines
@@ -203,7 +203,7 @@ class _Import:
         warn: Callable[[Bad], object],
         progress: Callable[[Path, int], object],
     ) -> None:
-        self.state = Run(actor, settings.CURRENCY, draft=draft, dry=dry)
+        self.state = BatchRun(actor, settings.CURRENCY, draft=draft, dry=dry)
         self.tell, self.warn, self.progress = tell, warn, progress
         self.summary = Summary()
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 from muniment.kernel.ids import new_id, now
-from muniment.registry.exchange.batch import BatchCounts, Run, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, imported, make, not_given_before, save, standing_rows
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.publishing.publisher import Touched, publish
 
 
-def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
+def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
     """Write a batch of people. Imported people are public, unless as drafts."""
     counts = BatchCounts()
     standing = standing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
@@ -58,7 +58,7 @@ def import_people(run: Run, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
     return counts
 
 
-def _adopt(run: Run, person: Person, columns: dict[str, Any]) -> list[int]:
+def _adopt(run: BatchRun, person: Person, columns: dict[str, Any]) -> list[int]:
     """Make *person* public by itself; one who was so through a position changes nothing that is shown."""
     if person.published and not person.listed:
         person.listed = True
