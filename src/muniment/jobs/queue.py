@@ -259,7 +259,7 @@ def prune() -> int:
     return removed
 
 
-class Standing(NamedTuple):
+class QueueStatus(NamedTuple):
     """How many jobs of one kind are in one state; ``waits_s`` is how long the one that is due longest has waited."""
 
     kind: str
@@ -268,7 +268,7 @@ class Standing(NamedTuple):
     waits_s: float
 
 
-def standing() -> list[Standing]:
+def standing() -> list[QueueStatus]:
     """Count what is queued, running or failed (for as long as it is kept), by kind."""
     moment = clock()
     rows = (
@@ -278,7 +278,7 @@ def standing() -> list[Standing]:
         .order_by("kind", "state")
     )
     return [
-        Standing(kind, state, jobs, max(0.0, (moment - first).total_seconds()) if state == State.QUEUED else 0.0)
+        QueueStatus(kind, state, jobs, max(0.0, (moment - first).total_seconds()) if state == State.QUEUED else 0.0)
         for kind, state, jobs, first in rows
     ]
 
