@@ -31,7 +31,7 @@ UNBORN_PAUSE_S: Final = 0.5
 """Between two looks at a database that nobody has migrated yet."""
 
 
-class Standing(NamedTuple):
+class ReplicaStatus(NamedTuple):
     """
     Where a node's file stands.
 
@@ -88,12 +88,12 @@ class Follower:
         # The file is a copy: what a crash takes from it, the feed still has.
         self._file.execute("PRAGMA synchronous=NORMAL")
         published.prepare_copy(self._file)
-        self._standing = Standing(self._stand()[0], None, 0.0, is_building=False)
+        self._standing = ReplicaStatus(self._stand()[0], None, 0.0, is_building=False)
         self._level_at = time.monotonic()
         """When the file was last seen to show what the feed had."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> ReplicaStatus:
         """Tell where the file stands, without waiting for whoever writes it."""
         seen = self._standing
         late_s = time.monotonic() - self._level_at

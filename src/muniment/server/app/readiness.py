@@ -15,7 +15,7 @@ from muniment.server.app.threads import Bridge
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
-    from muniment.store.replica import Standing
+    from muniment.store.replica import ReplicaStatus
 
 CHECK_WAIT_S: Final = 3.0
 STORE_ASKED_EVERY_S: Final = 10.0
@@ -37,7 +37,7 @@ class Readiness:
         self._store_probe: asyncio.Future[None] | None = None
 
     async def look(
-        self, reader: Reader | None, follower: "Standing | None", fault: str, *, has_pages: bool, for_writes: bool
+        self, reader: Reader | None, follower: "ReplicaStatus | None", fault: str, *, has_pages: bool, for_writes: bool
     ) -> Response:
         """
         Answer 200, and what is to be known of a node.
@@ -70,7 +70,7 @@ class Readiness:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(msgspec.json.encode(told), b"application/json")
 
-    def _of_node(self, reader: Reader, follower: "Standing | None", told: dict[str, Any]) -> list[str]:
+    def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", told: dict[str, Any]) -> list[str]:
         """Tell where a node's file stands; give what keeps it from being shown."""
         told["edition"] = reader.edition
         if follower is not None:
