@@ -67,7 +67,7 @@ class Page(NamedTuple):
     updated_at: str
 
 
-class Slice(NamedTuple):
+class ListSlice(NamedTuple):
     """A page of the parts of one document."""
 
     items: list[bytes]
@@ -289,14 +289,14 @@ class Reader:
         body = msgspec.json.encode({"data": data})
         return Found(body, digest(body), state.at, state.edition)
 
-    def cap_table(self, slug: str, page: int, page_size: int) -> Slice | None:
+    def cap_table(self, slug: str, page: int, page_size: int) -> ListSlice | None:
         """Give a page of a company's token holders, or None when there is no such company."""
         found = self.document("company", slug)
         if found is None:
             return None
         holders = msgspec.json.decode(found.body, type=_Detail).data.cap_table
         start = (page - 1) * page_size
-        return Slice(
+        return ListSlice(
             [bytes(holder) for holder in holders[start : start + page_size]],
             len(holders),
             found.edition,
