@@ -33,7 +33,7 @@ from muniment.store.queries import (
     selection,
 )
 from muniment.store.search_text import one_slip_from
-from muniment.store.snapshot_state import State, load, touched
+from muniment.store.snapshot_state import SnapshotState, load, touched
 
 POOL_THREADS: Final = 2
 SLIPS_SOUGHT_UP_TO: Final = 24
@@ -414,7 +414,7 @@ class Reader:
         )
 
     def _stretch(
-        self, connection: sqlite3.Connection, state: State, kind: str, start: int, size: int
+        self, connection: sqlite3.Connection, state: SnapshotState, kind: str, start: int, size: int
     ) -> tuple[list[bytes], int]:
         """Give *size* items from rank *start* downwards: a sum finds the block, an index the place in it."""
         sums, blocks = state.sums[kind], state.blocks[kind]
@@ -434,7 +434,7 @@ class Reader:
         ).fetchall()
         return [row[0] for row in rows], rows[-1][1]
 
-    def _rank(self, connection: sqlite3.Connection, state: State, kind: str, position: int) -> int:
+    def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
         """Count what stands at *position* or above: the rank of what follows it."""
         blocks = state.blocks[kind]
         index = bisect_left(blocks, -position, key=lambda first: -first)
@@ -469,7 +469,7 @@ class Reader:
         self._connections.append(connection)
         return connection
 
-    def _current(self, connection: sqlite3.Connection) -> State:
+    def _current(self, connection: sqlite3.Connection) -> SnapshotState:
         """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
         state = self._state
         row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
@@ -509,7 +509,7 @@ class _Snapshot:
         self._reader = reader
         self._connection = connection
 
-    def __enter__(self) -> tuple[sqlite3.Connection, State]:
+    def __enter__(self) -> tuple[sqlite3.Connection, SnapshotState]:
         self._connection.execute("BEGIN")
         try:
             return self._connection, self._reader._current(self._connection)  # noqa: SLF001 - the reader's own part

@@ -8,7 +8,7 @@ from muniment.store.cache import Dependency
 from muniment.store.published import KINDS
 
 
-class State(NamedTuple):
+class SnapshotState(NamedTuple):
     """What is known of one edition without asking the file: totals, blocks in descending order, and their sums."""
 
     epoch: str
@@ -20,7 +20,7 @@ class State(NamedTuple):
     sums: dict[str, list[int]]
 
 
-def load(connection: sqlite3.Connection, former: State | None) -> State:
+def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
     """Read the state of the snapshot that *connection* has open; *former* tells what has changed since."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     totals = {
@@ -39,7 +39,7 @@ def load(connection: sqlite3.Connection, former: State | None) -> State:
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    return State(epoch, edition, at, totals, versions, blocks, sums)
+    return SnapshotState(epoch, edition, at, totals, versions, blocks, sums)
 
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
@@ -51,7 +51,7 @@ MANY_CHANGES: Final = 5_000
 """Beyond this, dropping everything is cheaper than dropping what was touched."""
 
 
-def touched(connection: sqlite3.Connection, former: State, state: State) -> set[Dependency] | None:
+def touched(connection: sqlite3.Connection, former: SnapshotState, state: SnapshotState) -> set[Dependency] | None:
     """Give what changed between two states, or None when that cannot be known or is too much."""
     missed = state.edition - former.edition
     if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:
