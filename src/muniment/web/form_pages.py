@@ -8,7 +8,7 @@ from django.http import Http404, QueryDict
 
 from muniment.registry.exchange.rows import Fault
 from muniment.web import forms
-from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, Rows, Step
+from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, Rows, FormStep
 
 _DISTRIBUTION = {
     "method": "Method",
@@ -21,7 +21,7 @@ _DISTRIBUTION = {
 class FormPage:
     """One page of the form over what stands in *bundle*."""
 
-    form: Step | None = None
+    form: FormStep | None = None
     repeated: tuple[Rows, ...] = ()
 
     def __init__(self, bundle: Mapping[str, Any]) -> None:
@@ -82,7 +82,7 @@ class FormPage:
 class Plain(FormPage):
     """A page of single fields."""
 
-    def __init__(self, bundle: Mapping[str, Any], step: type[Step]) -> None:
+    def __init__(self, bundle: Mapping[str, Any], step: type[FormStep]) -> None:
         super().__init__(bundle)
         self._step = step
         self.form = step(initial=step.from_bundle(bundle))
@@ -162,7 +162,7 @@ class Token(FormPage):
         }
 
 
-class TokenStep(Step):
+class TokenStep(FormStep):
     """The single fields of the token page."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -186,7 +186,7 @@ class TokenStep(Step):
         }
 
 
-def page_of(step: str, plain: type[Step] | None, bundle: Mapping[str, Any]) -> FormPage:
+def page_of(step: str, plain: type[FormStep] | None, bundle: Mapping[str, Any]) -> FormPage:
     """Give the page of *step* over what stands."""
     if plain is not None:
         return Plain(bundle, plain)

@@ -48,7 +48,7 @@ def _text(label: str, key: str, hint: str = "", *, required: bool = False, **ext
     )
 
 
-class Step(forms.Form):
+class FormStep(forms.Form):
     """One page of the form."""
 
     title = ""
@@ -74,7 +74,7 @@ class Step(forms.Form):
             self.add_error(place, words if place else f"{fault.field} {fault.reason}.")
 
 
-class Basics(Step):
+class Basics(FormStep):
     """Name and kind."""
 
     title = "Basics"
@@ -95,7 +95,7 @@ class Basics(Step):
         return {**super().to_wire(), "name": self.cleaned_data["name"]}
 
 
-class About(Step):
+class About(FormStep):
     """Words."""
 
     title = "About"
@@ -126,7 +126,7 @@ class About(Step):
         return {**shown, "themes": ", ".join(company.get("themes") or ()), "teamSize": size}
 
 
-class Links(Step):
+class Links(FormStep):
     """Ways to reach them."""
 
     title = "Links"

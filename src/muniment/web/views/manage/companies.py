@@ -17,13 +17,13 @@ from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import form_pages
-from muniment.web.forms import About, Basics, Links, Step
+from muniment.web.forms import About, Basics, Links, FormStep
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, kept_form, signed_in
 from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
-STEPS: Final[dict[str, type[Step]]] = {"basics": Basics, "about": About, "links": Links}
+STEPS: Final[dict[str, type[FormStep]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")
 TITLES: Final = {
     "basics": "Basics",

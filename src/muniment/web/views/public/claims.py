@@ -11,12 +11,12 @@ from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, State
 from muniment.registry.review import claims
-from muniment.web.forms import About, Basics, Step
+from muniment.web.forms import About, Basics, FormStep
 from muniment.web.requests.access import actor_of, kept_form, signed_in
 from muniment.web.requests.once import fresh_token, once
 
 
-class ClaimForm(Step):
+class ClaimForm(FormStep):
     """Why it is theirs."""
 
     text = forms.CharField(
@@ -27,7 +27,7 @@ class ClaimForm(Step):
     )
 
 
-class SuggestForm(Step):
+class SuggestForm(FormStep):
     """The fields that visitors most often know better, and words."""
 
     name = Basics.base_fields["name"]
@@ -51,7 +51,7 @@ class SuggestForm(Step):
 
 
 def _petition(
-    request: HttpRequest, form: Step, *, title: str, lead: str, crumbs: list[tuple[str, str]]
+    request: HttpRequest, form: FormStep, *, title: str, lead: str, crumbs: list[tuple[str, str]]
 ) -> HttpResponse:
     context = {"form": form, "petition_title": title, "petition_lead": lead, "crumbs": [*crumbs, (title, "")]}
     status = 422 if form.errors else 200
