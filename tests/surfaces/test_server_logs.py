@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from muniment.server.app.logs import Json, Text, masked, request_id
+from muniment.server.app.logs import Json, TextFormatter, masked, request_id
 
 TOKEN = "mun_pat_" + "4" * 36
 
 
-@pytest.fixture(params=[Json, Text], ids=["json", "text"])
+@pytest.fixture(params=[Json, TextFormatter], ids=["json", "text"])
 def written(request):
     """Give a function that logs with the given extras and returns the line."""
 

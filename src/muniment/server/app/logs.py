@@ -79,7 +79,7 @@ class Json(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """A line for people."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Text(logging.Formatter):
 def set_up(log_format: str) -> None:
     """Send every logger's lines to standard error, in one form."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Json() if log_format == "json" else Text())
+    handler.setFormatter(Json() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
