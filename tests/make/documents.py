@@ -31,7 +31,7 @@ def token_of(upload: Upload) -> str:
     return upload.url.rpartition("/")[2]
 
 
-def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.Transfer:
+def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
     """Do what the link does, without HTTP."""
     transfer = receiving.take_link(token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)

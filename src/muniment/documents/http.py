@@ -71,7 +71,7 @@ class UploadLink:
 
     async def _take(self, scope: Scope, receive: Receive) -> dict[str, Any]:
         headers = dict(scope["headers"])
-        transfer: receiving.Transfer = await self._call(
+        transfer: receiving.IncomingUpload = await self._call(
             receiving.take_link,
             scope["path"].removeprefix(PREFIX),
             _length(headers),
@@ -150,7 +150,7 @@ class FileLinks:
 class _Stream:
     """The body: counted, digested, and refused the moment it is longer than announced."""
 
-    def __init__(self, call: Call, transfer: receiving.Transfer, receive: Receive) -> None:
+    def __init__(self, call: Call, transfer: receiving.IncomingUpload, receive: Receive) -> None:
         self._call = call
         self._transfer = transfer
         self._receive = receive

@@ -19,7 +19,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class IncomingUpload:
     """One attempt at sending a file."""
 
     document_id: str
@@ -52,7 +52,7 @@ def too_large(announced: int) -> TooLarge:
     )
 
 
-def take_link(token: str, length: int | None, content_type: str) -> Transfer:
+def take_link(token: str, length: int | None, content_type: str) -> IncomingUpload:
     """
     Take a link for one transfer.
 
@@ -83,15 +83,15 @@ def take_link(token: str, length: int | None, content_type: str) -> Transfer:
         document.attempt += 1
         document.receiving_until = moment + timedelta(seconds=RECEIVING_S)
         document.save(update_fields=["attempt", "receiving_until"])
-    return Transfer(document.pk, document.attempt, blob_key(document.pk, document.attempt), document.size_bytes)
+    return IncomingUpload(document.pk, document.attempt, blob_key(document.pk, document.attempt), document.size_bytes)
 
 
-def keep_alive(transfer: Transfer) -> bool:
+def keep_alive(transfer: IncomingUpload) -> bool:
     """Say that a transfer is alive. Tells whether it still has the link."""
     return renew(transfer.document_id, transfer.attempt)
 
 
-def record(transfer: Transfer, sha256: str) -> None:
+def record(transfer: IncomingUpload, sha256: str) -> None:
     """
     Record what came: the link is used up.
 
@@ -122,7 +122,7 @@ def overtaken() -> Conflict:
     )
 
 
-def let_go(transfer: Transfer) -> None:
+def let_go(transfer: IncomingUpload) -> None:
     """Note that a transfer has broken off: the link may be used again."""
     Document.objects.filter(pk=transfer.document_id, state=State.PENDING, attempt=transfer.attempt).update(
         receiving_until=None
