@@ -51,12 +51,12 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.mcp.protocol.origin import OriginPolicy
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_offer
-    from muniment.server.app.app import Front
+    from muniment.server.app.app import App
     from muniment.server.http.fastpath import Express
     from muniment.store.reader import Reader
 
     offer = public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
-    front = Front(Config({}, rate_limit=0))
+    front = App(Config({}, rate_limit=0))
     server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server
     if ours:

@@ -10,7 +10,7 @@ from muniment.server.app import app, startup
 from muniment.server.process import server_process
 
 
-class Held(app.Front):
+class Held(app.App):
     """A front that shows its API when the start is over."""
 
     is_over = False

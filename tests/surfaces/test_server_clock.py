@@ -9,7 +9,7 @@ import pytest
 
 from make.published import Publisher, company
 from muniment.config import Config
-from muniment.server.app.app import Front
+from muniment.server.app.app import App
 from muniment.server.process.poller import Clock
 from services.ports import wait_until
 from services.product import Product, Served
@@ -19,7 +19,7 @@ class Stand:
     """A clock over a registry of numbers: what is asked, what is shown, how often it looked."""
 
     def __init__(self, tmp_path):
-        self.front = Front(Config({}, data=tmp_path))
+        self.front = App(Config({}, data=tmp_path))
         self.answered = self.looks = self.seconds = 0
         self.may_rest = True
         self.clock = Clock(

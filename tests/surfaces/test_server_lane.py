@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 
 from make.published import company
 from muniment.config import Config
-from muniment.server.app.app import Front
+from muniment.server.app.app import App
 from muniment.server.http.fastpath import Express, answer_waiting, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
@@ -293,7 +293,7 @@ class Wire(asyncio.Transport):
 
 async def asked_at(api):
     """Give a connection that has asked for a detail, before the turn is over, and its wire."""
-    front = Front(Config({"MUNIMENT_RATE_LIMIT": "off"}))
+    front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
     front.api = api
     config = uvicorn.Config(front, http=Express, lifespan="off")
     config.load()
@@ -339,7 +339,7 @@ def test_a_look_up_that_fails_leaves_everybody_to_the_ordinary_path():
         def answer_late(self, answers):
             self.answers = answers
 
-    front = Front(Config({}))
+    front = App(Config({}))
     front.waiting = waiting = [Waiting(), Waiting()]
     front.api = object()  # whatever is asked of it fails
     answer_waiting(front)

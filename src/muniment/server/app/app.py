@@ -53,7 +53,7 @@ class Instant(Protocol):
         """Answer, charging the caller's rate, or leave it to the ordinary path."""
 
 
-class Front:
+class App:
     """
     Answers every request of the process.
 
@@ -354,7 +354,7 @@ class _Outgoing:
 
     __slots__ = ("_front", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
 
-    def __init__(self, front: Front, send: Send, request_id: bytes, scope: Scope) -> None:
+    def __init__(self, front: App, send: Send, request_id: bytes, scope: Scope) -> None:
         self._front = front
         self._send = send
         self._request_id = request_id

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from muniment.api.application import Api
 from muniment.config import Config
-from muniment.server.app.app import Front
+from muniment.server.app.app import App
 from muniment.server.process.poller import REFRESH_S
 from muniment.store import published
 from muniment.store.reader import Reader
@@ -21,7 +21,7 @@ class Showing:
         on_registry: called in the loop when the front has got it there.
     """
 
-    def __init__(self, config: Config, front: Front, *, on_registry: Callable[[], None]) -> None:
+    def __init__(self, config: Config, front: App, *, on_registry: Callable[[], None]) -> None:
         self._config = config
         self._front = front
         self._on_registry = on_registry

@@ -7,7 +7,7 @@ What is kept is answered as it is read. What has to be looked up waits until all
 read, and is looked up in one go: each part of the work finds the processor's caches as it left them.
 
 Nothing is decided here that the ordinary path does not decide alike: what is ready, the rate, the request's id and
-the closing lines come from the same :class:`~muniment.server.app.app.Front`, and the same tests run with the lane on
+the closing lines come from the same :class:`~muniment.server.app.app.App`, and the same tests run with the lane on
 and off. It spares the ASGI messages, which cost as much as all the rest of a small answer.
 """
 
@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from muniment.api.application import Wanted
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
-from muniment.server.app.app import Front, Instant
+from muniment.server.app.app import App, Instant
 from muniment.server.app.telemetry import is_sampled
 from muniment.server.http.http_limits import Guarded
 
@@ -284,7 +284,7 @@ class Express(Guarded):
             self.on_message_complete()
 
 
-def answer_waiting(front: Front) -> None:
+def answer_waiting(front: App) -> None:
     """Look up in one go what the requests of this turn wait for, and answer them in their order."""
     waiting, front.waiting = front.waiting, []
     waiting = [each for each in waiting if each.waits_for is not None]

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from muniment.api.responses import refusal
 from muniment.kernel.problems import BadRequest, Problem
-from muniment.server.app.app import Front
+from muniment.server.app.app import App
 
 MAX_TARGET_BYTES: Final = 16 << 10
 MAX_HEAD_BYTES: Final = 64 << 10
@@ -59,7 +59,7 @@ class Guarded(HttpToolsProtocol):
         self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.front: Front = config.app
+        self.front: App = config.app
         self.peer = ""
         self.heard_at = self.progress_at = self.head_at = self.stuck_at = self.closing_at = 0.0
         self.has_asked = self.is_retiring = False

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from muniment.server.app.app import Front
+from muniment.server.app.app import App
 
 REFRESH_S: Final = 0.05
 """How old what a process shows may be, when another of its machine has changed it."""
@@ -31,7 +31,7 @@ class Clock:
 
     def __init__(
         self,
-        front: Front,
+        front: App,
         *,
         look: Callable[[], object],
         each_second: Callable[[float], object],

@@ -20,7 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server.app import logs
-from muniment.server.app.app import MANAGE_PATH, Application, Front
+from muniment.server.app.app import MANAGE_PATH, Application, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import Showing
 from muniment.server.app.startup import Warmup
@@ -111,7 +111,7 @@ class Process:
 
     def __init__(self, config: Config, *, load: Callable[[], None] | None = None, member: Member | None = None) -> None:
         self.config = config
-        self.front = Front(config)
+        self.front = App(config)
         self._member = member
         if member is not None:
             self.front.metrics.figures = member.figures
