@@ -52,7 +52,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_offer
     from muniment.server.app.app import App
-    from muniment.server.http.fastpath import Express
+    from muniment.server.http.fastpath import FastPathProtocol
     from muniment.store.reader import Reader
 
     offer = public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
@@ -73,7 +73,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
             front,
             host="127.0.0.1",
             port=port,
-            http=Express,
+            http=FastPathProtocol,
             loop="uvloop",
             lifespan="off",
             log_level="error",

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from make.published import company
 from muniment.config import Config
 from muniment.server.app.app import App
-from muniment.server.http.fastpath import Express, answer_waiting, missing_internals
+from muniment.server.http.fastpath import FastPathProtocol, answer_waiting, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
 from services.product import Product
@@ -295,9 +295,9 @@ async def asked_at(api):
     """Give a connection that has asked for a detail, before the turn is over, and its wire."""
     front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
     front.api = api
-    config = uvicorn.Config(front, http=Express, lifespan="off")
+    config = uvicorn.Config(front, http=FastPathProtocol, lifespan="off")
     config.load()
-    connection, wire = Express(config, ServerState(), {}, asyncio.get_running_loop()), Wire()
+    connection, wire = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop()), Wire()
     connection.connection_made(wire)
     connection.data_received(get(b"/api/v1/companies/company-1"))
     assert connection.is_busy

@@ -81,7 +81,7 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
 _PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted\r\n"}
 
 
-class Express(Guarded):
+class FastPathProtocol(Guarded):
     """One connection with the lane."""
 
     _waits_for: Wanted | None = None
