@@ -21,7 +21,7 @@ from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
 from muniment.server.app.app import App, Instant
 from muniment.server.app.telemetry import is_sampled
-from muniment.server.http.http_limits import Guarded
+from muniment.server.http.http_limits import LimitedProtocol
 
 log = logging.getLogger("muniment.server")
 
@@ -81,7 +81,7 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
 _PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted\r\n"}
 
 
-class FastPathProtocol(Guarded):
+class FastPathProtocol(LimitedProtocol):
     """One connection with the lane."""
 
     _waits_for: Wanted | None = None

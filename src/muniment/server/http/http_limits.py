@@ -52,7 +52,7 @@ class _RefusedError(Exception):
     """Ends the parser's work; the reason stands on the connection."""
 
 
-class Guarded(HttpToolsProtocol):
+class LimitedProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(
@@ -287,7 +287,7 @@ async def retire(connections: set[Any]) -> None:
         await asyncio.sleep(RETIRE_S / 40)
 
 
-def drop_most_idle(connections: set[Any], count: int, keep: Guarded) -> None:
+def drop_most_idle(connections: set[Any], count: int, keep: LimitedProtocol) -> None:
     """End the connections whose clients have got nothing for the longest time, and are owed nothing."""
     idle = [each for each in connections if each is not keep and not each.is_busy]
     for each in heapq.nsmallest(count, idle, key=lambda one: one.progress_at):

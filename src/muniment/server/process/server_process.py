@@ -27,7 +27,7 @@ from muniment.server.app.startup import Warmup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.http.fastpath import FastPathProtocol, missing_internals
-from muniment.server.http.http_limits import Guarded, retire, sweep
+from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.process.poller import Clock
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, Member
@@ -138,7 +138,7 @@ class Process:
         """Serve on *listener* until a signal ends it."""
         self._showing.open()
         missing = missing_internals()
-        protocol: Any = FastPathProtocol if self.config.express_lane else Guarded
+        protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
         if missing:
             protocol, self._hears_first = "httptools", False
             log.warning("this uvicorn lacks what our connections lean on; its own are used", extra={"lacks": missing})
