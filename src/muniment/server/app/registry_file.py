@@ -12,7 +12,7 @@ from muniment.store import published
 from muniment.store.reader import Reader
 
 
-class Showing:
+class RegistryFile:
     """
     The published file as the front, and later the pages, answer from it.
 

@@ -22,7 +22,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.server.app import logs
 from muniment.server.app.app import MANAGE_PATH, Application, App
 from muniment.server.app.readiness import Readiness
-from muniment.server.app.registry_file import Showing
+from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Warmup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
@@ -116,7 +116,7 @@ class Process:
         if member is not None:
             self.front.metrics.figures = member.figures
         self.bridge = Bridge()
-        self._showing = Showing(config, self.front, on_registry=self._tools_are_ready)
+        self._showing = RegistryFile(config, self.front, on_registry=self._tools_are_ready)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Warmup | None = None
