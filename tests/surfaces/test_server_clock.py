@@ -10,7 +10,7 @@ import pytest
 from make.published import Publisher, company
 from muniment.config import Config
 from muniment.server.app.app import App
-from muniment.server.process.poller import Clock
+from muniment.server.process.poller import Poller
 from services.ports import wait_until
 from services.product import Product, Served
 
@@ -22,7 +22,7 @@ class Stand:
         self.front = App(Config({}, data=tmp_path))
         self.answered = self.looks = self.seconds = 0
         self.may_rest = True
-        self.clock = Clock(
+        self.clock = Poller(
             self.front,
             look=self.look,
             each_second=self.each_second,

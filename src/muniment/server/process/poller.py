@@ -14,7 +14,7 @@ SECOND_S: Final = 1.0
 log = logging.getLogger("muniment.server")
 
 
-class Clock:
+class Poller:
     """
     Calls *look* every 50 ms while requests come, and once a second while none do.
 

@@ -28,7 +28,7 @@ from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.http.fastpath import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
-from muniment.server.process.poller import Clock
+from muniment.server.process.poller import Poller
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, Member
 
@@ -122,7 +122,7 @@ class Process:
         self._warmup: Warmup | None = None
         self._follower: Follower | None = None
         self._following: asyncio.Task[None] | None = None
-        self._clock: Clock | None = None
+        self._clock: Poller | None = None
         self._mounting: asyncio.Task[None] | None = None
         self._tracing: asyncio.Task[None] | None = None
         self._mounted = asyncio.Event()
@@ -247,7 +247,7 @@ class Process:
             "muniment_ready", "1 when pages and tools are up, not reads alone.", lambda: float(pages.done())
         )
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
-        self._clock = Clock(
+        self._clock = Poller(
             self.front,
             look=self._showing.look,
             each_second=lambda now: self._each_second(state.connections, now),
