@@ -27,7 +27,7 @@ DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
 
 
-class Warmup:
+class Startup:
     """
     Runs once, in a thread of its own, and tells the loop what has become ready.
 

@@ -23,7 +23,7 @@ from muniment.server.app import logs
 from muniment.server.app.app import MANAGE_PATH, Application, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
-from muniment.server.app.startup import Warmup
+from muniment.server.app.startup import Startup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.http.fastpath import FastPathProtocol, missing_internals
@@ -119,7 +119,7 @@ class Process:
         self._showing = RegistryFile(config, self.front, on_registry=self._tools_are_ready)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
-        self._warmup: Warmup | None = None
+        self._warmup: Startup | None = None
         self._follower: Follower | None = None
         self._following: asyncio.Task[None] | None = None
         self._clock: Poller | None = None
@@ -256,7 +256,7 @@ class Process:
         )
         if self.config.on_postgresql:
             self._following = asyncio.create_task(self._follow())
-        self._warmup = Warmup(
+        self._warmup = Startup(
             self.config,
             loop,
             on_tools=self._tools_are_ready,
