@@ -73,9 +73,9 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     """Serve as one of several processes."""
     from muniment.server.process.server_process import serve as run
-    from muniment.server.process.worker_process import Member
+    from muniment.server.process.worker_process import WorkerProcess
 
-    member = Member.inherited(inherited)
+    member = WorkerProcess.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)
     run(settings, member.listener, load=load if demo else None, member=member)
 

@@ -30,7 +30,7 @@ from muniment.server.http.fastpath import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.process.poller import Poller
 from muniment.server.process.sockets import BACKLOG
-from muniment.server.process.worker_process import LISTENING, READY, Member
+from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
@@ -109,7 +109,7 @@ class Process:
         member: its place among several processes.
     """
 
-    def __init__(self, config: Config, *, load: Callable[[], None] | None = None, member: Member | None = None) -> None:
+    def __init__(self, config: Config, *, load: Callable[[], None] | None = None, member: WorkerProcess | None = None) -> None:
         self.config = config
         self.front = App(config)
         self._member = member
@@ -436,7 +436,7 @@ def serve(
     listener: socket.socket,
     *,
     load: Callable[[], None] | None = None,
-    member: Member | None = None,
+    member: WorkerProcess | None = None,
 ) -> None:
     """Serve until a signal ends it."""
     logs.set_up(config.log_format)

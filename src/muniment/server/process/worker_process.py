@@ -12,7 +12,7 @@ LISTENING: Final = b"L"
 READY: Final = b"R"
 
 
-class Member(NamedTuple):
+class WorkerProcess(NamedTuple):
     """
     The place of a process among its siblings.
 
