@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from muniment import __version__
-from muniment.server.process.shared_metrics import Figures, together
+from muniment.server.process.shared_metrics import SharedMetrics, together
 
 BOUNDS_S: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
@@ -34,7 +34,7 @@ class Metrics:
     """Counters of answers, their times, and families that are read when asked for."""
 
     def __init__(self) -> None:
-        self.figures: Figures | None = None
+        self.figures: SharedMetrics | None = None
         """What the processes of a port share: then each is told by its label, whoever of them is asked."""
         self._began = time.time()
         self.at_once: dict[int, int] = defaultdict(int)

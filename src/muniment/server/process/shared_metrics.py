@@ -11,7 +11,7 @@ _HEADER: Final = Struct("<II")
 _TRIES: Final = 5
 
 
-class Figures:
+class SharedMetrics:
     """
     An area for each process in the file *descriptor*.
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
-from muniment.server.process.shared_metrics import Figures
+from muniment.server.process.shared_metrics import SharedMetrics
 
 LISTENING: Final = b"L"
 READY: Final = b"R"
@@ -26,13 +26,13 @@ class WorkerProcess(NamedTuple):
     number: int
     listener: socket.socket
     supervisor: socket.socket
-    figures: Figures
+    figures: SharedMetrics
 
     @classmethod
     def inherited(cls, text: str) -> Self:
         """Read :func:`bequest`."""
         number, listener, supervisor, figures = map(int, text.split(","))
-        return cls(number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), Figures(figures, number))
+        return cls(number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number))
 
     def tell(self, progress: bytes) -> None:
         """Tell how far the process is."""
