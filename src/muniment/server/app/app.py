@@ -19,7 +19,7 @@ from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMan
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.server.app import logs
 from muniment.server.app.metrics import CONTENT_TYPE, Metrics
-from muniment.server.http.client_address import Clients, Header
+from muniment.server.http.client_address import ClientAddresses, Header
 
 if TYPE_CHECKING:
     from muniment.mcp.declarations import Caller
@@ -65,7 +65,7 @@ class App:
     def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
         self.config = config
         self.limiter = limiter or Limiter(config.rate_limit, config.rate_burst)
-        self.clients = Clients(config.trusted_proxies)
+        self.clients = ClientAddresses(config.trusted_proxies)
         self.metrics = Metrics()
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}

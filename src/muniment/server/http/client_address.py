@@ -15,7 +15,7 @@ _PROTO: Final = re.compile(r'(?i)(?:^|;)\s*proto\s*=\s*"?(https?)"?')
 _REMEMBERED: Final = 4096
 
 
-class Clients:
+class ClientAddresses:
     """
     Tells clients apart.
 
