@@ -12,7 +12,7 @@ ENTRY_OVERHEAD_BYTES = 700
 """What an entry costs beside its content: keys, objects and their places in the dictionaries."""
 
 
-class Answers:
+class ResponseCache:
     """
     A cache bounded by bytes, the oldest leaving first, that knows what each entry depends on.
 

@@ -19,7 +19,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
-from muniment.store.cache import Answers
+from muniment.store.cache import ResponseCache
 from muniment.store.published import UNBUILT, document_id
 from muniment.store.queries import (
     CompanyQuery,
@@ -126,7 +126,7 @@ class Reader:
         self._lock = threading.Lock()
         self._connections: list[sqlite3.Connection] = []
         self._positions = Positions(cache_bytes // 2)
-        self.answers = Answers(cache_bytes)
+        self.answers = ResponseCache(cache_bytes)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Where look-ups run that are too long for an event loop; see :meth:`is_quick`."""
         self._probe = self._open()
