@@ -17,7 +17,7 @@ from muniment.store import replica as follower_module
 from muniment.store.published import PublishedEntry
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
-from muniment.store.replica import Follower
+from muniment.store.replica import Replica
 from services.ports import wait_until
 
 pytestmark = pytest.mark.postgresql
@@ -63,7 +63,7 @@ def source(postgres):
 
 @pytest.fixture
 def follower(source, tmp_path):
-    made = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.02)
+    made = Replica(source.url, tmp_path / "published.sqlite3", poll_s=0.02)
     yield made
     made.close()
 
@@ -142,7 +142,7 @@ def test_a_restored_backup_is_followed_back(source, follower, reader):
 
 
 def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, reader, tmp_path):
-    second = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.01)
+    second = Replica(source.url, tmp_path / "published.sqlite3", poll_s=0.01)
     follower.start()
     second.start()
     for number in range(1, 40):
@@ -154,9 +154,9 @@ def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, read
 
 
 def test_a_node_that_nobody_asks_looks_seldom_and_still_within_the_second(source, reader, tmp_path, monkeypatch):
-    looks, rests, catch_up = [], [True], Follower.catch_up
-    monkeypatch.setattr(Follower, "catch_up", lambda self: looks.append(time.monotonic()) or catch_up(self))
-    follower = Follower(source.url, tmp_path / "published.sqlite3", poll_s=0.01, is_at_rest=lambda: rests[0])
+    looks, rests, catch_up = [], [True], Replica.catch_up
+    monkeypatch.setattr(Replica, "catch_up", lambda self: looks.append(time.monotonic()) or catch_up(self))
+    follower = Replica(source.url, tmp_path / "published.sqlite3", poll_s=0.01, is_at_rest=lambda: rests[0])
     follower.start()
     wait_until(lambda: len(looks) >= 2, within_s=10, what="two looks")
     assert looks[1] - looks[0] > 0.4, "at rest"

@@ -52,7 +52,7 @@ class Gap(Exception):  # noqa: N818 - a state, not an error
     """The feed and the file do not meet: another epoch, pruned changes, or a number missing."""
 
 
-class Follower:
+class Replica:
     """
     Copies the feed of *database_url* into the published file at *path*.
 

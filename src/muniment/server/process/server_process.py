@@ -55,7 +55,7 @@ TOOL_PATHS: Final = (
 )
 """Addresses of the tool servers: a request that comes before it is there waits for it."""
 if TYPE_CHECKING:
-    from muniment.store.replica import Follower
+    from muniment.store.replica import Replica
 
 log = logging.getLogger("muniment.server")
 
@@ -120,7 +120,7 @@ class Process:
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Startup | None = None
-        self._follower: Follower | None = None
+        self._follower: Replica | None = None
         self._following: asyncio.Task[None] | None = None
         self._clock: Poller | None = None
         self._mounting: asyncio.Task[None] | None = None
@@ -275,11 +275,11 @@ class Process:
     async def _follow(self) -> None:
         """Follow the feed from the first moment on: it needs neither Django nor the migrations that come with it."""
 
-        def begin() -> "Follower":
-            from muniment.store.replica import Follower
+        def begin() -> "Replica":
+            from muniment.store.replica import Replica
 
             config = self.config
-            return Follower(
+            return Replica(
                 config.database_url,
                 config.published_file,
                 changes_kept=config.changes_kept,
