@@ -11,7 +11,7 @@ from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.oauth import token_authentication
-from muniment.oauth.token_authentication import LOOK_AGAIN_S, MAX_REMEMBERED, Doorkeeper
+from muniment.oauth.token_authentication import LOOK_AGAIN_S, MAX_REMEMBERED, TokenAuthenticator
 from services.manage import straight
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ class Watched:
         self.at = 0.0
         self.asked = []
         self.loop = asyncio.new_event_loop()
-        self.keeper = Doorkeeper(self.bridge, resource=RESOURCE, clock=lambda: self.at)
+        self.keeper = TokenAuthenticator(self.bridge, resource=RESOURCE, clock=lambda: self.at)
 
     async def bridge(self, call, *arguments):
         self.asked.append(call.__name__)

@@ -11,7 +11,7 @@ from muniment.mcp.tools.owner_companies import Bearers, manage_offer
 from muniment.mcp.tools.owner_documents import document_tools
 from muniment.mcp.tools.owner_reports import report_tools
 from muniment.oauth.resources import manage_server
-from muniment.oauth.token_authentication import Doorkeeper
+from muniment.oauth.token_authentication import TokenAuthenticator
 from services.mcp import Answer, Asker, modern
 
 BASE = "http://testserver"
@@ -34,7 +34,7 @@ async def straight(call: Any, *arguments: Any) -> Any:
 class Manage:
     """Asks the owner-scoped server with a token."""
 
-    def __init__(self, asker: Asker, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, asker: Asker, doorkeeper: TokenAuthenticator) -> None:
         self.asker = asker
         self.doorkeeper = doorkeeper
 
@@ -65,7 +65,7 @@ class Manage:
 @contextlib.contextmanager
 def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     """Give the server, as the product puts it together, but for the bridge, unless it is given."""
-    doorkeeper = Doorkeeper(bridge, resource=manage_server(BASE))
+    doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
     more = (*document_tools(bridge, BASE), *report_tools(bridge, BASE))
     offer = manage_offer(bridge, base_url=BASE, registry_name="Suite Registry", more=more)

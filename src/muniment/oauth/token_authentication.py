@@ -88,7 +88,7 @@ def _note(model: Any, row: Any, today: Any, client: str) -> None:
         model.objects.filter(Q(pk=row.pk)).update(last_used_on=today, last_used_by=client)
 
 
-class Doorkeeper:
+class TokenAuthenticator:
     """
     Remembers who tokens speak for.
 

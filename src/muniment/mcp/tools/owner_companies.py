@@ -23,7 +23,7 @@ from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.oauth.resources import manage_server as address_of
-from muniment.oauth.token_authentication import Bridge, Doorkeeper
+from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
@@ -481,7 +481,7 @@ def manage_server(
     more: Iterable[Tool] = (),
 ) -> ToolServer:
     """Make the owner-scoped server."""
-    bearers = Bearers(Doorkeeper(call, resource=address_of(base_url)), base_url)
+    bearers = Bearers(TokenAuthenticator(call, resource=address_of(base_url)), base_url)
     return ToolServer(
         manage_offer(call, base_url=base_url, registry_name=registry_name, more=more),
         gate=gate,
