@@ -29,7 +29,7 @@ _LIFETIMES: Sequence[tuple[str, str]] = (
 )
 
 
-class TokenForm(forms.Form):
+class NewTokenForm(forms.Form):
     """What a new token is called, how long it lives, what it may do."""
 
     name = forms.CharField(
@@ -59,8 +59,8 @@ class TokenForm(forms.Form):
 def tokens(request: HttpRequest) -> HttpResponse:
     """Show tokens and apps; make a token."""
     if request.method != "POST":
-        return _page(request, TokenForm(kept_form(request)))
-    form = TokenForm(request.POST)
+        return _page(request, NewTokenForm(kept_form(request)))
+    form = NewTokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
     try:
@@ -69,13 +69,13 @@ def tokens(request: HttpRequest) -> HttpResponse:
         form.add_error(None, f"{problem.message} {problem.hint}")
         return _page(request, form, status=problem.status)
     # Shown in the answer itself: a redirect would need to keep the token somewhere.
-    return _page(request, TokenForm(), minted=minted)
+    return _page(request, NewTokenForm(), minted=minted)
 
 
 @signed_in("POST")
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
     """Give a token a new text, and show it once."""
-    return _page(request, TokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
+    return _page(request, NewTokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
 
 
 @signed_in("POST")
@@ -109,7 +109,7 @@ def _id(number: int) -> int:
 
 
 def _page(
-    request: HttpRequest, form: TokenForm, *, minted: operations.Minted | None = None, status: int = 200
+    request: HttpRequest, form: NewTokenForm, *, minted: operations.Minted | None = None, status: int = 200
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
     connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
