@@ -52,7 +52,9 @@ def test_each_bar_stands_under_its_own_name_and_number_which_say_all_that_it_sho
 
 
 def test_a_share_that_is_a_judgement_has_the_tone_of_its_word_and_not_of_its_place():
-    drawn = charts.stacked_bar("Criteria", "", [ChartSlice("not met", 1, tone="bad"), ChartSlice("unknown", 1, rest=True)])
+    drawn = charts.stacked_bar(
+        "Criteria", "", [ChartSlice("not met", 1, tone="bad"), ChartSlice("unknown", 1, rest=True)]
+    )
     assert re.findall(r'class="(?:key )?(tint[^"]*)"', drawn) == ["tint-bad", "tint5"] * 2
 
 

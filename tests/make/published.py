@@ -131,7 +131,9 @@ class Publisher:
         for sequence, (kind, key, document, at) in enumerate(changes, first):
             change = "unlisted" if document is None else "updated" if (kind, key) in self.known else "published"
             (self.known.discard if document is None else self.known.add)((kind, key))
-            entries.append(PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document))
+            entries.append(
+                PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document)
+            )
         published.apply(self.connection, entries)
         self.connection.execute("COMMIT")
         return first + len(changes) - 1

@@ -10,7 +10,7 @@ from typing import Final
 from django.db import close_old_connections, connections
 
 from muniment.jobs import queue
-from muniment.jobs.queue import Abandoned, Canceled, HandedBack, LeaseLost, JobRun
+from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost
 from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)

@@ -241,7 +241,9 @@ class _Stored(NamedTuple):
     texts_digest: str
 
 
-def apply(connection: sqlite3.Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
+def apply(
+    connection: sqlite3.Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT
+) -> None:
     """
     Write changes: documents, list items, blocks, facets, search text, totals and the feed.
 

@@ -8,7 +8,7 @@ from django.http import Http404, QueryDict
 
 from muniment.registry.exchange.rows import Fault
 from muniment.web import forms
-from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, Rows, FormStep
+from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, FormStep, Rows
 
 _DISTRIBUTION = {
     "method": "Method",

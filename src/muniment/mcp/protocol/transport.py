@@ -41,7 +41,7 @@ from muniment.mcp.protocol.http import (
     refusal,
     tidy,
 )
-from muniment.mcp.protocol.origin import OriginPolicy, NotAcceptable, UnsupportedType, is_json, takes_json
+from muniment.mcp.protocol.origin import NotAcceptable, OriginPolicy, UnsupportedType, is_json, takes_json
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
 
 if TYPE_CHECKING:

@@ -12,7 +12,16 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
-from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, free_slug, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import (
+    BatchCounts,
+    BatchRun,
+    alter,
+    free_slug,
+    make,
+    not_given_before,
+    save,
+    standing_rows,
+)
 from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, RoundRow
 from muniment.registry.models import (
     CapTableEntry,

@@ -4,7 +4,16 @@ from typing import Any
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import (
+    BatchCounts,
+    BatchRun,
+    alter,
+    imported,
+    make,
+    not_given_before,
+    save,
+    standing_rows,
+)
 from muniment.registry.exchange.rows import Fault, FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
 from muniment.registry.publishing.publisher import Touched, publish

@@ -3,7 +3,16 @@
 from typing import Any
 
 from muniment.kernel.ids import new_id, now
-from muniment.registry.exchange.batch import BatchCounts, BatchRun, alter, imported, make, not_given_before, save, standing_rows
+from muniment.registry.exchange.batch import (
+    BatchCounts,
+    BatchRun,
+    alter,
+    imported,
+    make,
+    not_given_before,
+    save,
+    standing_rows,
+)
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.publishing.publisher import Touched, publish

@@ -317,7 +317,9 @@ def _write_moves(moves: list[_Move]) -> None:
                 )
 
 
-def _entries(moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None) -> Iterator[PublishedEntry]:
+def _entries(
+    moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None
+) -> Iterator[PublishedEntry]:
     kinds: tuple[tuple[str, Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
         ("company", lambda keys: _companies(keys, loaded)),
         ("person", _people),

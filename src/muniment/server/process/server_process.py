@@ -20,7 +20,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server.app import logs
-from muniment.server.app.app import MANAGE_PATH, Application, App
+from muniment.server.app.app import MANAGE_PATH, App, Application
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
@@ -109,7 +109,9 @@ class Process:
         member: its place among several processes.
     """
 
-    def __init__(self, config: Config, *, load: Callable[[], None] | None = None, member: WorkerProcess | None = None) -> None:
+    def __init__(
+        self, config: Config, *, load: Callable[[], None] | None = None, member: WorkerProcess | None = None
+    ) -> None:
         self.config = config
         self.front = App(config)
         self._member = member

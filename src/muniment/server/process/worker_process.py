@@ -32,7 +32,9 @@ class WorkerProcess(NamedTuple):
     def inherited(cls, text: str) -> Self:
         """Read :func:`bequest`."""
         number, listener, supervisor, figures = map(int, text.split(","))
-        return cls(number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number))
+        return cls(
+            number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number)
+        )
 
     def tell(self, progress: bytes) -> None:
         """Tell how far the process is."""

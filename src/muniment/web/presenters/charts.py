@@ -89,7 +89,9 @@ def donut(
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
-def bar(title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0) -> SafeString:
+def bar(
+    title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0
+) -> SafeString:
     """Draw amounts as horizontal bars under their names, each against the largest, or against *of*."""
     largest = of or max((slice_.value for slice_ in slices), default=0)
     if largest <= 0 or not slices:
@@ -98,7 +100,9 @@ def bar(title: str, description: str, slices: Sequence[ChartSlice], *, unit: str
     return _bars(title, description, rows, largest, unit)
 
 
-def paired_bar(title: str, description: str, pairs: Sequence[ChartPair], *, of: float, unit: str = "Score") -> SafeString:
+def paired_bar(
+    title: str, description: str, pairs: Sequence[ChartPair], *, of: float, unit: str = "Score"
+) -> SafeString:
     """Draw amounts before and after as two thin bars each, against *of*: the earlier in the tint of what is past."""
     if of <= 0 or not pairs:
         return SafeString("")

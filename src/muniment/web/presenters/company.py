@@ -164,7 +164,10 @@ def _number(value: object) -> float:
 def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
-    both = [ChartSlice("For", pro, f"{pro:,.10g}", tone="good"), ChartSlice("Against", contra, f"{contra:,.10g}", tone="bad")]
+    both = [
+        ChartSlice("For", pro, f"{pro:,.10g}", tone="good"),
+        ChartSlice("Against", contra, f"{contra:,.10g}", tone="bad"),
+    ]
     title = str(proposal.get("title") or proposal.get("id") or "Proposal")
     chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
     return {**proposal, "title": title, "chart": chart, "ends": day_or_text(proposal.get("endDate"))}

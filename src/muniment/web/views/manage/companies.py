@@ -17,7 +17,7 @@ from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
 from muniment.web import form_pages
-from muniment.web.forms import About, Basics, Links, FormStep
+from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, kept_form, signed_in
 from muniment.web.requests.once import fresh_token, once

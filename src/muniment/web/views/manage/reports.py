@@ -191,7 +191,9 @@ def compare(request: HttpRequest) -> HttpResponse:
             "found": found,
             "changed": [_compared(each) for each in found.changed],
             "unchanged": [_compared(each) for each in found.unchanged],
-            "overall": ChartPair("Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))),
+            "overall": ChartPair(
+                "Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))
+            ),
             "scores": paired_bar("Score by section", "Each section's score of 100, before and after.", pairs, of=100),
         },
     )
