@@ -32,7 +32,7 @@ def over():
 
 give_back_memory = startup._give_back_memory
 startup._give_back_memory = over
-server_process.Front = Held
+server_process.App = Held
 
 if __name__ == "__main__":
     cli.main()

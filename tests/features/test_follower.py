@@ -13,7 +13,7 @@ from make.published import AT, company, framework, person
 from muniment.config import Config
 from muniment.server.process.server_process import Process
 from muniment.store import postgres_feed
-from muniment.store import replica as follower_module
+from muniment.store import replica as replica_module
 from muniment.store.published import PublishedEntry
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_opened_is_not_tried_without_a_pause(tmp_path, mon
         message = "attempt to write a readonly database"
         raise sqlite3.OperationalError(message)
 
-    monkeypatch.setattr(follower_module, "Follower", broken)
+    monkeypatch.setattr(replica_module, "Replica", broken)
     process = Process(Config({}, data=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none"))
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(process._follow(), 0.3))
