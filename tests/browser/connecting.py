@@ -45,7 +45,7 @@ def stations(page: Any, product: Product) -> Iterator[str]:
     assert answer.status == 200, answer
     page.goto(f"{origin(product)}/manage/tokens")
     page.get_by_label("Name").fill("laptop")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create token").click()
     page.get_by_text("Your new token").wait_for()
     yield "token-made"
     page.goto(f"{origin(product)}/manage/tokens")

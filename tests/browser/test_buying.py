@@ -114,7 +114,7 @@ def test_whoever_leaves_the_payment_page_is_told_that_nothing_was_charged_also_w
     page.get_by_role("button", name="Pay by bank debit").click()
     page.wait_for_url("**/manage/credits?bought=*")
     expect(page.get_by_role("status")).to_contain_text("Your bank has yet to confirm the payment.")
-    expect(page.get_by_role("heading", name="Waiting for a bank")).to_be_visible()
+    expect(page.get_by_role("heading", name="Waiting for your bank")).to_be_visible()
     assert balance(owner) == before
     stripe.bank_says(list(stripe.sessions)[-1], good=True)
     page.reload()

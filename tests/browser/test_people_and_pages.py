@@ -66,11 +66,11 @@ def published_within_a_second(site, path, holds):
 def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site, post, visitor):
     page, email = visitor, "newcomer@brine.example"
     page.goto("/manage/companies/new")
-    page.get_by_role("link", name="Make one").click()
+    page.get_by_role("link", name="Create account").click()
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_label("Password (again)").fill(PASSWORD)
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create account").click()
     page.get_by_label("Code").fill(code_to(post, email))
     page.get_by_role("button", name="Confirm").click()
     page.wait_for_url("**/manage/companies/new")
@@ -78,10 +78,10 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     expect(page.locator("#suggested")).to_contain_text("/companies/brine-bramble")
     page.get_by_label("Type").fill("cooperative")
     page.get_by_label("Website").fill("https://brine.example")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     page.get_by_label("In a sentence or two").fill("Salt-marsh farmers who share a cold store.")
     for _ in range(4):
-        page.get_by_role("button", name="Save and go on").click()
+        page.get_by_role("button", name="Save and continue").click()
         page.wait_for_load_state()
     page.wait_for_url("**/manage/companies/brine-bramble")
     page.get_by_role("button", name="Submit for review").click()
@@ -106,7 +106,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     expect(page.get_by_role("status").first).to_contain_text("Saved.")
     published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"much worse" in answer.body)
     page.get_by_role("link", name="History").click()
-    page.get_by_role("button", name="Put back what was before").first.click()
+    page.get_by_role("button", name="Revert").first.click()
     published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"share a cold store" in answer.body)
 
 
@@ -123,7 +123,7 @@ def test_a_passkey_signs_up_and_signs_in(browser, site, post):
     email = "keyholder@brine.example"
     page.goto("/accounts/signup/passkey/")
     page.get_by_label("Email").fill(email)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_label("Code").fill(code_to(post, email))
     page.get_by_role("button", name="Confirm").click()
     page.get_by_label("Name").fill("This laptop")
@@ -259,7 +259,7 @@ def test_everything_works_without_javascript(browser, site):
     expect(page.locator("#results .listing")).to_have_count(1)
     page.goto("/manage/companies/new")
     page.get_by_label("Name", exact=True).fill("Plain Forms")
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     page.wait_for_url("**/manage/companies/plain-forms/edit/about?new=1")
     context.close()
 
@@ -269,7 +269,7 @@ def test_a_name_of_one_long_word_stays_within_a_small_page(browser, site):
     page = sign_in(context, site, OWNER)
     page.goto("/manage/companies/new")
     page.get_by_label("Name", exact=True).fill("Donaudampfschiff" * 6)
-    page.get_by_role("button", name="Save and go on").click()
+    page.get_by_role("button", name="Save and continue").click()
     page.wait_for_url("**/edit/about?new=1")
     for path in (page.url, page.url.split("/edit/")[0], "/manage", "/manage/documents", "/manage/reports"):
         page.goto(path)
@@ -283,7 +283,7 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(
     page.goto("/manage/credits")
     expect(page.get_by_role("navigation", name="Manage").get_by_role("link", name="Credits")).to_be_in_viewport(ratio=1)
     page.goto("/manage/tokens#make")
-    expect(page.get_by_role("heading", name="Make a token")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Create token")).to_be_in_viewport()
     context.close()
 
 
@@ -293,7 +293,7 @@ def test_what_was_refused_is_said_above_and_has_the_focus(browser, site):
     page.goto(f"/manage/companies/{COMPANY}/edit/basics")
     page.get_by_label("Website").fill("not a site")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("Not saved yet.")
+    expect(page.get_by_role("alert")).to_contain_text("Not saved.")
     expect(page.get_by_label("Website")).to_be_focused()
     expect(page.get_by_label("Website")).to_have_value("not a site")
     context.close()
@@ -302,7 +302,7 @@ def test_what_was_refused_is_said_above_and_has_the_focus(browser, site):
 def test_the_keyboard_reaches_the_content_and_the_theme(visitor):
     visitor.goto(f"/companies/{COMPANY}")
     visitor.keyboard.press("Tab")
-    expect(visitor.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(visitor.get_by_role("link", name="Skip to content")).to_be_focused()
     visitor.keyboard.press("Enter")
     expect(visitor.locator("#main")).to_be_focused()
     visitor.locator(".theme").focus()

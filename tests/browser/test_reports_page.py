@@ -56,7 +56,7 @@ def owner(browser, site):
 
 def prepare(page, site, program):
     page.goto(f"{origin(site)}/manage/reports?framework={program}&company={COMPANY}")
-    page.get_by_role("button", name="Prepare").click()
+    page.get_by_role("button", name="Prepare run").click()
     page.get_by_role("button", name="Run for").click()
 
 
@@ -95,13 +95,13 @@ def test_a_report_is_read_shared_shown_compared_and_submitted(browser, owner, si
     page.locator("#first").wait_for(timeout=60_000)
     first = page.url
 
-    page.get_by_role("button", name="Share by a link").click()
+    page.get_by_role("button", name="Create share link").click()
     link = re.search(r"/reports/shared/\w+", page.get_by_role("status").inner_text())[0]
     visitor = browser.new_context().new_page()
     visitor.goto(origin(site) + link)
     expect(visitor.get_by_text("teamSize").first).to_be_visible()
-    expect(visitor.get_by_role("button", name="Share")).to_have_count(0)
-    page.get_by_role("button", name="Show a badge").click()
+    expect(visitor.get_by_role("button", name="Create share link")).to_have_count(0)
+    page.get_by_role("button", name="Publish badge").click()
     badge = page.locator("a[href$='badge.svg']").get_attribute("href")
     assert "<svg" in site.get(badge.removeprefix(origin(site))).body.decode()
     visitor.context.close()
@@ -114,7 +114,7 @@ def test_a_report_is_read_shared_shown_compared_and_submitted(browser, owner, si
 
     page.goto(first)
     page.get_by_role("button", name="Submit to").click()
-    expect(page.get_by_role("button", name="Withdraw")).to_be_visible()
+    expect(page.get_by_role("button", name="Withdraw application")).to_be_visible()
     page.goto(f"{origin(site)}/manage/applications")
     well(page)
     reviewer = sign_in(browser.new_context(), site, REVIEWER)
@@ -155,14 +155,14 @@ def test_the_documents_to_quote_follow_the_listing_with_and_without_scripts(brow
         expect(page.get_by_label(f"{scripted}-of-{COMPANY}.txt")).to_be_visible()
         page.get_by_label("Listing").select_option(other)
         if not scripted:
-            page.get_by_role("button", name="Show its documents").click()
+            page.get_by_role("button", name="Show documents").click()
         expect(page.get_by_label(f"{scripted}-of-{other}.txt")).to_be_visible()
         expect(page.get_by_label(f"{scripted}-of-{COMPANY}.txt")).to_have_count(0)
         expect(page.get_by_label("Framework")).to_have_value(program)
         if scripted:
-            expect(page.get_by_role("button", name="Show its documents")).to_be_hidden()
+            expect(page.get_by_role("button", name="Show documents")).to_be_hidden()
             well(page)
         page.get_by_label(f"{scripted}-of-{other}.txt").check()
-        page.get_by_role("button", name="Prepare").click()
+        page.get_by_role("button", name="Prepare run").click()
         expect(page.get_by_role("button", name="Run for")).to_be_visible()
         context.close()

@@ -33,8 +33,8 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     page.get_by_role("button", name="Save").click()
     page.get_by_role("status").first.wait_for()
     page.goto(f"{there}/manage/companies/{COMPANY}")
-    page.get_by_label("Invite an owner").fill(REVIEWER)
-    page.get_by_role("button", name="Send the invitation").click()
+    page.get_by_label("Email address of a new owner").fill(REVIEWER)
+    page.get_by_role("button", name="Send invitation").click()
     page.get_by_text("An invitation is on its way").wait_for()
     invitation = search(r"/manage/invitations/\S+", letter(REVIEWER))
     assert invitation
@@ -42,11 +42,11 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     other = next(slug for slug in listed if slug != COMPANY)
     page.goto(f"{there}/companies/{other}/claim")
     page.get_by_label("How can a reviewer tell?").fill("We are named on its page of contacts.")
-    page.get_by_role("button", name="Send to the reviewers").click()
+    page.get_by_role("button", name="Submit for review").click()
     page.wait_for_url("**/manage")
     page.goto(f"{there}/companies/{other}/suggest")
     page.get_by_label("In a sentence or two").fill("Ferrymen who own their boats together.")
-    page.get_by_role("button", name="Send to the reviewers").click()
+    page.get_by_role("button", name="Submit for review").click()
     page.wait_for_url("**/manage")
     page.goto(f"{there}/manage/documents")
     paper = {"name": "accounts.pdf", "mimeType": "application/pdf", "buffer": files.pdf("The annual accounts.")}
@@ -55,10 +55,10 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     page.locator("tr[data-state=ready]").wait_for()
     runs = [_prepared(page, there, framework)]
     page.get_by_role("button", name="Run for").click()
-    page.get_by_role("button", name="Share by a link").click(timeout=60_000)  # when the report is there
+    page.get_by_role("button", name="Create share link").click(timeout=60_000)  # when the report is there
     shared = search(r"/reports/shared/[\w-]+", page.content())
     assert shared
-    page.get_by_role("button", name="Show a badge").click()
+    page.get_by_role("button", name="Publish badge").click()
     runs.append(_prepared(page, there, framework))
     return Waiting(
         ["/manage/documents", "/manage/credits", "/manage/reports", *runs],
@@ -76,6 +76,6 @@ def in_the_queue(page: Any, product: Product) -> list[str]:
 
 def _prepared(page: Any, there: str, framework: str) -> str:
     page.goto(f"{there}/manage/reports?framework={framework}&company={COMPANY}")
-    page.get_by_role("button", name="Prepare").click()
+    page.get_by_role("button", name="Prepare run").click()
     page.get_by_role("button", name="Run for").wait_for()
     return str(page.url.removeprefix(there))

@@ -174,7 +174,7 @@ def test_headings_buttons_and_subjects_are_in_sentence_case(theirs, ours):
         ("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36", "Chrome on Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/150.0 Safari/537.36 Edg/150.0", "Edge on Windows"),
         ("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1", "Safari on iPhone"),
-        ("curl/8.1", "Another browser"),
+        ("curl/8.1", "Other browser"),
     ],
 )
 def test_a_session_is_named_by_its_browser_and_system(sign, name):
@@ -282,7 +282,7 @@ def test_a_closed_door_says_so(monkeypatch):
     assert "closed" in html.lower()
     door = Client().get("/accounts/login/").content.decode()
     assert "/accounts/signup/" not in door
-    assert "The operator of this registry makes them." in door
+    assert "No account yet? Ask the operator of this registry for one." in door
 
 
 def using(monkeypatch, **settings):

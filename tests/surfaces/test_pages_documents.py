@@ -123,7 +123,7 @@ def test_the_page_shows_states_quota_and_what_can_be_done(page, owner, slug):
     arrived = begin(owner, slug, name="arrived.txt")
     send(arrived)
     text = page.get(HOME).content.decode()
-    for words in ("ready.txt", "Waits for the file", "Finish arrived.txt", "of 500.0", "Text is being read"):
+    for words in ("ready.txt", "Waiting for the file", "Complete upload of arrived.txt", "of 500.0", "Extracting text"):
         assert words in text, words
     assert f'data-document="{pending.upload_id}" data-state="pending"' in text
     assert "<script>" not in text
@@ -214,7 +214,7 @@ def test_what_expired_is_not_shown(page, owner, slug):
 
 
 def test_without_a_listing_the_page_says_what_to_do_first(stranger):
-    assert "Create one first" in stranger.get(HOME).content.decode()
+    assert "Create a listing first" in stranger.get(HOME).content.decode()
 
 
 def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, slug):
@@ -236,10 +236,10 @@ def test_only_who_sent_a_file_is_offered_to_finish_it(page, owner, slug):
     document = uploaded(owner, slug)
     Document.objects.filter(pk=document.pk).update(state=State.UPLOADED, text_state="none")
     theirs = signed_in(other)
-    assert "Finish</button>" in page.get(HOME).content.decode()
+    assert "Complete upload</button>" in page.get(HOME).content.decode()
     shown = theirs.get(HOME).content.decode()
     assert document.filename in shown
-    assert "Finish" not in shown
+    assert "Complete upload" not in shown
     assert "Delete</button>" in shown
     assert theirs.post(f"{HOME}/{document.pk}/complete", follow=True).status_code == 404
 
@@ -248,8 +248,8 @@ def test_a_file_that_is_being_scanned_offers_nothing_to_finish(page, owner, slug
     document = uploaded(owner, slug)
     Document.objects.filter(pk=document.pk).update(state=State.UPLOADED)
     shown = page.get(HOME).content.decode()
-    assert "Is being scanned" in shown
-    assert "Finish" not in shown
+    assert "Scanning for viruses" in shown
+    assert "Complete upload" not in shown
 
 
 def test_every_deleted_document_can_be_reached_and_restored(page, owner, slug):

@@ -190,7 +190,7 @@ def test_a_browser_cannot_say_of_itself_that_a_form_was_another_accounts(owner):
 def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_published(browser, draft, owner, reviewer):
     room, stranger = "/manage/companies/suggest", signed_in(account("stranger@harbour.example"))
     for asked in ({"name": "tidal works"}, {"website": "https://www.tidal.example/about"}):
-        assert b"listed already" not in stranger.get(room, asked).content
+        assert b"already be listed" not in stranger.get(room, asked).content
         assert b"not public" in browser.get(room, asked).content
     made = {"name": "Tidal Works", "website": "https://tidal.example", "type": "cooperative"}
     assert stranger.post("/manage/companies/new", made).status_code == 302

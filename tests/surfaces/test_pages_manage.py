@@ -164,7 +164,7 @@ def test_a_stale_form_shows_both_versions_and_can_be_saved_then(browser_of_owner
     answer = browser_of_owner.post(f"/manage/companies/{draft}/edit/about", {**fields_of(page), "description": "Mine."})
     html = answer.content.decode()
     assert answer.status_code == 409
-    assert "Somebody else saved meanwhile" in html
+    assert "Another owner saved changes while you were editing." in html
     assert "Theirs, saved meanwhile." in html
     assert "Mine." in html.partition('name="description"')[2].partition("</textarea>")[0]
     where(browser_of_owner.post(f"/manage/companies/{draft}/edit/about", fields_of(html)))
@@ -255,7 +255,7 @@ def test_a_long_history_can_be_read_to_its_beginning(browser_of_owner, draft):
         told += re.findall(r"note (\d+)", html)
     assert told == [f"{n:03}" for n in reversed(range(120))]
     assert "Created" in html
-    assert "The list ends before this page" in browser_of_owner.get(f"{room}?page=9").content.decode()
+    assert "This page doesn't exist" in browser_of_owner.get(f"{room}?page=9").content.decode()
 
 
 def test_a_change_is_put_back_from_the_history(browser_of_owner, draft, owner):
@@ -378,7 +378,7 @@ def test_a_claim_of_a_profile_joins_it_after_a_reviewer_agrees(
     who = signed_in(account("bo@harbour.example"))
     valid(who.get("/people/bo-reef/claim").content.decode())
     where(who.post("/people/bo-reef/claim", {"text": "My address is on the site."}))
-    assert b"waits for a reviewer" in who.get("/manage/profile").content
+    assert b"Your profile claim is pending review." in who.get("/manage/profile").content
     assert b"asked this already" in who.post("/people/bo-reef/claim", {"text": "Again."}).content
     petition = Person.objects.get(slug="bo-reef").petitions.get()
     with django_capture_on_commit_callbacks(execute=True):

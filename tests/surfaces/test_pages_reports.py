@@ -54,11 +54,11 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert browser.post("/manage/reports", {"company": slug, "framework": of, "key": "once"})["Location"] == where
     waiting = page(browser, where)
     assert "Run for 10 credits" in waiting
-    assert "too few" not in waiting
-    assert "<strong>Documents</strong>, for 2 criteria" in waiting
+    assert "too low" not in waiting
+    assert "<strong>Documents</strong>: needed for 2 criteria" in waiting
     assert browser.post(f"{where}/execute")["Location"] == where
     assert 'hx-trigger="every 1s"' in page(browser, where)
-    assert "10 held for runs" in page(browser, "/manage/credits")
+    assert "On hold for unfinished runs: 10." in page(browser, "/manage/credits")
     do_jobs()
     report = page(browser, where)
     assert "Tide &amp; Sons &lt;b&gt;" in report
@@ -69,7 +69,7 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert markdown["Content-Type"].startswith("text/markdown")
     assert "attachment" in markdown["Content-Disposition"]
     left = page(browser, "/manage/credits")
-    assert "<strong>90</strong> to spend" in left
+    assert "Balance: <strong>90</strong> credits." in left
     assert "-10" in left
 
 
@@ -90,8 +90,8 @@ def test_who_has_too_few_credits_is_told_before_and_led_to_more(me, settings):
     browser, actor = signed_in(me), me.actor("web")
     where = browser.post("/manage/reports", {"company": company(actor), "framework": framework()})["Location"]
     waiting = page(browser, where)
-    assert "1 credit is yours to spend, too few for this run: " in waiting
-    assert '<a href="/manage/credits">get more</a>' in waiting
+    assert "Balance: 1 credit. Your balance is too low for this run. " in waiting
+    assert '<a href="/manage/credits">Get credits</a>' in waiting
     assert "Run for 1,000 credits" in waiting
     refused = browser.post(f"{where}/execute", follow=True).content.decode()
     assert "This costs 1000 credits, and 1 are available." in refused
@@ -148,16 +148,16 @@ def test_two_runs_are_compared_with_what_changed_first(me):
     second = finished(actor, slug, of)
     assert f'<option value="{first.run_id}"' in page(browser, f"/manage/reports/{second.run_id}")
     shown = page(browser, f"/manage/reports/compare?run={second.run_id}&with={first.run_id}")
-    assert "1 criterion of 3 changed" in shown
+    assert "1 of 3 criteria changed" in shown
     assert shown.index("Better") < shown.index("Other evidence" if "Other evidence" in shown else "Same")
-    assert "Overall 0 → 46.7 (+46.7) of 100" in shown
+    assert "Overall score: 0 → 46.7 (+46.7) of 100" in shown
     assert "different versions" not in shown
     assert not [secret for secret in SECRETS if secret in shown]
     author_framework(reviewer(), of, specification(4))
     third = finished(actor, slug, of)
     shown = page(browser, f"/manage/reports/compare?run={third.run_id}&with={second.run_id}")
     assert "different versions of the specification" in shown
-    assert "not asked" in shown
+    assert "Not assessed" in shown
 
 
 def test_a_comparison_is_refused_to_strangers_and_of_unlike_runs(me):
@@ -248,7 +248,7 @@ def test_every_document_of_a_listing_can_be_quoted_without_a_script(me):
     run = runs.get_run(actor, browser.post("/manage/reports", chosen)["Location"].rpartition("/")[2])
     assert run.row.document_ids == [papers[119], papers[0]]
     past = page(browser, f"/manage/reports?company={slug}&files=9")
-    assert "there are 120" in past
+    assert "There are 120" in past
 
 
 def test_a_refused_choice_of_documents_is_not_lost(me):
@@ -289,4 +289,4 @@ def test_every_run_can_be_reached_from_the_list(me):
     assert made[0] not in page(browser, "/manage/reports")
     assert "Page 1 of 2" in page(browser, "/manage/reports")
     assert made[0] in page(browser, "/manage/reports?page=2")
-    assert "The list ends before this page" in page(browser, "/manage/reports?page=9")
+    assert "This page doesn't exist" in page(browser, "/manage/reports?page=9")

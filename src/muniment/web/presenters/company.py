@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp
 from muniment.web.presenters import charts
 from muniment.web.presenters.charts import ChartSlice
@@ -169,8 +170,10 @@ def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
         ChartSlice("Against", contra, f"{contra:,.10g}", tone="bad"),
     ]
     title = str(proposal.get("title") or proposal.get("id") or "Proposal")
+    ends = str(proposal.get("endDate") or "")
+    has_ended = proposal.get("status") in {"passed", "failed"} or "" < ends[:10] < f"{now():%Y-%m-%d}"
     chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
-    return {**proposal, "title": title, "chart": chart, "ends": day_or_text(proposal.get("endDate"))}
+    return {**proposal, "title": title, "chart": chart, "ends": day_or_text(ends), "has_ended": has_ended}
 
 
 def day_or_text(value: object) -> str:

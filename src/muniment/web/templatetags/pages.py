@@ -2,14 +2,18 @@
 
 import hashlib
 import unicodedata
+from datetime import datetime
 from typing import Any
 
 from django import forms, template
 from django.forms.boundfield import BoundField
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.timesince import timesince
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.accounts.adapters import sentence_case
+from muniment.kernel.ids import now
 from muniment.web.context import own_address
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text
@@ -33,12 +37,26 @@ register.filter("day", day_or_text)
 
 
 @register.filter
+def elapsed(since: datetime) -> str:
+    """Return how long ago *since* is, in its largest unit: "27 seconds", "3 days"."""
+    seconds = int((now() - since).total_seconds())
+    if seconds < 60:
+        return ngettext("%(count)d second", "%(count)d seconds", seconds) % {"count": seconds}
+    return timesince(since, depth=1)
+
+
+@register.filter
 def happened(action: str) -> str:
-    """Say what an entry of the history tells of."""
-    return HAPPENED.get(action, action.capitalize())
+    """Return the words for an action of the history."""
+    return str(HAPPENED.get(action, action.capitalize()))
 
 
-HAPPENED = {"asked": "Change asked for", "joined": "Owner joined"}
+HAPPENED = {
+    "asked": gettext_lazy("Change requested"),
+    "change refused": gettext_lazy("Change declined"),
+    "joined": gettext_lazy("Owner linked"),
+    "rejected": gettext_lazy("Declined"),
+}
 
 
 @register.filter
@@ -64,10 +82,10 @@ def label(field: BoundField) -> str:
 
 @register.filter
 def browser(user_agent: str) -> str:
-    """Say which browser on which system names itself so; "Another browser" where neither is known."""
-    name = next((name for sign, name in BROWSERS if sign in user_agent), "")
+    """Return the browser and the system that *user_agent* names; "Other browser" where it is unknown."""
+    name = next((name for sign, name in BROWSERS if sign in user_agent), gettext("Other browser"))
     system = next((name for sign, name in SYSTEMS if sign in user_agent), "")
-    return f"{name or 'Another browser'} on {system}" if system else name or "Another browser"
+    return gettext("%(browser)s on %(system)s") % {"browser": name, "system": system} if system else name
 
 
 BROWSERS = (
@@ -132,10 +150,14 @@ def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = Fa
 @register.inclusion_tag("part/pill.html")
 def pill(word: str) -> dict[str, str]:
     """Show a state as a word with its tone."""
-    return {"word": WORDS.get(word, word.replace("_", " ").capitalize()), "tone": TONES.get(word, "")}
+    return {"word": str(WORDS.get(word, word.replace("_", " ").capitalize())), "tone": TONES.get(word, "")}
 
 
-WORDS = {"created": "Not run yet", "waiting": "Change waits"}
+WORDS = {
+    "created": gettext_lazy("Not run yet"),
+    "rejected": gettext_lazy("Declined"),
+    "waiting": gettext_lazy("Change pending"),
+}
 TONES = {
     "active": "good",
     "published": "good",

@@ -1,4 +1,4 @@
-// The small conveniences: the theme, copying, a busy button. Everything works without them.
+// Small conveniences: the theme, the header's account link, copying, a busy button. Everything works without them.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -6,13 +6,23 @@
   let kept = null;
   try {
     kept = localStorage.getItem("theme");
+    // A public page is the same for everyone; the last page of an account told whether this browser is signed in.
+    root.classList.toggle("signed-in", localStorage.getItem("signed-in") === "yes");
   } catch {
-    // A browser that keeps nothing follows the system.
+    // A browser without storage follows the system.
   }
   if (kept === "dark" || kept === "light") root.dataset.theme = kept;
 
   const isDark = () =>
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+
+  const rememberAccount = (isSignedIn) => {
+    try {
+      if (isSignedIn) localStorage.setItem("signed-in", isSignedIn);
+    } catch {
+      // Public pages then offer to sign in.
+    }
+  };
 
   document.addEventListener("click", async (event) => {
     const theme = event.target.closest(".theme");
@@ -27,19 +37,21 @@
     }
     const copy = event.target.closest("[data-copy]");
     if (copy) {
+      const label = (copy.dataset.label ??= copy.textContent);
       const text = copy.parentElement.querySelector("pre, input, output");
       try {
         await navigator.clipboard.writeText(text.value ?? text.textContent);
-        copy.textContent = "Copied";
+        copy.textContent = copy.dataset.done;
       } catch {
-        copy.textContent = "Select and copy";
+        copy.textContent = copy.dataset.failed;
       }
-      setTimeout(() => (copy.textContent = "Copy"), 2000);
+      setTimeout(() => (copy.textContent = label), 2000);
     }
   });
 
   // On a phone the tabs are a strip: the one that is open is in sight. What was refused is where one goes on.
   document.addEventListener("DOMContentLoaded", () => {
+    rememberAccount(document.querySelector(".account").dataset.signedIn);
     for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
       const strip = tab.closest(".tabs");
       strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
@@ -55,6 +67,7 @@
       return;
     }
     form.dataset.sent = "yes";
+    if (new URL(form.action).pathname === "/accounts/logout/") rememberAccount("no");
     const button = event.submitter;
     if (button) {
       button.classList.add("busy");
