@@ -1,0 +1,56 @@
+"""
+Check that the tests executed every ``raise`` statement of the features.
+
+Reads what ``pytest --cov`` measured, prints each statement that was never executed, and ends with 1 when there is one.
+"""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).parents[1]
+FEATURES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]["run"]["source"]
+NEVER_EXECUTED: dict[str, str] = {}
+"""Why no test can execute a statement, by ``file: statement``. Prefer to delete it."""
+
+
+def refusals(file: Path) -> Iterator[ast.Raise]:
+    """Yield the raise statements of a module, in the order of their lines."""
+    found = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Raise))
+    yield from sorted(found, key=lambda node: node.lineno)
+
+
+def never_executed(measured: CoverageData, files: list[Path]) -> Iterator[tuple[Path, ast.Raise]]:
+    """Yield each raise statement of *files* none of whose lines was executed."""
+    for file in files:
+        lines = set(measured.lines(str(file)) or ())
+        for node in refusals(file):
+            if lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+                yield file, node
+
+
+def main() -> int:
+    """Print the statements that no test executed, and the exceptions that are not needed."""
+    measured = CoverageData(str(ROOT / ".coverage"))
+    measured.read()
+    files = [file for feature in FEATURES for file in sorted((ROOT / feature).rglob("*.py"))]
+    unused, faults = set(NEVER_EXECUTED), 0
+    for file, node in never_executed(measured, files):
+        statement = f"{file.relative_to(ROOT)}: {ast.unparse(node)}"
+        if statement in NEVER_EXECUTED:
+            unused.discard(statement)
+            continue
+        faults += 1
+        print(f"{file.relative_to(ROOT)}:{node.lineno}: no test executes: {ast.unparse(node)}")  # noqa: T201 - a command prints
+    for statement in sorted(unused):
+        faults += 1
+        print(f"checks/refusals.py: a test executes it, or it is gone: {statement}")  # noqa: T201 - a command prints
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
