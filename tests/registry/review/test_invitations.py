@@ -1,0 +1,215 @@
+"""Invitations to co-own a listing: sent by an owner, accepted once, within fourteen days."""
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from make.accounts import Letters
+from make.registry import draft, owner
+from muniment.accounts.models import Account
+from muniment.kernel.actor import COMMAND, VISITOR
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
+from muniment.registry import invitations, operations
+from muniment.registry.changes import BadFields
+from muniment.registry.models import HistoryEntry, Invitation, Ownership
+
+pytestmark = pytest.mark.django_db
+GUEST = "guest@harbour.example"
+
+
+@pytest.fixture
+def tokens(monkeypatch):
+    """Name the tokens of the invitations "token 1", "token 2" and so on."""
+    numbers = iter(range(1, 1_000))
+    monkeypatch.setattr(invitations.secrets, "token_urlsafe", lambda _: f"token {next(numbers)}")
+
+
+def invite(actor, slug, email=GUEST):
+    return invitations.invite_owner(actor, slug, email, base_url="https://registry.example")
+
+
+def owns(actor, slug):
+    return Ownership.objects.filter(account_id=actor.account_id, company__slug=slug).exists()
+
+
+def test_an_invited_account_becomes_an_owner_and_the_history_says_so(tokens):
+    me, guest = owner(), owner(GUEST)
+    slug = draft(me).slug
+    invite(me, slug)
+    assert not owns(guest, slug)
+    assert invitations.accept_invitation(guest, "token 1").slug == slug
+    assert owns(guest, slug)
+    newest, before = operations.company_history(me, slug)[:2]
+    assert (newest.action, newest.account_id, newest.after) == (
+        "owner added",
+        guest.account_id,
+        {"owner": guest.account_id},
+    )
+    assert (before.action, before.account_id, before.after) == ("owner invited", me.account_id, {"email": GUEST})
+
+
+def test_the_mail_has_the_link_and_the_database_only_its_digest(tokens, settings, django_capture_on_commit_callbacks):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    letters, me = Letters(), owner()
+    with django_capture_on_commit_callbacks(execute=True):
+        made = invite(me, draft(me).slug, " Guest@Harbour.example ")
+    [(_, text)] = letters.to(GUEST)
+    assert "https://registry.example/manage/invitations/token 1" in text
+    assert made.email == GUEST
+    assert "token 1" not in str(Invitation.objects.values_list().get())
+
+
+def test_an_invitation_is_accepted_once(tokens):
+    me, guest, other = owner(), owner(), owner()
+    slug = draft(me).slug
+    invite(me, slug)
+    invitations.accept_invitation(guest, "token 1")
+    for attempt in (partial(invitations.accept_invitation, other), invitations.find_invitation):
+        with pytest.raises(NotFound):
+            attempt("token 1")
+    assert not owns(other, slug)
+
+
+@pytest.mark.parametrize(("days", "good"), [(13.9, True), (14.1, False)])
+def test_an_invitation_is_good_for_fourteen_days(tokens, days, good):
+    me, guest = owner(), owner()
+    slug = draft(me).slug
+    invite(me, slug)
+    Invitation.objects.update(invited_at=now() - timedelta(days=days))
+    if not good:
+        for attempt in (partial(invitations.accept_invitation, guest), invitations.find_invitation):
+            with pytest.raises(NotFound):
+                attempt("token 1")
+    else:
+        assert invitations.find_invitation("token 1").company.slug == slug
+        invitations.accept_invitation(guest, "token 1")
+    assert owns(guest, slug) is good
+
+
+def test_an_unknown_invitation_is_not_found(tokens):
+    invite(me := owner(), draft(me).slug)
+    for token in ("", "token 2", Invitation.objects.get().token_digest):
+        with pytest.raises(NotFound):
+            invitations.accept_invitation(owner(), token)
+    assert Ownership.objects.count() == 1
+
+
+def test_a_visitor_accepts_nothing(tokens):
+    me = owner()
+    invite(me, draft(me).slug)
+    with pytest.raises(Forbidden):
+        invitations.accept_invitation(VISITOR, "token 1")
+    assert Invitation.objects.get().accepted_at is None
+
+
+def test_a_second_invitation_of_the_same_address_replaces_the_first(tokens):
+    me, guest = owner(), owner()
+    slug = draft(me).slug
+    invite(me, slug)
+    invite(me, slug)
+    with pytest.raises(NotFound):
+        invitations.accept_invitation(guest, "token 1")
+    invitations.accept_invitation(guest, "token 2")
+    assert (Invitation.objects.count(), owns(guest, slug)) == (1, True)
+
+
+def test_an_invitation_replaced_while_it_is_accepted_is_refused(tokens, monkeypatch):
+    me, guest = owner(), owner()
+    slug = draft(me).slug
+    invite(me, slug)
+    find = invitations.find_invitation
+
+    def find_and_replace(token):
+        found = find(token)
+        invite(me, slug)
+        return found
+
+    monkeypatch.setattr(invitations, "find_invitation", find_and_replace)
+    with pytest.raises(NotFound):
+        invitations.accept_invitation(guest, "token 1")
+    assert not owns(guest, slug)
+
+
+def test_an_owner_who_accepts_stays_an_owner_without_a_second_entry(tokens):
+    me = owner()
+    slug = draft(me).slug
+    invite(me, slug)
+    invitations.accept_invitation(me, "token 1")
+    assert (Ownership.objects.count(), HistoryEntry.objects.filter(action="owner added").count()) == (1, 0)
+
+
+@pytest.mark.parametrize("who", ["stranger", "invited", "visitor", "command line"])
+def test_only_an_owner_with_an_account_invites(who):
+    slug = draft(owner()).slug
+    actor = {
+        "stranger": owner,
+        "invited": lambda: owner(GUEST),
+        "visitor": lambda: VISITOR,
+        "command line": lambda: COMMAND,
+    }[who]()
+    with pytest.raises(NotFound if actor.account_id else Forbidden):
+        invite(actor, slug)
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.parametrize("email", ["", "harbour", "a b@harbour.example", "a@harbour.example\nBcc: b@harbour.example"])
+def test_only_an_email_address_is_invited(email):
+    me = owner()
+    with pytest.raises(BadFields) as problem:
+        invite(me, draft(me).slug, email)
+    assert [fault.field for fault in problem.value.faults] == ["email"]
+    assert not Invitation.objects.exists()
+
+
+def test_twenty_invitations_of_a_listing_may_wait():
+    me = owner()
+    slug = draft(me).slug
+    company = Invitation.objects.create(
+        company_id=_key(slug), email="0@a.example", token_digest="0", invited_by_id=me.account_id
+    )
+    Invitation.objects.bulk_create(
+        Invitation(
+            company_id=company.company_id, email=f"{n}@a.example", token_digest=str(n), invited_by_id=me.account_id
+        )
+        for n in range(1, 20)
+    )
+    with pytest.raises(Conflict):
+        invite(me, slug)
+    assert Invitation.objects.count() == 20
+    invite(me, slug, "7@a.example")  # replaces one that waits
+    invite(me, draft(me).slug)  # another listing has a limit of its own
+    Invitation.objects.filter(email="1@a.example").update(invited_at=now() - timedelta(days=15))
+    assert invite(me, slug).pk  # an expired one counts no more
+
+
+def _key(slug):
+    return operations.owned(COMMAND, slug).pk
+
+
+def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
+    me = owner()
+    slug = draft(me).slug
+    for _ in range(20):
+        invite(me, slug)
+    kept = Invitation.objects.get().pk
+    with pytest.raises(TooMany) as problem:
+        invite(me, slug)
+    assert problem.value.retry_after_s <= 3_600
+    assert Invitation.objects.get().pk == kept
+    other = owner()
+    invite(other, draft(other).slug)
+    hour = now() + timedelta(hours=1)
+    monkeypatch.setattr(invitations, "now", lambda: hour)
+    invite(me, slug)
+
+
+def test_the_mail_names_the_account_that_invites(settings, django_capture_on_commit_callbacks):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    letters, me = Letters(), owner()
+    with django_capture_on_commit_callbacks(execute=True):
+        invite(me, draft(me, name="Tidal Works").slug)
+    [(subject, text)] = letters.to(GUEST)
+    assert "Tidal Works" in subject
+    assert str(Account.objects.get(pk=me.account_id)) in text
