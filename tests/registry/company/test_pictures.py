@@ -1,0 +1,102 @@
+"""Logos and portraits: which pictures are accepted, and that only redrawn ones are kept."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from make.pictures import bomb, moving, picture
+from make.registry import document, owner, published, reviewer
+from muniment.kernel.actor import VISITOR
+from muniment.kernel.problems import BadRequest
+from muniment.registry import pictures, profiles
+from muniment.registry.models import HistoryEntry, Person, Picture
+
+pytestmark = pytest.mark.django_db
+PATH = "/pictures/{}-512.webp"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"<svg onload='alert(1)'/>",
+        picture()[:60],
+        picture("GIF"),
+        moving("WEBP"),
+        moving("PNG"),
+        bomb(4_001),
+        bomb(30_000),
+        picture() + b"\0" * (2 << 20),
+    ],
+    ids=["empty", "SVG", "cut off", "GIF", "animated WebP", "animated PNG", "17 megapixels", "bomb", "over 2 MB"],
+)
+def test_a_picture_that_cannot_be_shown_safely_is_refused_and_not_kept(content):
+    with pytest.raises(BadRequest):
+        pictures.store_picture(content)
+    assert not Picture.objects.exists()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_a_picture_is_kept_in_two_square_sizes(kind):
+    path = pictures.store_picture(picture(kind))
+    digest = Picture.objects.get().digest
+    assert path == PATH.format(digest)
+    for size in (144, 512):
+        drawn = Image.open(io.BytesIO(pictures.picture_bytes(digest, size)))
+        assert (drawn.format, drawn.size) == ("WEBP", (size, size))
+    assert pictures.picture_bytes("0" * 32, 512) is None
+
+
+def test_the_same_picture_is_kept_once_and_without_what_the_file_carried_beside_its_pixels():
+    exif = Image.Exif()
+    exif[0x010E] = "taken at home"
+    plain, told = pictures.store_picture(picture()), pictures.store_picture(picture(exif=exif))
+    assert (plain, Picture.objects.count()) == (told, 1)
+    assert b"taken at home" not in bytes(Picture.objects.get().large)
+
+
+def test_a_photo_is_turned_upright():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # held sideways
+    small, _ = pictures.draw(picture(side=300, exif=exif))
+    upright = Image.open(io.BytesIO(small)).convert("RGBA")
+    assert upright.getbbox(alpha_only=True) == (36, 0, 108, 144)
+
+
+@pytest.mark.parametrize(
+    ("address", "small"),
+    [
+        (PATH.format("a" * 32), f"/pictures/{'a' * 32}-144.webp"),
+        (f"https://registry.example{PATH.format('a' * 32)}", f"/pictures/{'a' * 32}-144.webp"),
+        ("https://elsewhere.example/logo.png", ""),
+        (PATH.format("a" * 31), ""),
+        ("", ""),
+    ],
+)
+def test_only_our_own_pictures_have_another_size(address, small):
+    assert pictures.sized(address, 144) == small
+
+
+def test_a_portrait_is_shown_with_the_person_and_taken_away_again():
+    me = owner()
+    published(me, positions=[{"person": {"name": "Ada Moss"}}])
+    profiles.join_person(reviewer(), "ada-moss", me.account_id)
+    address = f"https://registry.example{PATH.format('a' * 32)}"
+    version = pictures.set_portrait(me, address).version
+    assert document("person", "ada-moss")["picture"] == address
+    assert pictures.set_portrait(me, "").version == version + 1
+    assert "picture" not in document("person", "ada-moss")
+    entries = HistoryEntry.objects.filter(person__slug="ada-moss", action="updated").order_by("pk")
+    assert [(entry.before, entry.after) for entry in entries] == [
+        ({"picture": None}, {"picture": address}),
+        ({"picture": address}, {"picture": None}),
+    ]
+
+
+@pytest.mark.parametrize("stranger", ["visitor", "account without a profile"])
+def test_a_portrait_belongs_to_an_account_with_a_profile(stranger):
+    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
+    with pytest.raises(BadRequest):
+        pictures.set_portrait(VISITOR if stranger == "visitor" else owner(), PATH.format("a" * 32))
+    assert "picture" not in Person.objects.get(slug="ada-moss").extra

@@ -1,0 +1,78 @@
+"""A person's profile: joined to one account by a reviewer, edited by that account alone."""
+
+import pytest
+
+from make.registry import agent_of, document, owner, published, reviewer
+from muniment.kernel.actor import VISITOR
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.registry import profiles
+from muniment.registry.changes import BadFields
+from muniment.registry.models import HistoryEntry, Person
+from muniment.registry.profiles import ProfileChange
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada():
+    """Return the slug of a public person without an account."""
+    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
+    return Person.objects.get(name="Ada Moss").slug
+
+
+def test_a_visitor_creates_no_profile():
+    with pytest.raises(Forbidden):
+        profiles.create_profile(VISITOR, ProfileChange(name="Ada"))
+    assert not Person.objects.exists()
+
+
+def test_a_profile_needs_a_name():
+    with pytest.raises(BadFields) as problem:
+        profiles.create_profile(owner(), ProfileChange(bio="Sails."))
+    assert [fault.field for fault in problem.value.faults] == ["name"]
+    assert not Person.objects.exists()
+
+
+@pytest.mark.parametrize("stranger", ["visitor", "another account", "reviewer"])
+def test_only_the_account_of_a_profile_changes_it(ada, stranger):
+    profiles.join_person(reviewer(), ada, owner().account_id)
+    actor = {"visitor": lambda: VISITOR, "another account": owner, "reviewer": reviewer}[stranger]()
+    assert profiles.get_profile(actor) is None
+    with pytest.raises(BadRequest):
+        profiles.update_profile(actor, ProfileChange(bio="Mine."))
+    assert document("person", ada)["bio"] is None
+
+
+def test_only_a_reviewer_at_work_joins_a_person_to_an_account(ada):
+    me = owner()
+    for actor in (me, VISITOR, agent_of(reviewer())):
+        with pytest.raises(Forbidden):
+            profiles.join_person(actor, ada, me.account_id)
+    assert profiles.get_profile(me) is None
+
+
+def test_a_person_who_does_not_exist_is_joined_to_nobody():
+    with pytest.raises(NotFound):
+        profiles.join_person(reviewer(), "nobody", owner().account_id)
+
+
+def test_a_person_and_an_account_are_joined_one_to_one(ada):
+    me, other = owner(), owner()
+    profiles.create_profile(other, ProfileChange(name="Bo Reef"))
+    profiles.join_person(reviewer(), ada, me.account_id)
+    for account in (other, owner()):
+        with pytest.raises(Conflict):
+            profiles.join_person(reviewer(), ada, account.account_id)
+    with pytest.raises(Conflict):
+        profiles.join_person(reviewer(), "bo-reef", me.account_id)
+    assert (profiles.get_profile(me).slug, profiles.get_profile(other).slug) == (ada, "bo-reef")
+
+
+def test_joining_makes_the_person_public_and_the_history_names_the_reviewer():
+    me, judge = owner(), reviewer()
+    slug = profiles.create_profile(me, ProfileChange(name="Bo Reef", bio="Mends boats.")).slug
+    assert document("person", slug) is None
+    profiles.join_person(judge, slug, me.account_id)
+    assert document("person", slug)["bio"] == "Mends boats."
+    entry = HistoryEntry.objects.filter(person__slug=slug).order_by("-pk").first()
+    assert (entry.action, entry.account_id, entry.after) == ("joined", judge.account_id, {"account": me.account_id})
