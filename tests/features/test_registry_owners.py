@@ -1,7 +1,5 @@
 """Owners create, change and revert their listings; strangers reach nothing."""
 
-from functools import partial
-
 import pytest
 
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
@@ -10,7 +8,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import FIELDS, BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
-from muniment.registry.review import decisions, invitations
+from muniment.registry.review import decisions
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
@@ -290,6 +288,44 @@ def test_an_owner_leaves_and_a_further_owner_stays():
     with pytest.raises(NotFound):
         operations.get_company(me, mine.slug)
     assert operations.get_company(other, mine.slug).slug == mine.slug
+    left, added = operations.company_history(other, mine.slug)[:2]
+    assert (left.action, left.account_id) == ("owner left", me.account_id)
+    assert (left.before, left.after) == ({"owner": me.account_id}, {})
+    assert (added.action, added.account_id) == ("owner added", me.account_id)
+    assert (added.before, added.after) == ({}, {"owner": other.account_id})
+
+
+def test_a_reviewer_who_owns_no_listing_leaves_none():
+    me = owner()
+    mine = draft(me)
+    with pytest.raises(NotFound):
+        operations.leave_company(reviewer(), mine.slug)
+    assert Company.objects.get().owners.get().pk == me.account_id
+    assert operations.company_history(me, mine.slug)[0].action == "created"
+
+
+def test_a_further_owner_is_added_once():
+    me, other = owner(), owner()
+    mine = draft(me)
+    for _ in range(2):
+        operations.add_owner(me, mine.slug, other.account_id)
+    actions = [entry.action for entry in operations.company_history(me, mine.slug)]
+    assert actions == ["owner added", "created"]
+
+
+def test_a_listing_is_created_with_a_name():
+    with pytest.raises(BadFields) as problem:
+        operations.create_company(owner(), CompanyChange(description="Boats."))
+    assert [fault.field for fault in problem.value.faults] == ["name"]
+    assert not Company.objects.exists()
+
+
+@pytest.mark.parametrize("slug", ["a b", "..", "x" * 201, "e\u0301"])
+def test_a_chosen_slug_must_fit_an_address(slug):
+    with pytest.raises(BadFields) as problem:
+        operations.create_company(owner(), CompanyChange(name="Tidal Works"), slug=slug)
+    assert [fault.field for fault in problem.value.faults] == ["slug"]
+    assert not Company.objects.exists()
 
 
 def test_funding_rounds_open_once_and_close():
@@ -316,29 +352,22 @@ def test_one_field_is_changed_published_and_answered_in_few_statements(django_as
     assert update.company == operations.get_company(me, mine.slug)
 
 
+def test_a_funding_round_does_not_close_before_it_opens():
+    me = owner()
+    mine = draft(me)
+    operations.open_funding_round(me, mine.slug, name="Seed", opened="2024-05-02")
+    with pytest.raises(BadFields) as problem:
+        operations.close_funding_round(me, mine.slug, closed="2024-05-01")
+    assert [fault.field for fault in problem.value.faults] == ["fundingRound.closed"]
+    assert operations.get_company(me, mine.slug).bundle["company"]["raising"] is True
+    operations.close_funding_round(me, mine.slug, closed="2024-05-02")
+    assert operations.get_company(me, mine.slug).bundle["company"]["raising"] is False
+
+
 @pytest.mark.parametrize("slug", ["a\0b", "\ud800"])
 def test_a_slug_that_no_database_holds_is_refused(slug):
     with pytest.raises(BadRequest):
         operations.get_company(owner(), slug)
-
-
-def test_an_invitation_that_is_replaced_while_it_is_accepted_is_refused(monkeypatch):
-    me, other = owner(), owner()
-    mine = draft(me)
-    tokens = iter(["first", "second"])
-    monkeypatch.setattr(invitations.secrets, "token_urlsafe", lambda _: next(tokens))
-    invite = partial(invitations.invite_owner, me, mine.slug, "other@harbour.example", base_url="https://r.example")
-    invite()
-    find = invitations.find_invitation
-
-    def find_and_replace(token):
-        found = find(token)
-        invite()
-        return found
-
-    monkeypatch.setattr(invitations, "find_invitation", find_and_replace)
-    with pytest.raises(NotFound, match="no longer good"):
-        invitations.accept_invitation(other, "first")
 
 
 @pytest.mark.django_db(transaction=True)

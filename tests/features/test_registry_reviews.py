@@ -23,7 +23,7 @@ from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.frameworks import operations as frameworks
-from muniment.registry.models import PendingChange
+from muniment.registry.models import Framework, PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing import publisher
@@ -118,6 +118,23 @@ def test_a_note_must_say_something():
         decisions.request_changes(reviewer(), mine.slug, "  ")
 
 
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_change_that_does_not_exist_is_not_found(approve):
+    with pytest.raises(NotFound):
+        reviews.decide_change(reviewer(), 4_711, approve=approve, note="No.")
+
+
+def test_a_change_is_declined_with_a_reason_only():
+    me = owner()
+    mine = published(me)
+    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    change = PendingChange.objects.get()
+    with pytest.raises(BadRequest):
+        reviews.decide_change(reviewer(), change.pk, approve=False, note=" ")
+    change.refresh_from_db()
+    assert change.decision == ""
+
+
 @pytest.mark.django_db(transaction=True)
 def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
     editions: list[int] = []
@@ -163,6 +180,28 @@ def test_a_malformed_framework_is_refused_by_its_fields():
         frameworks.author_framework(COMMAND, "a", _with_weight(0))
     with pytest.raises(NotFound):
         frameworks.author_framework(COMMAND, "nobody", SPECIFICATION)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": " "}, "name"),
+        ({"name": "a\0b"}, "name"),
+        ({"description": "\ud800"}, "description"),
+        ({"run_cost": -1}, "runCost"),
+        ({"run_cost": 2**31}, "runCost"),
+    ],
+)
+def test_a_framework_refuses_a_value_that_its_field_does_not_take(change, field):
+    frameworks.create_framework(COMMAND, name="A", kind="score")
+    before = Framework.objects.values().get()
+    with pytest.raises(BadFields) as problem:
+        frameworks.update_framework(COMMAND, "a", **change)
+    assert [fault.field for fault in problem.value.faults] == [field]
+    assert Framework.objects.values().get() == before
+    frameworks.update_framework(COMMAND, "a", run_cost=2**31 - 1)
+    with pytest.raises(NotFound):
+        frameworks.update_framework(COMMAND, "nobody", name="B")
 
 
 def _with_weight(weight):
