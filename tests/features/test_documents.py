@@ -13,12 +13,13 @@ from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment import config
 from muniment.documents import cleanup, operations, receiving, records
-from muniment.documents.models import Document, Pin, State, TextState
+from muniment.documents.models import BlobHold, Document, Pin, State, TextState
+from muniment.documents.storage import Storage
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge, Unavailable
 from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -242,6 +243,20 @@ def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company
     assert alive == [True, True, True]
 
 
+def test_a_file_of_a_form_that_arrives_after_its_time_is_not_kept(owner, company, monkeypatch):
+    write = Storage.write
+
+    def slow(storage, key, content):
+        write(storage, key, content)
+        cleanup.sweep(at=now() + timedelta(hours=25))
+
+    monkeypatch.setattr(Storage, "write", slow)
+    with pytest.raises(NotFound):
+        operations.keep(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
+    assert keys() == []
+    assert operations.list_documents(owner).items == []
+
+
 # ------------------------------------------------------------------ strangers
 
 
@@ -355,6 +370,17 @@ def test_a_deletion_is_soft_repeatable_and_can_be_taken_back(owner, company):
     assert operations.get_document(owner, document.pk).deleted_at is None
 
 
+def test_a_deletion_cannot_be_taken_back_after_thirty_days(owner, company):
+    document = uploaded(owner, company)
+    operations.delete_document(owner, document.pk)
+    Document.objects.update(deleted_at=now() - timedelta(days=30, seconds=1))
+    with pytest.raises(NotFound):
+        operations.restore_document(owner, document.pk)
+    assert Document.objects.get().deleted_at is not None
+    Document.objects.update(deleted_at=now() - timedelta(days=29, hours=23))
+    assert operations.restore_document(owner, document.pk).deleted_at is None
+
+
 def test_a_document_that_a_report_needs_cannot_be_deleted(owner, company):
     document = uploaded(owner, company)
     of_company = Company.objects.get(slug=company)
@@ -431,3 +457,11 @@ def test_the_sweep_is_a_job_by_the_clock(owner, company):
     records.storage().write("documents/nobody/1", b"orphan")
     do_jobs()
     assert keys() == []
+
+
+def test_a_hold_on_blobs_that_lasts_too_long_is_refused_at_its_end():
+    with pytest.raises(Unavailable), cleanup.blobs_held(hours=0):
+        assert BlobHold.objects.count() == 1
+    with cleanup.blobs_held():
+        assert BlobHold.objects.count() == 1
+    assert not BlobHold.objects.exists()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -71,9 +72,13 @@ def test_no_type_passes_as_another(given, declared):
         (files.docx(**{"word/vbaProject.bin": "x"}), files.DOCX, "macros"),
         (files.archive({"a.txt": "x"}), files.DOCX, "another zip archive"),
         (files.docx()[:-30], files.DOCX, "damaged"),
+        (files.declared("word/document.xml", flags=1), files.DOCX, "encrypted"),
+        (files.declared("word/document.xml", size_bytes=201 << 20), files.DOCX, "200 MB"),
+        (files.declared("word/document.xml", size_bytes=5_000), files.DOCX, "damaged"),
         (files.odt("application/vnd.oasis.opendocument.spreadsheet"), files.ODT, "another kind"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, files.DOCX, "password-protected Office"),
         (files.png(60_000, 60_000), "image/png", "million"),
+        (files.png(8_000, 8_000), "image/png", "8000 x 8000 pixels"),
         (files.png()[:40], "image/png", "damaged"),
         ("Grüße".encode("latin-1"), "text/plain", "not UTF-8"),
         ("Grüße".encode("utf-16"), "text/csv", "UTF-16"),
@@ -81,6 +86,7 @@ def test_no_type_passes_as_another(given, declared):
         (b"{", "application/json", "no JSON"),
         (b"[" * 100_000, "application/json", "no JSON"),
         (b'["\x89"]', "application/json", "not UTF-8"),
+        (b" x" * (5 << 20), "application/json", "begins neither"),
         (b"MZ\x90\0\3", files.PDF, "declared as PDF"),
     ],
     ids=name_of,
@@ -88,6 +94,18 @@ def test_no_type_passes_as_another(given, declared):
 def test_a_disguise_is_told_in_words(content, content_type, reason):
     with pytest.raises(Rejected, match=reason):
         look(content, content_type)
+
+
+def test_parts_that_overlap_are_refused_before_one_is_unpacked(monkeypatch):
+    content = files.overlapping()
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)
+    with pytest.raises(Rejected, match="overlap"):
+        look(content, files.DOCX)
+
+
+def test_large_json_is_looked_at_and_not_parsed(monkeypatch):
+    monkeypatch.setattr(inspection.msgspec.json, "decode", None)
+    look(b" [" + b"1," * (5 << 20) + b"1]", "application/json")
 
 
 def test_an_enormous_table_of_contents_is_not_even_read(monkeypatch):
@@ -172,6 +190,11 @@ def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
             files.archive({"word/document.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}),
             "entities of its own",
         ),
+        (
+            "xlsx",
+            files.archive({"xl/worksheets/sheet1.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}),
+            "entities of its own",
+        ),
         ("docx", b"no zip", "damaged"),
         ("docx", files.archive({"word/document.xml": b"<a>" + b" " * (70 << 20) + b"</a>"}), "too large"),
     ],
@@ -180,8 +203,17 @@ def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
 def test_what_cannot_be_read_is_said_in_words(tmp_path: Path, family, content, reason):
     file = tmp_path / "file"
     file.write_bytes(content)
-    with pytest.raises(extraction.NotExtractable, match=reason):
+    with pytest.raises(extraction.NotExtractable, match=reason) as told:
         extraction.extract(file, family)
+    assert extraction._main(family, file) == {"fault": str(told.value)}  # what the child answers
+
+
+def test_a_child_that_dies_without_an_answer_gives_no_text(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"words")
+    monkeypatch.setattr(extraction.sys, "executable", shutil.which("false"))
+    with pytest.raises(extraction.NotExtractable):
+        extraction.extract(file, "text")
 
 
 def test_the_child_has_little_time(tmp_path: Path, monkeypatch):

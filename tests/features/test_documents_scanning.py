@@ -80,17 +80,19 @@ def test_a_file_that_can_never_be_read_says_so(owner, company):
 
 
 class Clamd:
-    """Speaks clamd's INSTREAM on a loopback port and finds EICAR."""
+    """Speaks clamd's INSTREAM on a loopback port and finds EICAR; a limited one refuses every other file."""
 
-    def __init__(self):
+    def __init__(self, *, limited=False):
         class Session(socketserver.StreamRequestHandler):
             def handle(self):
                 assert self.rfile.read(10) == b"zINSTREAM\0"
                 content = io.BytesIO()
                 while size := int.from_bytes(self.rfile.read(4), "big"):
                     content.write(self.rfile.read(size))
-                found = b"EICAR" in content.getvalue()
-                self.wfile.write(b"stream: Eicar-Test FOUND\0" if found else b"stream: OK\0")
+                if b"EICAR" in content.getvalue():
+                    self.wfile.write(b"stream: Eicar-Test FOUND\0")
+                else:
+                    self.wfile.write(b"INSTREAM size limit exceeded. ERROR\0" if limited else b"stream: OK\0")
 
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
@@ -125,6 +127,18 @@ def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with
     run = queue.claim("tests")
     with pytest.raises(ScannerUnavailable):
         run.handler.work(run)
+    document.refresh_from_db()
+    assert document.state == State.UPLOADED
+
+
+def test_a_file_that_the_scanner_refuses_to_look_at_is_not_ready(owner, company, settings_with):
+    clamd = Clamd(limited=True)
+    settings_with(clamd=clamd.address)
+    document = uploaded(owner, company)
+    run = queue.claim("tests")
+    with pytest.raises(ScannerUnavailable):
+        run.handler.work(run)
+    clamd.close()
     document.refresh_from_db()
     assert document.state == State.UPLOADED
 

@@ -84,6 +84,12 @@ def test_the_probe_says_what_fails_and_no_secret(s3, tmp_path):
     assert SECRET not in repr(Storage(tmp_path, s3.url()))
 
 
+def test_the_probe_finds_a_store_that_changes_what_it_keeps(tmp_path, monkeypatch):
+    monkeypatch.setattr(Storage, "stream", lambda *_: iter([b"other bytes"]))
+    with pytest.raises(StorageUnavailable):
+        Storage(tmp_path).probe()
+
+
 def test_no_key_leaves_the_folder(tmp_path):
     storage = Storage(tmp_path / "blobs")
     with pytest.raises(Exception, match=r"\.\."):

@@ -23,6 +23,12 @@ ATTACKS = [
     "<math><mtext><style><img src onerror=alert(1)></style></mtext></math>",
     "<form action=/manage><input name=csrf></form>",
     "```html\n<script>alert(1)</script>\n```",
+    "[our rooms](/admin)",
+    "[our rooms](admin)",
+    "[our rooms](?do=leave)",
+    "[our rooms](#top)",
+    "[elsewhere](//elsewhere.example)",
+    "![x](/admin)",
     "<https://example.org/\"onmouseover='alert(1)'>",
 ]
 

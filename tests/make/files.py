@@ -147,6 +147,26 @@ def bomb(unpacked_bytes: int = 60 << 20) -> bytes:
     return docx(**{"word/media/a.bin": b"\0" * unpacked_bytes})
 
 
+def overlapping() -> bytes:
+    """Make a Word file in which two parts share the bytes of one, as those that unpack a million times do."""
+    made = docx(**{"word/media/a.bin": b"a" * 100, "word/media/b.bin": b"b" * 100})
+    content, start = bytearray(made), made.index(b"PK\x01\x02")
+    first, second = (made.index(b"word/media/" + name, start) - 46 for name in (b"a.bin", b"b.bin"))
+    content[second + 42 : second + 46] = content[first + 42 : first + 46]  # where the part begins
+    return bytes(content)
+
+
+def declared(part: str, *, flags: int | None = None, size_bytes: int | None = None) -> bytes:
+    """Make a Word file whose table of contents declares *flags* or *size_bytes* of one part."""
+    made = docx()
+    content, at = bytearray(made), made.index(part.encode(), made.index(b"PK\x01\x02")) - 46
+    if flags is not None:
+        content[at + 8 : at + 10] = flags.to_bytes(2, "little")
+    if size_bytes is not None:
+        content[at + 24 : at + 28] = size_bytes.to_bytes(4, "little")
+    return bytes(content)
+
+
 def lying_bomb() -> bytes:
     """Make a bomb whose table of contents declares a small size."""
     big = 60 << 20
