@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from make.documents import uploaded
+from make.documents import begin, send, uploaded
 from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
@@ -18,6 +18,7 @@ from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
 from muniment.documents import records
+from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
 from muniment.jobs import queue
 from muniment.jobs.models import Job
@@ -25,7 +26,7 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import Company
 
@@ -218,6 +219,97 @@ def test_one_run_at_a_time_of_a_framework_over_a_company():
     assert numbers(me) == (100, 10)
     do_jobs()
     assert runs.execute_run(me, second).state == "queued"
+
+
+def test_a_run_is_paid_by_the_owner_who_prepared_it_alone():
+    me, colleague, of = owner(), owner(), framework()
+    slug = company(me)
+    add_owner(me, slug, colleague.account_id)
+    run_id = start(me, slug, of).run.row.pk
+    assert runs.get_run(colleague, run_id).state == "created"
+    with pytest.raises(Conflict):
+        runs.execute_run(colleague, run_id)
+    assert (runs.get_run(me, run_id).state, Job.objects.filter(pk=run_id).exists()) == ("created", False)
+    assert (numbers(me), numbers(colleague)) == ((100, 0), (100, 0))
+    runs.execute_run(me, run_id)
+    assert runs.execute_run(colleague, run_id).state == "queued"  # it runs: nothing is left to pay
+    assert (numbers(me), numbers(colleague)) == ((100, 10), (100, 0))
+
+
+def test_a_run_of_a_framework_that_was_closed_since_is_not_executed():
+    me, of = owner(), framework()
+    run_id = start(me, company(me), of).run.row.pk
+    update_framework(reviewer(), of, closed=True)
+    with pytest.raises(Conflict):
+        runs.execute_run(me, run_id)
+    assert (runs.get_run(me, run_id).state, numbers(me)) == ("created", (100, 0))
+    update_framework(reviewer(), of, closed=False)
+    assert runs.execute_run(me, run_id).state == "queued"
+
+
+def test_a_document_that_is_not_ready_is_not_judged():
+    me, of = owner(), framework()
+    slug = company(me)
+    sent = begin(me, slug)
+    send(sent)
+    with pytest.raises(Conflict):
+        start(me, slug, of, document_ids=[sent.upload_id])
+    assert not ReportRun.objects.exists()
+
+
+def test_of_two_runs_executed_at_once_the_second_is_refused_and_not_paid(monkeypatch):
+    me, of = owner(), framework()
+    slug = company(me)
+    first, second = (start(me, slug, of).run.row.pk for _ in range(2))
+    runs.execute_run(me, first)
+    monkeypatch.setattr(runs, "_refuse_a_second", lambda *_: None)  # as if the first had come in between
+    with pytest.raises(Conflict):
+        runs.execute_run(me, second)
+    assert (runs.get_run(me, second).state, numbers(me)) == ("created", (100, 10))
+
+
+def test_of_two_runs_started_at_once_with_one_key_there_is_one(monkeypatch):
+    me, of = owner(), framework()
+    slug = company(me)
+    first = start(me, slug, of, idempotency_key="k").run.row.pk
+    monkeypatch.setattr(runs, "_of_key", lambda *_: None)  # as if the first had come in between
+    assert start(me, slug, of, idempotency_key="k").run.row.pk == first
+    with pytest.raises(Conflict):
+        start(me, company(me), of, idempotency_key="k")
+    assert ReportRun.objects.count() == 1
+
+
+def test_a_run_waits_for_the_text_of_its_documents_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(run_job, "_PAUSE_S", 0)
+    me, of = owner(), framework()
+    slug = company(me)
+    paper = uploaded(me, slug, b"The annual accounts stand open to every member.")
+    run_id = start(me, slug, of, document_ids=[paper.pk]).run.row.pk
+    runs.execute_run(me, run_id)
+    attempt = _attempt_at(run_id)
+    with pytest.raises(queue.HandedBack):
+        run_job.execute(attempt)
+    assert not Report.objects.exists()
+    Document.objects.update(changed_at=now() - timedelta(minutes=5, seconds=1))
+    run_job.execute(attempt)
+    report = runs.get_report(me, run_id).document
+    assert [each["status"] for each in report["sections"][0]["criteria"]] == ["met", "insufficient", "insufficient"]
+
+
+def test_a_run_that_was_canceled_while_it_waited_for_a_worker_is_not_judged():
+    me = owner()
+    run_id = start(me, company(me), framework()).run.row.pk
+    runs.execute_run(me, run_id)
+    attempt = _attempt_at(run_id)
+    ReportRun.objects.update(state="canceled")
+    with pytest.raises(queue.Abandoned):
+        run_job.execute(attempt)
+    assert not Report.objects.exists()
+
+
+def _attempt_at(run_id):
+    Job.objects.exclude(pk=run_id).delete()
+    return queue.claim("w")
 
 
 def test_a_run_that_nobody_executes_expires_and_costs_nothing():

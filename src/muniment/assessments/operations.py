@@ -194,9 +194,7 @@ def start_run(
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            standing = _of_key(actor.account_id, idempotency_key or "")
-            if standing is None:
-                raise
+            standing = ReportRun.objects.get(account_id=actor.account_id, idempotency_key=idempotency_key)
             return _again(actor, standing, company, framework, chosen)
         return _started(actor, row)
 

@@ -214,7 +214,9 @@ class LanguageModel:
 
     async def _ask(self, client: "AsyncOpenAI", asked: _Asked, scale: tuple[float, float], inputs: Inputs) -> Judgement:
         conversation = messages(asked.criterion, scale, inputs, asked.passages)
-        for tried in range(1, _TRIES + 1):
+        tried = 0
+        while True:
+            tried += 1
             text = await self._complete(client, conversation)
             try:
                 return read_answer(text, asked.criterion, scale, inputs, asked.passages, forgiving=tried == _TRIES)
@@ -225,7 +227,6 @@ class LanguageModel:
                     {"role": "assistant", "content": text[:_MOST_REPEATED]},
                     {"role": "user", "content": f"{fault} Answer again, in the form that was asked for."},
                 ]
-        raise AssertionError
 
     async def _complete(self, client: "AsyncOpenAI", conversation: list[Any]) -> str:
         """
