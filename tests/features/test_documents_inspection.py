@@ -229,7 +229,7 @@ def test_the_child_has_little_memory(tmp_path: Path):
     import subprocess
     import sys
 
-    code = "from muniment.documents import extraction as e; e._limit(); bytearray(600 << 20)"
+    code = "from muniment.documents.content import extraction as e; e._limit(); bytearray(600 << 20)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
 

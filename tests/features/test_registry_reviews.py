@@ -121,7 +121,7 @@ def test_a_note_must_say_something():
 @pytest.mark.parametrize("approve", [True, False])
 def test_a_change_that_does_not_exist_is_not_found(approve):
     with pytest.raises(NotFound):
-        reviews.decide_change(reviewer(), 4_711, approve=approve, note="No.")
+        decisions.decide_change(reviewer(), 4_711, approve=approve, note="No.")
 
 
 def test_a_change_is_declined_with_a_reason_only():
@@ -130,7 +130,7 @@ def test_a_change_is_declined_with_a_reason_only():
     operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
     change = PendingChange.objects.get()
     with pytest.raises(BadRequest):
-        reviews.decide_change(reviewer(), change.pk, approve=False, note=" ")
+        decisions.decide_change(reviewer(), change.pk, approve=False, note=" ")
     change.refresh_from_db()
     assert change.decision == ""
 

@@ -9,8 +9,9 @@ from make.pictures import bomb, moving, picture
 from make.registry import document, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest
-from muniment.registry import pictures, profiles
+from muniment.registry.company import pictures
 from muniment.registry.models import HistoryEntry, Person, Picture
+from muniment.registry.people import profiles
 
 pytestmark = pytest.mark.django_db
 PATH = "/pictures/{}-512.webp"

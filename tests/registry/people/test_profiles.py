@@ -5,10 +5,10 @@ import pytest
 from make.registry import agent_of, document, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import profiles
-from muniment.registry.changes import BadFields
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import HistoryEntry, Person
-from muniment.registry.profiles import ProfileChange
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
 

@@ -7,10 +7,12 @@ from make.registry import agent_of, document, draft, owner, published, reviewer
 from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import operations, petitions, profiles, reviews
-from muniment.registry.changes import BadFields, CompanyChange
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition
-from muniment.registry.profiles import ProfileChange
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import ProfileChange
+from muniment.registry.review import claims, decisions
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +26,7 @@ def public_person():
 def claimed(slug=""):
     """Have a stranger claim a listing; return the stranger and the claim."""
     stranger = owner()
-    return stranger, petitions.claim_company(stranger, slug or published(owner()).slug, "I chair it.")
+    return stranger, claims.claim_company(stranger, slug or published(owner()).slug, "I chair it.")
 
 
 def owners(slug):
@@ -36,7 +38,7 @@ def test_an_approved_claim_makes_its_account_an_owner_beside_the_others():
     slug = published(me).slug
     stranger, claim = claimed(slug)
     assert owners(slug) == {me.account_id}
-    decided = petitions.decide_petition(reviewer(), claim.pk, approve=True)
+    decided = claims.decide_petition(reviewer(), claim.pk, approve=True)
     assert (decided.decision, decided.decided_by_id is not None) == ("approved", True)
     assert owners(slug) == {me.account_id, stranger.account_id}
 
@@ -44,11 +46,11 @@ def test_an_approved_claim_makes_its_account_an_owner_beside_the_others():
 def test_a_declined_claim_changes_no_owner_and_may_be_made_again():
     stranger, claim = claimed()
     slug, before = claim.company.slug, owners(claim.company.slug)
-    petitions.decide_petition(reviewer(), claim.pk, approve=False, note=" Write from the company's address. ")
+    claims.decide_petition(reviewer(), claim.pk, approve=False, note=" Write from the company's address. ")
     claim.refresh_from_db()
     assert (claim.decision, claim.note) == ("refused", "Write from the company's address.")
     assert owners(slug) == before
-    assert petitions.claim_company(stranger, slug, "Here is the letter.").decision == ""
+    assert claims.claim_company(stranger, slug, "Here is the letter.").decision == ""
 
 
 @pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True), (False, False)])
@@ -56,10 +58,10 @@ def test_a_claim_is_decided_once(first, second):
     _, claim = claimed()
     slug = claim.company.slug
     judge = reviewer()
-    petitions.decide_petition(judge, claim.pk, approve=first, note="Seen.")
+    claims.decide_petition(judge, claim.pk, approve=first, note="Seen.")
     before = owners(slug)
     with pytest.raises(Conflict):
-        petitions.decide_petition(reviewer(), claim.pk, approve=second, note="Seen too.")
+        claims.decide_petition(reviewer(), claim.pk, approve=second, note="Seen too.")
     claim.refresh_from_db()
     assert (claim.decision, claim.note) == ("approved" if first else "refused", "Seen.")
     assert claim.decided_by_id == judge.account_id
@@ -78,7 +80,7 @@ def test_only_a_reviewer_at_work_decides_a_claim(who):
     }[who]()
     for approve in (True, False):
         with pytest.raises(Forbidden):
-            petitions.decide_petition(actor, claim.pk, approve=approve, note="Mine.")
+            claims.decide_petition(actor, claim.pk, approve=approve, note="Mine.")
     claim.refresh_from_db()
     assert (claim.decision, owners(claim.company.slug)) == ("", {me.account_id})
 
@@ -87,28 +89,28 @@ def test_only_a_reviewer_at_work_decides_a_claim(who):
 def test_a_claim_is_declined_with_a_reason_only(note):
     _, claim = claimed()
     with pytest.raises(BadRequest):
-        petitions.decide_petition(reviewer(), claim.pk, approve=False, note=note)
+        claims.decide_petition(reviewer(), claim.pk, approve=False, note=note)
     claim.refresh_from_db()
     assert claim.decision == ""
 
 
 def test_a_claim_that_does_not_exist_is_not_found():
     with pytest.raises(NotFound):
-        petitions.decide_petition(reviewer(), 4_711, approve=True)
+        claims.decide_petition(reviewer(), 4_711, approve=True)
 
 
 def test_an_owner_does_not_claim_what_they_own():
     me = owner()
     slug = published(me).slug
     with pytest.raises(Conflict):
-        petitions.claim_company(me, slug, "Mine.")
+        claims.claim_company(me, slug, "Mine.")
     assert not Petition.objects.exists()
 
 
 def test_the_same_claim_waits_once():
     stranger, claim = claimed()
     with pytest.raises(Conflict):
-        petitions.claim_company(stranger, claim.company.slug, "Again.")
+        claims.claim_company(stranger, claim.company.slug, "Again.")
     assert Petition.objects.get() == claim
     assert claimed(claim.company.slug)[1] != claim  # another account has a claim of its own
 
@@ -116,9 +118,9 @@ def test_the_same_claim_waits_once():
 def test_a_visitor_without_an_account_requests_nothing():
     slug, person = published(owner()).slug, public_person()
     for request in (
-        lambda: petitions.claim_company(VISITOR, slug, "Mine."),
-        lambda: petitions.claim_person(VISITOR, person, "Me."),
-        lambda: petitions.suggest_edit(VISITOR, slug, CompanyChange(description="x"), "Wrong."),
+        lambda: claims.claim_company(VISITOR, slug, "Mine."),
+        lambda: claims.claim_person(VISITOR, person, "Me."),
+        lambda: claims.suggest_edit(VISITOR, slug, CompanyChange(description="x"), "Wrong."),
     ):
         with pytest.raises(Forbidden):
             request()
@@ -132,10 +134,10 @@ def test_only_public_listings_are_claimed_or_corrected(hidden):
         hidden
     ]()
     if hidden == "unlisted":
-        reviews.unlist_company(reviewer(), slug, "Closed.")
+        decisions.unlist_company(reviewer(), slug, "Closed.")
     for request in (
-        lambda: petitions.claim_company(owner(), slug, "Mine."),
-        lambda: petitions.suggest_edit(owner(), slug, CompanyChange(description="x"), "Wrong."),
+        lambda: claims.claim_company(owner(), slug, "Mine."),
+        lambda: claims.suggest_edit(owner(), slug, CompanyChange(description="x"), "Wrong."),
     ):
         with pytest.raises(NotFound):
             request()
@@ -147,12 +149,12 @@ def test_only_public_listings_are_claimed_or_corrected(hidden):
 )
 def test_a_claim_needs_words_that_can_be_stored(text):
     slug, person = published(owner()).slug, public_person()
-    for claim in (petitions.claim_company, petitions.claim_person):
+    for claim in (claims.claim_company, claims.claim_person):
         with pytest.raises(BadFields) as problem:
-            claim(owner(), slug if claim is petitions.claim_company else person, text)
+            claim(owner(), slug if claim is claims.claim_company else person, text)
         assert [fault.field for fault in problem.value.faults] == ["text"]
     assert not Petition.objects.exists()
-    assert petitions.claim_company(owner(), slug, "x" * 2_000).text == "x" * 2_000
+    assert claims.claim_company(owner(), slug, "x" * 2_000).text == "x" * 2_000
 
 
 def test_an_account_has_at_most_twenty_open_requests():
@@ -160,13 +162,13 @@ def test_an_account_has_at_most_twenty_open_requests():
     for number in range(19):
         company = Company.objects.create(slug=f"listing-{number}", name="A", state="published")
         Petition.objects.create(kind="claim", account_id=stranger.account_id, company=company)
-    last = petitions.claim_company(stranger, listings[0], "I chair it.")
+    last = claims.claim_company(stranger, listings[0], "I chair it.")
     with pytest.raises(Conflict):
-        petitions.claim_company(stranger, listings[1], "This too.")
+        claims.claim_company(stranger, listings[1], "This too.")
     assert Petition.objects.count() == 20
-    petitions.claim_company(owner(), listings[1], "Another account has a limit of its own.")
-    petitions.decide_petition(reviewer(), last.pk, approve=False, note="No.")
-    assert petitions.claim_company(stranger, listings[1], "A decided one counts no more.").pk
+    claims.claim_company(owner(), listings[1], "Another account has a limit of its own.")
+    claims.decide_petition(reviewer(), last.pk, approve=False, note="No.")
+    assert claims.claim_company(stranger, listings[1], "A decided one counts no more.").pk
 
 
 # ------------------------------------------------------------------ profiles
@@ -174,9 +176,9 @@ def test_an_account_has_at_most_twenty_open_requests():
 
 def test_an_approved_claim_of_a_profile_gives_it_to_the_account():
     me, slug = owner(), public_person()
-    claim = petitions.claim_person(me, slug, "My address is on the site.")
+    claim = claims.claim_person(me, slug, "My address is on the site.")
     assert profiles.get_profile(me) is None
-    petitions.decide_petition(reviewer(), claim.pk, approve=True)
+    claims.decide_petition(reviewer(), claim.pk, approve=True)
     assert profiles.get_profile(me).slug == slug
 
 
@@ -184,7 +186,7 @@ def test_a_person_who_is_not_public_is_not_found():
     hidden = profiles.create_profile(owner(), ProfileChange(name="Bo Reef"))
     for slug in (hidden.slug, "nobody"):
         with pytest.raises(NotFound):
-            petitions.claim_person(owner(), slug, "Me.")
+            claims.claim_person(owner(), slug, "Me.")
     assert not Petition.objects.exists()
 
 
@@ -192,7 +194,7 @@ def test_a_profile_that_belongs_to_an_account_is_not_claimed_by_another():
     me, slug = owner(), public_person()
     profiles.join_person(reviewer(), slug, me.account_id)
     with pytest.raises(Conflict):
-        petitions.claim_person(owner(), slug, "Me.")
+        claims.claim_person(owner(), slug, "Me.")
     assert not Petition.objects.exists()
 
 
@@ -200,16 +202,16 @@ def test_an_account_with_a_profile_claims_no_other():
     me, slug = owner(), public_person()
     profiles.create_profile(me, ProfileChange(name="Bo Reef"))
     with pytest.raises(Conflict):
-        petitions.claim_person(me, slug, "Me too.")
+        claims.claim_person(me, slug, "Me too.")
     assert not Petition.objects.exists()
 
 
 def test_a_profile_that_was_given_away_meanwhile_stays_with_its_account_and_the_claim_waits():
     first, second, slug = owner(), owner(), public_person()
-    early, late = (petitions.claim_person(who, slug, "Me.") for who in (first, second))
-    petitions.decide_petition(reviewer(), early.pk, approve=True)
+    early, late = (claims.claim_person(who, slug, "Me.") for who in (first, second))
+    claims.decide_petition(reviewer(), early.pk, approve=True)
     with pytest.raises(Conflict):
-        petitions.decide_petition(reviewer(), late.pk, approve=True)
+        claims.decide_petition(reviewer(), late.pk, approve=True)
     late.refresh_from_db()
     assert (late.decision, profiles.get_profile(first).slug, profiles.get_profile(second)) == ("", slug, None)
 
@@ -220,11 +222,11 @@ def test_a_profile_that_was_given_away_meanwhile_stays_with_its_account_and_the_
 def test_an_approved_suggestion_is_published_with_the_reviewer_in_the_history():
     me = owner()
     slug = published(me, description="Boats.").slug
-    asked = petitions.suggest_edit(owner(), slug, CompanyChange(description="Boats and nets."), "")
-    assert petitions.describe(asked) == {"description": {"before": "Boats.", "after": "Boats and nets."}}
+    asked = claims.suggest_edit(owner(), slug, CompanyChange(description="Boats and nets."), "")
+    assert claims.describe(asked) == {"description": {"before": "Boats.", "after": "Boats and nets."}}
     assert document("company", slug)["company"]["description"] == "Boats."
     judge = reviewer()
-    petitions.decide_petition(judge, asked.pk, approve=True)
+    claims.decide_petition(judge, asked.pk, approve=True)
     assert document("company", slug)["company"]["description"] == "Boats and nets."
     assert operations.company_history(me, slug)[0].account_id == judge.account_id
     assert owners(slug) == {me.account_id}
@@ -233,17 +235,17 @@ def test_an_approved_suggestion_is_published_with_the_reviewer_in_the_history():
 def test_a_suggestion_changes_a_field_or_says_what_is_wrong():
     slug = published(owner(), description="Boats.").slug
     with pytest.raises(BadFields) as problem:
-        petitions.suggest_edit(owner(), slug, CompanyChange(description="Boats."), " ")
+        claims.suggest_edit(owner(), slug, CompanyChange(description="Boats."), " ")
     assert [fault.field for fault in problem.value.faults] == ["text"]
     assert not Petition.objects.exists()
-    words = petitions.suggest_edit(owner(), slug, CompanyChange(), "The board has changed.")
-    assert (words.changes, petitions.describe(words)) == ({}, {})
+    words = claims.suggest_edit(owner(), slug, CompanyChange(), "The board has changed.")
+    assert (words.changes, claims.describe(words)) == ({}, {})
 
 
 def test_a_suggestion_takes_what_the_form_takes():
     slug = published(owner()).slug
     with pytest.raises(BadFields) as problem:
-        petitions.suggest_edit(owner(), slug, CompanyChange(website="javascript:alert(1)"), "")
+        claims.suggest_edit(owner(), slug, CompanyChange(website="javascript:alert(1)"), "")
     assert [fault.field for fault in problem.value.faults] == ["website"]
     assert not Petition.objects.exists()
 
@@ -254,7 +256,7 @@ def test_the_account_is_mailed_the_decision_and_the_note(approve, settings, djan
     stranger, claim = claimed()
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
-        petitions.decide_petition(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
+        claims.decide_petition(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
     [(subject, text)] = letters.to(Account.objects.get(pk=stranger.account_id).email)
     assert claim.company.name in subject
     assert "Seen your letter." in text

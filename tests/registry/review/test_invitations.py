@@ -11,9 +11,10 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
-from muniment.registry import invitations, operations
-from muniment.registry.changes import BadFields
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import HistoryEntry, Invitation, Ownership
+from muniment.registry.review import invitations
 
 pytestmark = pytest.mark.django_db
 GUEST = "guest@harbour.example"

@@ -9,9 +9,10 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry import operations, petitions, queue, reviews
-from muniment.registry.changes import CompanyChange
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, PendingChange, Taking
+from muniment.registry.review import claims, decisions, review_queue
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def submitted(**fields):
     me = owner()
     slug = draft(me, **fields).slug
-    reviews.submit_company(me, slug)
+    decisions.submit_company(me, slug)
     return slug
 
 
@@ -28,40 +29,40 @@ def email(actor):
 
 
 def subjects(actor, **page):
-    return [item.subject for item in queue.waiting(actor, **page).items]
+    return [item.subject for item in review_queue.waiting(actor, **page).items]
 
 
 def test_submissions_changes_and_claims_wait_in_one_queue_oldest_first():
     me, judge = owner(), reviewer()
     slug = published(me, name="Harbour Fund").slug
     operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
-    claim = petitions.claim_company(owner(), slug, "I chair it.")
+    claim = claims.claim_company(owner(), slug, "I chair it.")
     new = submitted()
     change = PendingChange.objects.get()
     assert subjects(judge) == [f"change:{change.pk}", f"petition:{claim.pk}", f"company:{new}"]
     PendingChange.objects.update(asked_at=now() + timedelta(hours=1))
     assert subjects(judge) == [f"petition:{claim.pk}", f"company:{new}", f"change:{change.pk}"]
-    assert queue.count_waiting(judge) == 3
-    assert queue.waiting(judge).items[2].by == email(me)
+    assert review_queue.count_waiting(judge) == 3
+    assert review_queue.waiting(judge).items[2].by == email(me)
 
 
 def test_a_decided_item_leaves_the_queue():
     me, judge = owner(), reviewer()
     slug = published(me).slug
     operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
-    claim = petitions.claim_company(owner(), slug, "I chair it.")
+    claim = claims.claim_company(owner(), slug, "I chair it.")
     new = submitted()
-    reviews.approve_company(judge, new)
-    reviews.decide_change(judge, PendingChange.objects.get().pk, approve=True)
-    petitions.decide_petition(judge, claim.pk, approve=True)
-    found = queue.waiting(judge)
-    assert (found.items, found.total, found.page_count, queue.count_waiting(judge)) == ([], 0, 1, 0)
+    decisions.approve_company(judge, new)
+    decisions.decide_change(judge, PendingChange.objects.get().pk, approve=True)
+    claims.decide_petition(judge, claim.pk, approve=True)
+    found = review_queue.waiting(judge)
+    assert (found.items, found.total, found.page_count, review_queue.count_waiting(judge)) == ([], 0, 1, 0)
 
 
 def test_the_queue_has_pages():
     slugs = [f"company:{submitted()}" for _ in range(3)]
     judge = reviewer()
-    first, last = (queue.waiting(judge, page=page, page_size=2) for page in (1, 2))
+    first, last = (review_queue.waiting(judge, page=page, page_size=2) for page in (1, 2))
     assert [item.subject for item in (*first.items, *last.items)] == slugs
     assert (first.page_count, first.total) == (2, 3)
     assert subjects(judge, page=3, page_size=2) == []
@@ -71,12 +72,12 @@ def test_the_queue_has_pages():
 def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
     slug = submitted()
     actor = {"visitor": lambda: VISITOR, "owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[who]()
-    queue.take(reviewer(), f"company:{slug}")
+    review_queue.take(reviewer(), f"company:{slug}")
     for attempt in (
-        lambda: queue.waiting(actor),
-        lambda: queue.count_waiting(actor),
-        lambda: queue.take(actor, f"company:{slug}"),
-        lambda: queue.leave(actor, f"company:{slug}"),
+        lambda: review_queue.waiting(actor),
+        lambda: review_queue.count_waiting(actor),
+        lambda: review_queue.take(actor, f"company:{slug}"),
+        lambda: review_queue.leave(actor, f"company:{slug}"),
     ):
         with pytest.raises(Forbidden):
             attempt()
@@ -85,28 +86,31 @@ def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
 
 def test_a_reviewer_assigns_an_item_to_themselves_and_another_may_take_it_over():
     subject, first, second = f"company:{submitted()}", reviewer(), reviewer()
-    queue.take(first, subject)
-    [seen] = queue.waiting(first).items
+    review_queue.take(first, subject)
+    [seen] = review_queue.waiting(first).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), True)
-    [seen] = queue.waiting(second).items
+    [seen] = review_queue.waiting(second).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), False)
-    queue.take(second, subject)
-    assert (queue.taken_by(subject), Taking.objects.count()) == (email(second), 1)
-    queue.leave(second, subject)
-    assert (queue.taken_by(subject), queue.waiting(second).items[0].taken_by) == ("", "")
+    review_queue.take(second, subject)
+    assert (review_queue.taken_by(subject), Taking.objects.count()) == (email(second), 1)
+    review_queue.leave(second, subject)
+    assert (review_queue.taken_by(subject), review_queue.waiting(second).items[0].taken_by) == ("", "")
 
 
 def test_an_assignment_ends_after_four_hours():
     subject, judge = f"company:{submitted()}", reviewer()
-    queue.take(judge, subject)
+    review_queue.take(judge, subject)
     Taking.objects.update(at=now() - timedelta(hours=3, minutes=59))
-    assert (queue.taken_by(subject), queue.waiting(judge).items[0].taken_by) == (email(judge), email(judge))
+    assert (review_queue.taken_by(subject), review_queue.waiting(judge).items[0].taken_by) == (
+        email(judge),
+        email(judge),
+    )
     Taking.objects.update(at=now() - timedelta(hours=4, minutes=1))
-    assert (queue.taken_by(subject), queue.waiting(judge).items[0].taken_by) == ("", "")
+    assert (review_queue.taken_by(subject), review_queue.waiting(judge).items[0].taken_by) == ("", "")
 
 
 def test_the_command_line_has_no_account_to_assign_to():
-    queue.take(COMMAND, f"company:{submitted()}")
+    review_queue.take(COMMAND, f"company:{submitted()}")
     assert not Taking.objects.exists()
 
 
@@ -115,12 +119,12 @@ def test_what_was_decided_can_no_longer_be_taken(decided):
     me, judge = owner(), reviewer()
     slug = published(me).slug
     operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
-    change, claim = PendingChange.objects.get(), petitions.claim_company(owner(), slug, "I chair it.")
-    reviews.decide_change(judge, change.pk, approve=True)
-    petitions.decide_petition(judge, claim.pk, approve=True)
+    change, claim = PendingChange.objects.get(), claims.claim_company(owner(), slug, "I chair it.")
+    decisions.decide_change(judge, change.pk, approve=True)
+    claims.decide_petition(judge, claim.pk, approve=True)
     subject = {"company": slug, "change": change.pk, "petition": claim.pk}[decided]
     with pytest.raises(Conflict):
-        queue.take(judge, f"{decided}:{subject}")
+        review_queue.take(judge, f"{decided}:{subject}")
     assert not Taking.objects.exists()
 
 
@@ -129,7 +133,7 @@ def test_what_was_decided_can_no_longer_be_taken(decided):
 )
 def test_what_does_not_exist_cannot_be_taken(subject):
     with pytest.raises(Conflict):
-        queue.take(reviewer(), subject)
+        review_queue.take(reviewer(), subject)
     assert not Taking.objects.exists()
 
 
@@ -137,7 +141,7 @@ def test_what_does_not_exist_cannot_be_taken(subject):
 
 
 def twins(actor, name="", website="", symbol="", **more):
-    return {found.slug: why for found, why in queue.likely_duplicates(actor, name, website, symbol, **more)}
+    return {found.slug: why for found, why in review_queue.likely_duplicates(actor, name, website, symbol, **more)}
 
 
 def test_a_listing_of_the_same_name_website_or_symbol_is_a_likely_duplicate():
@@ -161,7 +165,7 @@ def test_a_strangers_draft_is_a_duplicate_for_reviewers_alone():
 
 def test_a_rejected_listing_is_no_duplicate():
     slug = submitted(name="Tidal Works")
-    reviews.reject_company(reviewer(), slug, "Not an organization.")
+    decisions.reject_company(reviewer(), slug, "Not an organization.")
     assert Company.objects.filter(name="Tidal Works").exists()
     assert twins(reviewer(), "Tidal Works") == {}
 
@@ -177,4 +181,4 @@ def test_a_rejected_listing_is_no_duplicate():
     ],
 )
 def test_the_host_of_an_address(address, host):
-    assert queue.host_of(address) == host
+    assert review_queue.host_of(address) == host
