@@ -8,7 +8,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: screenshots help install serve test check prove bench lock readme services
+.PHONY: help install serve services test check prove bench reference pictures screenshots lock
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -61,8 +61,11 @@ prove: install services ## the long proofs, and the whole suite on PostgreSQL wi
 bench: install ## measure the product beside the reference systems
 	$(BIN)/python bench/run.py $(BENCH_FLAGS)
 
-readme: install ## write the parts of the README that the code knows
-	$(BIN)/python checks/readme.py
+reference: install ## write the tables of docs/REFERENCE.md
+	$(BIN)/python checks/reference.py
+
+pictures: install services ## take the pictures of the README from the demo
+	PYTHONPATH=tests $(BIN)/python tests/browser/pictures.py docs/pictures
 
 screenshots: install services ## pictures of every page in light, dark and phone width
 	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots

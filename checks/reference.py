@@ -1,7 +1,7 @@
 """
-Write the parts of README.md that the code knows: commands and settings.
+Write the tables of docs/REFERENCE.md: commands and settings, as the code declares them.
 
-``python checks/readme.py`` writes them; ``--check`` ends with 1 when they are stale.
+``python checks/reference.py`` writes them; ``--check`` exits with 1 when they are out of date.
 """
 
 import re
@@ -11,11 +11,11 @@ from pathlib import Path
 from muniment.cli import main as command
 from muniment.config import SETTINGS
 
-README = Path(__file__).parents[1] / "README.md"
+REFERENCE = Path(__file__).parents[1] / "docs" / "REFERENCE.md"
 
 
 def commands() -> str:
-    """Give the table of commands, a group's members each on a line of their own."""
+    """Return the table of commands, with each member of a group on its own line."""
     rows = []
     for name, entry in sorted(command.commands.items()):
         members = getattr(entry, "commands", None)
@@ -23,17 +23,17 @@ def commands() -> str:
             [(f"{name} {sub}", one) for sub, one in sorted(members.items())] if members else [(name, entry)]
         ):
             rows.append(f"| `{full}` | {one.get_short_help_str(200)} |")
-    return "| command | what it does |\n|---|---|\n" + "\n".join(rows)
+    return "| Command | Description |\n|---|---|\n" + "\n".join(rows)
 
 
 def settings() -> str:
-    """Give the table of settings."""
+    """Return the table of settings."""
     rows = [f"| `{one.variable}` | {f'`{one.default}`' if one.default else '–'} | {one.help} |" for one in SETTINGS]
-    return "| variable | default | meaning |\n|---|---|---|\n" + "\n".join(rows)
+    return "| Variable | Default | Description |\n|---|---|---|\n" + "\n".join(rows)
 
 
 def written(text: str) -> str:
-    """Give *text* with its generated parts as the code has them."""
+    """Return *text* with its generated tables up to date."""
     for name, content in (("commands", commands()), ("settings", settings())):
         opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
         text = re.sub(
@@ -43,11 +43,11 @@ def written(text: str) -> str:
 
 
 def main() -> int:
-    """Write README.md, or check it."""
-    text = README.read_text()
+    """Write docs/REFERENCE.md, or check it."""
+    text = REFERENCE.read_text()
     if "--check" in sys.argv:
         return int(written(text) != text)
-    README.write_text(written(text))
+    REFERENCE.write_text(written(text))
     return 0
 
 
