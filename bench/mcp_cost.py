@@ -52,7 +52,8 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_offer
     from muniment.server.app.app import App
-    from muniment.server.http.fastpath import FastPathProtocol
+    from muniment.server.fastpath.protocol import FastPathProtocol
+    from muniment.server.fastpath.tools import PublicToolAnswers
     from muniment.store.reader import Reader
 
     offer = public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
@@ -60,7 +61,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server
     if ours:
-        front.instant[b"/api/mcp"] = server
+        front.fast_path.tools[b"/api/mcp"] = PublicToolAnswers(server)
     else:
 
         async def none(*_):

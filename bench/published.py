@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from make.published import Publisher, company, person
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.server.fastpath.rest import RestAnswers
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
@@ -72,18 +73,20 @@ def pss_mb() -> float:
 
 
 def details(api: Api, chance: random.Random, total: int) -> None:
+    answers = RestAnswers(api)
+
     def target(number):
         return b"/api/v1/companies/company-%d" % number
 
     def look_up(numbers):
-        wanted = [one for number in numbers if (one := api.wanted(target(number))) is not None]
-        for asked, answer in api.look_up(wanted).items():
-            api.ready(asked, b"", b"", answer)
+        wanted = [one for number in numbers if (one := answers.detail(target(number))) is not None]
+        for asked, found in answers.look_up(wanted).items():
+            answers.get(asked, b"", b"", found)
 
     warm = chance.sample(range(1, total + 1), 1000)
     for _ in range(2):  # what was asked for twice is kept
         look_up(warm)
-    print(f"detail, kept: {cpu_us(lambda: api.ready(target(chance.choice(warm)), b'', b''), 5000):.2f} us")
+    print(f"detail, kept: {cpu_us(lambda: answers.get(target(chance.choice(warm)), b'', b''), 5000):.2f} us")
     for together in (1, 16):
         spent = cpu_us(lambda: look_up(chance.randint(1, total) for _ in range(together)), 500)  # noqa: B023 - called at once
         print(f"detail, random over all, {together} in one go: {spent / together:.2f} us")

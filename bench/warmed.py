@@ -9,6 +9,8 @@ from muniment import cli
 from muniment.server.app import app, startup
 from muniment.server.process import server_process
 
+HELD = []
+
 
 class Held(app.App):
     """A front that shows its API when the start is over."""
@@ -24,10 +26,17 @@ class Held(app.App):
     def api(self, api):
         self._api = api
 
+    def open_api(self, api):
+        super().open_api(api)
+        self.fast_path.rest, self._rest = None, self.fast_path.rest
+        HELD.append(self)
+
 
 def over():
     give_back_memory()
     Held.is_over = True
+    for front in HELD:
+        front.fast_path.rest = front._rest
 
 
 give_back_memory = startup._give_back_memory

@@ -15,6 +15,7 @@ from muniment.api.application import Api
 from muniment.api.deprecation import deprecated
 from muniment.api.responses import negotiated
 from muniment.config import Config
+from muniment.server.fastpath.rest import RestAnswers
 
 LIST = "/api/v1/companies"
 DETAIL = "/api/v1/companies/company-7"
@@ -22,9 +23,9 @@ DETAIL = "/api/v1/companies/company-7"
 
 def at_once(api, target, accept_encoding, if_none_match):
     """Answer as the express lane does: with what is kept, else with the detail that it looks up."""
-    asked = target, accept_encoding, if_none_match
-    wanted = api.wanted(target)
-    return api.ready(*asked) or (wanted and api.ready(*asked, api.look_up((wanted,)).get(target)))
+    asked, answers = (target, accept_encoding, if_none_match), RestAnswers(api)
+    detail = answers.detail(target)
+    return answers.get(*asked) or (detail and answers.get(*asked, answers.look_up((detail,)).get(target)))
 
 
 DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from make.published import company
 from muniment.config import Config
 from muniment.server.app.app import App
-from muniment.server.http.fastpath import FastPathProtocol, answer_waiting, missing_internals
+from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
 from services.product import Product
@@ -294,7 +294,7 @@ class Wire(asyncio.Transport):
 async def asked_at(api):
     """Give a connection that has asked for a detail, before the turn is over, and its wire."""
     front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
-    front.api = api
+    front.open_api(api)
     config = uvicorn.Config(front, http=FastPathProtocol, lifespan="off")
     config.load()
     connection, wire = FastPathProtocol(config, ServerState(), {}, asyncio.get_running_loop()), Wire()
@@ -340,11 +340,11 @@ def test_a_look_up_that_fails_leaves_everybody_to_the_ordinary_path():
             self.answers = answers
 
     front = App(Config({}))
-    front.waiting = waiting = [Waiting(), Waiting()]
-    front.api = object()  # whatever is asked of it fails
-    answer_waiting(front)
+    front.fast_path.waiting = waiting = [Waiting(), Waiting()]
+    front.fast_path.rest = object()  # whatever is asked of it fails
+    front.fast_path.answer_waiting()
     assert [each.answers for each in waiting] == [{}, {}]
-    assert front.waiting == []
+    assert front.fast_path.waiting == []
 
 
 def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch, caplog):
@@ -355,9 +355,9 @@ def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch
         first, failing = await asked_at(rest.api)
         second, wire = await asked_at(rest.api)
         front = first.front
-        front.waiting = [first, second]
+        front.fast_path.waiting = [first, second]
         first.front = None
-        answer_waiting(front)
+        front.fast_path.answer_waiting()
         assert (failing.closing, failing.written) == (True, b"")
         assert wire.written.startswith(b"HTTP/1.1 200 OK")
         assert "an answer that waited" in caplog.text

@@ -1,22 +1,20 @@
 """
 The REST application: finds the route, checks the request, keeps and sends finished answers.
 
-An ASGI application; and, for whoever can write to a connection directly, :meth:`Api.ready`.
+An ASGI application; the fast path reads its cache.
 """
 
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
 from muniment.api import reference_pages
 from muniment.api.parameters import decode, read
-from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, negotiated, plain, preflight, refusal
+from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, plain, preflight, refusal
 from muniment.api.routes import ROUTES, V1, Context, Made, Route, Values
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
@@ -35,23 +33,11 @@ Send = Callable[[Message], Awaitable[None]]
 
 MAX_WAITING: Final = 64
 """Slow look-ups that may wait for the pool at once; beyond it clients are asked to come again."""
-MAX_SEEN: Final = 16_384
-"""Details asked for once, remembered so that the second time keeps them."""
 MAX_TARGET_KEPT: Final = 1024
 SEGMENT: Final = 4
 """Which part of a path names one thing, counted from 0: ``/api/v1/companies/{slug}``."""
 FILE_CHUNK_BYTES: Final = 256 << 10
 _COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
-_NOTHING: Final = b""
-
-
-class Wanted(msgspec.Struct, frozen=True, gc=False):
-    """A detail that a request asks for: its target, what it names, and the further header lines of its route."""
-
-    target: bytes
-    kind: str
-    key: str
-    lines: bytes
 
 
 class Api:
@@ -68,9 +54,8 @@ class Api:
     def __init__(self, reader: Reader, config: Config) -> None:
         self.exports = Exports(config.data / "exports", reader.path, interval_s=config.exports_interval_s)
         self.context = Context(reader, self.exports, config.base_url)
-        self._reader = reader
-        self._answers = reader.answers
-        self._kept = reader.answers.ready
+        self.reader = reader
+        self.cache = reader.answers
         self._fixed = {route.path: route for route in ROUTES if "{" not in route.path}
         self._nested = {
             (prefix, suffix): route for route in ROUTES if "{" in route.path for prefix, _, suffix in [_cut(route.path)]
@@ -78,15 +63,9 @@ class Api:
         self._lines = {
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
-        self._details = tuple(
-            (f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
-        )
         self._pages = reference_pages.build(config)
         self.hits = self.misses = 0
         """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
-        self._seen = bytearray(8 * MAX_SEEN)
-        """A place for each hash of a target. Who shares a place is kept too early, which harms nobody."""
-        self._seen_count = 0
         self._waiting: dict[object, asyncio.Future[Made]] = {}
 
     def start(self) -> None:
@@ -104,98 +83,23 @@ class Api:
     def names(self, collection: str, key: str) -> bool:
         """Tell whether *key* names a member of ``companies``, ``people`` or ``frameworks``."""
         kind = next((kind for kind, room in _COLLECTIONS.items() if room == collection), "")
-        return self._reader.document(kind, key) is not None
+        return self.reader.document(kind, key) is not None
 
-    def ready(
-        self, target: bytes, accept_encoding: bytes, if_none_match: bytes, answer: Answer | None = None
-    ) -> Response | None:
-        """
-        Answer a GET with what is kept, or with *answer*.
-
-        Args:
-            target: path and query as they stand in the request line.
-            accept_encoding: the header's value, empty when absent.
-            if_none_match: the same.
-            answer: what :meth:`look_up` gave for *target*.
-
-        Returns:
-            None when nothing is kept, or its form takes too long to make.
-        """
-        if answer is None:
-            answer = self._kept.get(target)
-            if answer is None:
-                return None
-            self.hits += 1
-        if if_none_match and answer.matches(if_none_match):
-            return answer.unchanged(answer.encoding(accept_encoding))
-        if not accept_encoding:
-            return answer.form(_NOTHING) or answer.make(_NOTHING)
-        return answer.form(negotiated(accept_encoding)) or self._make(
-            target, answer, answer.encoding(accept_encoding), at_once=True
+    def details(self) -> tuple[tuple[bytes, str, bytes], ...]:
+        """Return the prefix, the kind and the header lines of each route that answers one document."""
+        return tuple(
+            (f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
         )
 
-    def unchanged(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
-        """Answer a GET with 304 at once, or not at all; the arguments are those of :meth:`ready`."""
-        answer = self._kept.get(target)
-        if answer is None:
-            wanted = self.wanted(target)
-            answer = self.look_up((wanted,)).get(target) if wanted is not None else None
-        if answer is None or not answer.matches(if_none_match):
-            return None
-        self.hits += 1
-        return answer.unchanged(answer.encoding(accept_encoding))
-
-    def wanted(self, target: bytes) -> Wanted | None:
-        """
-        Name the detail that *target* asks for, if it is a plain one: the miss as quick as a hit elsewhere.
-
-        None for what is kept: to look it up again would take its place, and the forms that were made of it with it.
-        """
-        if target in self._kept:
-            return None
-        for prefix, kind, lines in self._details:
-            if target.startswith(prefix):
-                named = target[len(prefix) :]
-                # Anything but an unreserved character needs decoding, or names something else.
-                if named.replace(b"-", b"").isalnum():
-                    return Wanted(target, kind, named.decode("ascii"), lines)
-        return None
-
-    def look_up(self, wanted: Sequence[Wanted]) -> dict[bytes, Answer]:
-        """Look up in one go what is *wanted*, and give the answers by target. What nobody has is not among them."""
-        found = self._reader.documents([(each.kind, each.key) for each in wanted])
-        answers = {}
-        for each in wanted:
-            name = each.kind, each.key
-            document = found.get(name)
-            if document is not None:
-                answer = Answer(document.body, document.etag.encode(), document.updated_at, each.lines)
-                answers[each.target] = answer
-                if self._asked_before(each.target):
-                    size_bytes, edition = len(document.body), document.edition
-                    self._answers.put(each.target, answer, size_bytes=size_bytes, edition=edition, depends=(name,))
-        self.misses += len(answers)
-        return answers
-
-    def _asked_before(self, target: bytes) -> bool:
-        """Remember *target*: what is asked for only once is not worth a place that something else has."""
-        place = hash(target) % len(self._seen)
-        if self._seen[place]:
-            return True
-        if self._seen_count == MAX_SEEN:
-            self._seen, self._seen_count = bytearray(len(self._seen)), 0
-        self._seen[place] = 1
-        self._seen_count += 1
-        return False
-
-    def _make(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
+    def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
+        """Return *answer* in *encoding*; with *at_once*, None when compressing it would take long."""
         made = answer.form(encoding)
         if made is None:
             if at_once and encoding and len(answer.body) > QUICK_BYTES:
                 return None
             made = answer.make(encoding)
             if encoding:
-                self._answers.grow(key, answer, len(made.body))
+                self.cache.grow(key, answer, len(made.body))
         return made
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -248,11 +152,11 @@ class Api:
 
     async def _finished(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
         """Give an answer in *encoding*, compressed in the pool where that takes long."""
-        made = self._make(key, answer, encoding, at_once=True)
+        made = self.encode(key, answer, encoding, at_once=True)
         if made is None:
             loop = asyncio.get_running_loop()
             made = await loop.run_in_executor(
-                self._reader.pool, lambda: self._make(key, answer, encoding, at_once=False)
+                self.reader.pool, lambda: self.encode(key, answer, encoding, at_once=False)
             )
         return made
 
@@ -291,7 +195,7 @@ class Api:
         # Under the client's own words it is found by `ready`, which parses nothing; words that mean nothing to the
         # route must not fill the cache with copies of one answer.
         key: object = target if is_plain and len(target) <= MAX_TARGET_KEPT else asked
-        kept: Answer | None = self._answers.get(key)
+        kept: Answer | None = self.cache.get(key)
         if kept is not None:
             self.hits += 1
         else:
@@ -300,7 +204,7 @@ class Api:
             kept = made.answer
             if made.depends:
                 size_bytes = len(kept.body) + size_of(key)
-                self._answers.put(key, kept, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
+                self.cache.put(key, kept, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
         return key, kept
 
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Made:
@@ -313,7 +217,7 @@ class Api:
             if len(self._waiting) >= MAX_WAITING:
                 raise Unavailable("Too many searches are under way.", "Try again in a moment.")
             loop = asyncio.get_running_loop()
-            waiting = loop.run_in_executor(self._reader.pool, route.answer, self.context, segment, values, lines)
+            waiting = loop.run_in_executor(self.reader.pool, route.answer, self.context, segment, values, lines)
             self._waiting[canonical] = waiting
             waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
         return await asyncio.shield(waiting)

@@ -21,7 +21,7 @@ import msgspec
 from muniment.kernel import tracing
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
-from muniment.kernel.rate import Limiter, Verdict
+from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Declarations, Tool
 from muniment.mcp.protocol import messages
@@ -192,7 +192,7 @@ class ToolServer:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
         """Give the answer; None when the SDK has sent it, or nobody is there to take it."""
-        headers, odd = _told_apart(scope["headers"])
+        headers, odd = headers_by_name(scope["headers"])
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         method = scope["method"]
         if method == "OPTIONS":
@@ -242,7 +242,7 @@ class ToolServer:
 
     async def _thin(self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int) -> Reply | None:
         """Answer an ordinary request; None hands it to the SDK."""
-        asked = self._understood(headers, body, caller)
+        asked = self.understood(headers, body, caller)
         if asked is None or isinstance(asked, Reply):
             hold_to_rate(waits_s if asked else 0)
             return asked
@@ -251,43 +251,21 @@ class ToolServer:
         structured, failed = await self.call(asked.bound, asked.arguments, caller, waits_s)
         return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
 
-    def at_once(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
-        """
-        Answer an ordinary request of a public server without waiting, or not at all.
+    def admit(self, headers: dict[bytes, bytes]) -> None:
+        """Raise a problem for a Host, an Origin or a content type that this server does not answer."""
+        self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
+        self._check_types(headers)
 
-        What it answers is what :meth:`__call__` answers. The caller's rate is charged only if it does.
-
-        Args:
-            lines: the request's headers.
-            body: its whole body.
-            caller: who asks, without an actor.
-        """
-        headers, odd = _told_apart(lines)
-        if odd or self.access is not None or body[:1] != b"{":
-            return None
-        try:
-            self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
-            self._check_types(headers)
-        except Problem:
-            return None
-        asked = self._understood(headers, body, caller)
-        if asked is None or (isinstance(asked, Called) and not asked.bound.tool.instant):
-            return None
-        verdict = None
-        if self.limiter is not None:
-            verdict = self.limiter.take(caller.client)
-            if not verdict.allowed:
-                return None
-        if isinstance(asked, Reply):
-            return asked, verdict
+    def call_now(self, asked: "Called", caller: Caller) -> Reply:
+        """Call a tool whose handler does not wait, and return the reply."""
         try:
             answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}, ""), caller)
             structured, failed = (answer if isinstance(answer, bytes) else _encode(answer)), False
         except Exception as error:  # noqa: BLE001 - told apart there
             structured, failed = self._failure(error, asked.bound, caller), True
-        return result(asked.request_id, result_members(structured, failed=failed) + asked.end), verdict
+        return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
 
-    def _understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "Called | Reply | None":
+    def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "Called | Reply | None":
         """Read an ordinary request: a call of a tool, or what is answered from bytes; None is for the SDK."""
         version = headers.get(b"mcp-protocol-version")
         try:
@@ -406,8 +384,8 @@ class ToolServer:
         await reference.manager.handle_request(replay, again, Finishing(send))
 
 
-def _told_apart(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
-    """Give headers by name, and whether one that routes stands twice."""
+def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
+    """Return headers by name, and whether a routing header occurs twice."""
     headers: dict[bytes, bytes] = {}
     odd = False
     for name, value in lines:

@@ -5,25 +5,23 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from email.utils import formatdate
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from muniment.api.application import Api, Wanted
-from muniment.api.responses import Answer, Response, plain, refusal
+from muniment.api.application import Api
+from muniment.api.responses import Response, plain, refusal
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.server.app import logs
 from muniment.server.app.metrics import CONTENT_TYPE, Metrics
+from muniment.server.fastpath.fast_path import FastPath, Ready
+from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses, Header
 
 if TYPE_CHECKING:
-    from muniment.mcp.declarations import Caller
-    from muniment.mcp.protocol.http import Reply
     from muniment.server.app.telemetry import Traces
 
 Scope = MutableMapping[str, Any]
@@ -39,20 +37,6 @@ MANAGE_PATH: Final = "/api/manage/mcp"
 log = logging.getLogger("muniment.server")
 
 
-class AtOnce(msgspec.Struct, frozen=True, gc=False):
-    """A finished answer that needed no waiting, and what it left of the client's rate."""
-
-    response: Response
-    verdict: Verdict
-
-
-class Instant(Protocol):
-    """A tool server that answers what needs no waiting."""
-
-    def at_once(self, lines: "list[Header]", body: bytes, caller: "Caller") -> "tuple[Reply, Verdict | None] | None":
-        """Answer, charging the caller's rate, or leave it to the ordinary path."""
-
-
 class App:
     """
     Answers every request of the process.
@@ -65,13 +49,12 @@ class App:
     def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
         self.config = config
         self.limiter = limiter or Limiter(config.rate_limit, config.rate_burst)
+        self.fast_path = FastPath(self.limiter)
         self.clients = ClientAddresses(config.trusted_proxies)
         self.metrics = Metrics()
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by the path that they answer alone."""
-        self.instant: dict[bytes, Instant] = {}
-        """Tool servers that may answer from within the HTTP parser, by the path as it is asked for."""
         self.beside_pages: dict[str, Application] = {}
         """Applications that come with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
@@ -90,8 +73,6 @@ class App:
             self.limiter.burst,
             self.limiter.window_s,
         )
-        self.waiting: list[Any] = []
-        """Connections of the express lane whose answers are looked up at the end of this turn of the loop."""
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
         self.edition = b"0"
@@ -137,46 +118,10 @@ class App:
             self.policy,
         )
 
-    # ------------------------------------------------------------------ answers that are ready
-
-    def wanted(self, target: bytes) -> Wanted | None:
-        """Name the detail that a GET of *target* asks for, if one look-up answers it."""
-        return self.api.wanted(target) if self.api is not None else None
-
-    def look_up(self, wanted: Sequence[Wanted]) -> dict[bytes, Answer]:
-        """Look up in one go what is *wanted*, by target."""
-        return self.api.look_up(wanted) if self.api is not None else {}
-
-    def at_once(
-        self,
-        target: bytes,
-        accept_encoding: bytes,
-        if_none_match: bytes,
-        client: str,
-        answer: Answer | None = None,
-    ) -> AtOnce | None:
-        """
-        Answer a GET without waiting, or not at all. The client's rate is charged only if it answers.
-
-        Args:
-            target: path and query as they stand in the request line.
-            accept_encoding: the header's value, empty when absent.
-            if_none_match: the same.
-            client: whose rate it is.
-            answer: what :meth:`look_up` gave for *target*; what is kept needs none.
-
-        Returns:
-            None when the ordinary path has to answer: what is asked for is not ready, or the rate is used up.
-        """
-        if self.api is None:
-            return None
-        response = self.api.ready(target, accept_encoding, if_none_match, answer)
-        if response is None:
-            return None
-        if response.status == 304:
-            return AtOnce(response, self.limiter.look(client))
-        verdict = self.limiter.take(client)
-        return AtOnce(response, verdict) if verdict.allowed else None
+    def open_api(self, api: Api) -> None:
+        """Answer by *api* from now on."""
+        self.api = api
+        self.fast_path.rest = RestAnswers(api)
 
     def write_line(
         self, method: str, target: str, status: int, seconds: float, *, client: str, request_id: str
@@ -278,19 +223,14 @@ class App:
         room, _, key = path[1:].partition("/")
         return bool(key) and self.api is not None and self.api.names(room, key)
 
-    def _unchanged(self, scope: Scope) -> AtOnce | None:
-        """Answer 304 without charging the client's rate, also when that is used up."""
-        if self.api is None:
-            return None
+    def _unchanged(self, scope: Scope) -> Ready | None:
         headers, query = scope["headers"], scope["query_string"]
-        response = self.api.unchanged(
+        return self.fast_path.not_modified(
             scope["raw_path"] + (b"?" + query if query else b""),
             _last(headers, b"accept-encoding") or b"",
             _last(headers, b"if-none-match") or b"",
+            scope["state"]["client"],
         )
-        if response is None:
-            return None
-        return AtOnce(response, self.limiter.look(scope["state"]["client"]))
 
     def _charge(self, client: str, out: "_Outgoing") -> None:
         verdict = out.verdict = self.limiter.take(client)

@@ -107,8 +107,8 @@ class RegistryFile:
 
     def _show(self, reader: Reader) -> None:
         self._front.tell_edition(reader.edition)
-        if self._front.api is None and reader.is_built:
-            self._front.api = self._api
+        if self._front.api is None and self._api is not None and reader.is_built:
+            self._front.open_api(self._api)
 
 
 def _show_on_pages(reader: Reader) -> None:

@@ -2,7 +2,7 @@
 Connections: uvicorn's protocol with limits, so that nobody holds the process by being slow, silent, long or odd.
 
 What cannot be read is answered with the same envelope as everything else. Leans on the internals of uvicorn's
-``HttpToolsProtocol``; `muniment.server.http.fastpath` checks at the start that they are there.
+``HttpToolsProtocol``; `muniment.server.fastpath.protocol` checks at the start that they are there.
 """
 
 import asyncio

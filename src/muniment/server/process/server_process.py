@@ -26,7 +26,7 @@ from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
-from muniment.server.http.fastpath import FastPathProtocol, missing_internals
+from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.process.poller import Poller
 from muniment.server.process.sockets import BACKLOG
@@ -172,6 +172,7 @@ class Process:
         from muniment.mcp.protocol.origin import OriginPolicy
         from muniment.mcp.protocol.transport import ToolServer
         from muniment.mcp.tools.public import public_offer
+        from muniment.server.fastpath.tools import PublicToolAnswers
 
         config = self.config
         reader = self._showing.reader
@@ -181,7 +182,8 @@ class Process:
         gate = OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins)
         public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
         await self._lives.enter_async_context(public.run())
-        self.front.mounts["/api/mcp"] = self.front.instant[b"/api/mcp"] = public
+        self.front.mounts["/api/mcp"] = public
+        self.front.fast_path.tools[b"/api/mcp"] = PublicToolAnswers(public)
         cards = Cards(
             Identity(
                 base_url=config.base_url,

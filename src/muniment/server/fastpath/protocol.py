@@ -16,11 +16,11 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from muniment.api.application import Wanted
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
-from muniment.server.app.app import App, Instant
 from muniment.server.app.telemetry import is_sampled
+from muniment.server.fastpath.fast_path import ToolAnswers
+from muniment.server.fastpath.rest import Detail
 from muniment.server.http.http_limits import LimitedProtocol
 
 log = logging.getLogger("muniment.server")
@@ -84,9 +84,9 @@ _PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted
 class FastPathProtocol(LimitedProtocol):
     """One connection with the lane."""
 
-    _waits_for: Wanted | None = None
+    _waits_for: Detail | None = None
     """The detail that the request asks for, while it waits for the end of this turn."""
-    _tools: Instant | None = None
+    _tools: ToolAnswers | None = None
     """Who is being called, from the headers of a call to the end of its body or of the piece that came with them."""
     _called_with: bytes = b""
 
@@ -178,9 +178,9 @@ class FastPathProtocol(LimitedProtocol):
             and not self.is_retiring  # the ordinary path says that the answer is the last
         )
 
-    def _tools_at_once(self) -> Instant | None:
+    def _tools_at_once(self) -> ToolAnswers | None:
         """Give the tool server that the request calls, when the lane may answer for it."""
-        tools = self.front.instant.get(self.url)
+        tools = self.front.fast_path.tools.get(self.url)
         if tools is None or not self._is_open(b"POST"):
             return None
         for name, value in self.headers:
@@ -188,7 +188,7 @@ class FastPathProtocol(LimitedProtocol):
                 return None
         return tools
 
-    def _call_at_once(self, tools: Instant) -> bool:
+    def _call_at_once(self, tools: ToolAnswers) -> bool:
         front = self.front
         given_id = None
         for name, value in self.headers:
@@ -198,7 +198,7 @@ class FastPathProtocol(LimitedProtocol):
         address = front.clients.address(self.peer, self.headers)
         caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"))
         try:
-            found = tools.at_once(self.headers, self._called_with, caller)
+            found = tools.call(self.headers, self._called_with, caller)
         except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
             return False
         if found is None:
@@ -236,7 +236,7 @@ class FastPathProtocol(LimitedProtocol):
         address = front.clients.address(self.peer, self.headers)
         client = front.clients.rate_key(address)
         try:
-            found = front.at_once(self.url, accept_encoding, if_none_match, client, answer)
+            found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
         except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
             return False
         if found is None:
@@ -256,24 +256,28 @@ class FastPathProtocol(LimitedProtocol):
     def _wait(self) -> bool:
         """Wait for the detail that the request asks for; False when it asks for something else."""
         front = self.front
-        wanted = front.wanted(self.url)
+        wanted = front.fast_path.detail(self.url)
         if wanted is None:
             return False
-        if not front.waiting:
-            self.loop.call_soon(answer_waiting, front)
-        front.waiting.append(self)
+        if not front.fast_path.waiting:
+            self.loop.call_soon(front.fast_path.answer_waiting)
+        front.fast_path.waiting.append(self)
         self._waits_for = wanted
         return True
 
     def _end_wait(self) -> None:
         """Have everything answered that waits, if this connection does: something else comes after it."""
         if self._waits_for is not None:
-            answer_waiting(self.front)
+            self.front.fast_path.answer_waiting()
 
     @property
-    def waits_for(self) -> Wanted | None:
+    def waits_for(self) -> Detail | None:
         """Give the detail that is waited for; None when nothing is, or nobody is there any more."""
         return None if self.transport.is_closing() else self._waits_for
+
+    def abort(self) -> None:
+        """Close the connection without an answer."""
+        self.transport.abort()
 
     def answer_late(self, answers: dict[bytes, Answer]) -> None:
         """Answer what waited; the ordinary path says why, when it was not found."""
@@ -282,20 +286,3 @@ class FastPathProtocol(LimitedProtocol):
         if answer is None or not self._answer_at_once(answer):
             self._proceed_by_task()
             self.on_message_complete()
-
-
-def answer_waiting(front: App) -> None:
-    """Look up in one go what the requests of this turn wait for, and answer them in their order."""
-    waiting, front.waiting = front.waiting, []
-    waiting = [each for each in waiting if each.waits_for is not None]
-    try:
-        answers = front.look_up([each.waits_for for each in waiting])
-    except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
-        answers = {}
-    for each in waiting:
-        try:
-            each.answer_late(answers)
-        except Exception:
-            # As the loop does with one whose reading fails: that connection ends, and those behind it are answered.
-            log.exception("an answer that waited for the end of its turn failed")
-            each.transport.abort()

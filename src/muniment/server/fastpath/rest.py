@@ -1,0 +1,105 @@
+"""REST on the fast path: cached answers, and details that one look-up gives."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from muniment.api.application import Api
+from muniment.api.responses import Answer, Response, negotiated
+
+MAX_SEEN: Final = 16_384
+"""Targets remembered after their first request, so that the second one caches them."""
+_IDENTITY: Final = b""
+
+
+class Detail(msgspec.Struct, frozen=True, gc=False):
+    """A detail that a request asks for: its target, kind and key, and the header lines of its route."""
+
+    target: bytes
+    kind: str
+    key: str
+    lines: bytes
+
+
+class RestAnswers:
+    """Answers of *api* that need no waiting."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._cached = api.cache.ready
+        self._details = api.details()
+        self._seen = bytearray(8 * MAX_SEEN)
+        """A place for each hash of a target. Two targets with one place are cached too early, which is harmless."""
+        self._seen_count = 0
+
+    def get(
+        self, target: bytes, accept_encoding: bytes, if_none_match: bytes, answer: Answer | None = None
+    ) -> Response | None:
+        """Answer a GET from the cache, or with *answer*; None when nothing is cached or encoding it takes long."""
+        if answer is None:
+            answer = self._cached.get(target)
+            if answer is None:
+                return None
+            self._api.hits += 1
+        if if_none_match and answer.matches(if_none_match):
+            return answer.unchanged(answer.encoding(accept_encoding))
+        if not accept_encoding:
+            return answer.form(_IDENTITY) or answer.make(_IDENTITY)
+        return answer.form(negotiated(accept_encoding)) or self._api.encode(
+            target, answer, answer.encoding(accept_encoding), at_once=True
+        )
+
+    def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
+        """Answer a conditional GET with 304, or return None."""
+        answer = self._cached.get(target)
+        if answer is None:
+            detail = self.detail(target)
+            answer = self.look_up((detail,)).get(target) if detail is not None else None
+        if answer is None or not answer.matches(if_none_match):
+            return None
+        self._api.hits += 1
+        return answer.unchanged(answer.encoding(accept_encoding))
+
+    def detail(self, target: bytes) -> Detail | None:
+        """
+        Return the detail that *target* asks for, if it is a plain one.
+
+        None for what is cached: looking it up again would replace it, and the encodings that were made of it.
+        """
+        if target in self._cached:
+            return None
+        for prefix, kind, lines in self._details:
+            if target.startswith(prefix):
+                key = target[len(prefix) :]
+                # Anything but an unreserved character needs decoding, or names something else.
+                if key.replace(b"-", b"").isalnum():
+                    return Detail(target, kind, key.decode("ascii"), lines)
+        return None
+
+    def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
+        """Look up *details* in one query; return the answers by target, without those that do not exist."""
+        found = self._api.reader.documents([(each.kind, each.key) for each in details])
+        answers = {}
+        for each in details:
+            name = each.kind, each.key
+            document = found.get(name)
+            if document is not None:
+                answer = Answer(document.body, document.etag.encode(), document.updated_at, each.lines)
+                answers[each.target] = answer
+                if self._is_second_request(each.target):
+                    size_bytes, edition = len(document.body), document.edition
+                    self._api.cache.put(each.target, answer, size_bytes=size_bytes, edition=edition, depends=(name,))
+        self._api.misses += len(answers)
+        return answers
+
+    def _is_second_request(self, target: bytes) -> bool:
+        """Return whether *target* was requested before: a single request is not worth another answer's place."""
+        place = hash(target) % len(self._seen)
+        if self._seen[place]:
+            return True
+        if self._seen_count == MAX_SEEN:
+            self._seen, self._seen_count = bytearray(len(self._seen)), 0
+        self._seen[place] = 1
+        self._seen_count += 1
+        return False

@@ -1,0 +1,43 @@
+"""Tool calls on the fast path: what a public tool server answers without waiting."""
+
+from muniment.kernel.problems import Problem
+from muniment.kernel.rate import Verdict
+from muniment.mcp.declarations import Caller
+from muniment.mcp.protocol.http import Headers, Reply
+from muniment.mcp.protocol.transport import Called, ToolServer, headers_by_name
+
+
+class PublicToolAnswers:
+    """Answers of the public tool *server* that need no waiting; they equal those of its ordinary path."""
+
+    def __init__(self, server: ToolServer) -> None:
+        self._server = server
+
+    def call(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
+        """
+        Answer an ordinary request, or return None; the caller's rate is charged only when there is an answer.
+
+        Args:
+            lines: the request's headers.
+            body: the whole body.
+            caller: who calls, without an actor.
+        """
+        server = self._server
+        headers, is_odd = headers_by_name(lines)
+        if is_odd or body[:1] != b"{":
+            return None
+        try:
+            server.admit(headers)
+        except Problem:
+            return None
+        asked = server.understood(headers, body, caller)
+        if asked is None or (isinstance(asked, Called) and not asked.bound.tool.instant):
+            return None
+        verdict = None
+        if server.limiter is not None:
+            verdict = server.limiter.take(caller.client)
+            if not verdict.allowed:
+                return None
+        if isinstance(asked, Reply):
+            return asked, verdict
+        return server.call_now(asked, caller), verdict
