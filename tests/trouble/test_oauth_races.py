@@ -109,7 +109,7 @@ def refresh_at_once(party, six):
     """All six get the same pair, and it is the only current one."""
     first = party.redeem(party.code())
     found = six(lambda _: party.refresh(first.refresh))
-    assert {type(each) for each in found} == {grants.Pair}, found
+    assert {type(each) for each in found} == {grants.TokenPair}, found
     assert len(set(found)) == 1
     assert opens(found[0].access)
     assert party.refresh(found[0].refresh) not in {found[0], first}
@@ -144,8 +144,8 @@ def test_a_refresh_beside_a_revocation_leaves_nothing_open(six):
         first = party.redeem(party.code())
         found = six(lambda n, pair=first: grants.revoke(pair.refresh) if n == 3 else party.refresh(pair.refresh))
         for each in found:
-            assert each is None or isinstance(each, (grants.Pair, Refusal)), each
-            assert not isinstance(each, grants.Pair) or not opens(each.access)
+            assert each is None or isinstance(each, (grants.TokenPair, Refusal)), each
+            assert not isinstance(each, grants.TokenPair) or not opens(each.access)
 
 
 def test_reuse_by_six_at_once_after_the_window_ends_the_connection_once(six):
