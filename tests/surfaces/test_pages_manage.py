@@ -293,6 +293,7 @@ def test_a_logo_is_drawn_anew_in_two_sizes_and_served_by_us(browser_of_owner, dr
         answer = Client().get(path)
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/webp", "nosniff")
         assert "immutable" in answer["Cache-Control"]
+        assert Client().get(path, headers={"If-None-Match": f'"other", W/{answer["ETag"]}'}).status_code == 304
         drawn = Image.open(io.BytesIO(answer.content))
         assert (drawn.format, drawn.size) == ("WEBP", (side, side))
     assert icon.removeprefix("http://testserver") in browser_of_owner.get(f"/manage/companies/{draft}").content.decode()

@@ -1,12 +1,15 @@
 """The public pages: what a visitor sees, from the published documents alone."""
 
+import gzip
 import json
 import re
 import xml.etree.ElementTree as ET
 from urllib.parse import quote
 
+import brotli
 import html5lib
 import pytest
+import zstandard
 from django.test import Client
 
 from make.accounts import account, signed_in
@@ -234,12 +237,39 @@ def test_public_pages_set_no_cookie_and_ask_no_database(visitor, django_assert_n
             assert not visitor.get(path).cookies
 
 
-@pytest.mark.parametrize("encoding", ["br", "gzip"])
-def test_pages_are_compressed_under_a_tag_of_their_own(visitor, encoding):
-    plain, small = visitor.get("/companies"), visitor.get("/companies", headers={"Accept-Encoding": encoding})
+STYLES = "/static/web/muniment.css"
+DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
+
+
+@pytest.mark.parametrize("path", ["/companies", "/feed.atom", STYLES])
+@pytest.mark.parametrize("encoding", ["br", "gzip", "zstd"])
+def test_pages_and_files_are_compressed_under_a_strong_tag_of_their_own(visitor, path, encoding):
+    plain, small = visitor.get(path), visitor.get(path, headers={"Accept-Encoding": encoding})
     assert small["Content-Encoding"] == encoding
-    assert small["ETag"] != plain["ETag"]
-    assert len(small.content) < len(plain.content) / 2
+    assert DECODERS[encoding](small.content) == plain.content
+    assert small["ETag"] == f'{plain["ETag"][:-1]}-{encoding}"'
+    assert len(small.content) < len(plain.content)
+    assert plain["Vary"] == small["Vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("path", ["/companies", STYLES])
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [("br;q=0", None), ("gzip, br;q=0", "gzip"), ("gzip;q=0.9, br;q=0.1", "gzip"), ("identity", None), ("*", "zstd")],
+)
+def test_pages_and_files_never_come_in_an_encoding_that_the_client_refuses(visitor, path, accepted, chosen):
+    assert visitor.get(path, headers={"Accept-Encoding": accepted}).headers.get("Content-Encoding") == chosen
+
+
+@pytest.mark.parametrize("path", ["/companies", STYLES])
+def test_pages_and_files_answer_304_to_the_tag_of_any_encoding(visitor, path):
+    tag = visitor.get(path)["ETag"]
+    for known in (tag, f'{tag[:-1]}-br"', f"W/{tag}", f'"other", W/{tag}', f'"a,b" ,{tag[:-1]}-zstd"', "*"):
+        answer = visitor.get(path, headers={"If-None-Match": known})
+        assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag)
+        assert "Content-Type" not in answer.headers
+    for unknown in ('"other"', f'{tag[:-1]}-lzma"', tag.strip('"'), f'"x{tag[1:]}', ""):
+        assert visitor.get(path, headers={"If-None-Match": unknown}).status_code == 200
 
 
 def test_a_page_takes_get_and_head_only(visitor):

@@ -13,8 +13,8 @@ from make.published import company
 from muniment.api import routes
 from muniment.api.application import Api
 from muniment.api.deprecation import deprecated
-from muniment.api.responses import negotiated
 from muniment.config import Config
+from muniment.kernel.content_negotiation import negotiated
 from muniment.server.fastpath.rest import RestAnswers
 
 LIST = "/api/v1/companies"

@@ -1,19 +1,15 @@
 """Finished responses: every form of one version of a resource, made once and kept beside the body."""
 
-import re
-import threading
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
-from gzip import compress as gzip_compress
 from http import HTTPStatus
 from typing import Final
 
-import brotli
 import msgspec
-import zstandard
 
+from muniment.kernel.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
 from muniment.kernel.problems import Problem
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
@@ -24,12 +20,8 @@ EXPOSED: Final = (
 CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers: " + EXPOSED + b"\r\n"
 ALLOW: Final = "GET, HEAD, OPTIONS"
 JSON: Final = b"application/json"
-SMALLEST_ENCODED: Final = 256
-"""Below this a compressed body with its headers is no smaller."""
 QUICK_BYTES: Final = 64 << 10
 """A body up to this size is compressed in about a millisecond, so an event loop may do it itself."""
-ENCODINGS: Final = (b"zstd", b"br", b"gzip")
-"""In the order that the service prefers."""
 
 Header = tuple[bytes, bytes]
 
@@ -115,15 +107,12 @@ class Answer(msgspec.Struct, gc=False):
 
     def make(self, encoding: bytes) -> Response:
         """Make the response in *encoding* and keep it."""
-        if encoding:
-            body, named, tag = encode(self.body, encoding), b"content-encoding: %s\r\n" % encoding, self._etag(encoding)
-        else:
-            body, named, tag = self.body, b"", self.tag
-        head = b'HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: "%s"\r\n%s' % (
+        body = encode(self.body, encoding)
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: %s\r\n%s" % (
             self.content_type,
             len(body),
-            named,
-            tag,
+            b"content-encoding: %s\r\n" % encoding if encoding else b"",
+            etag(self.tag, encoding),
             self._common(),
         )
         made = self._forms[encoding] = Response(200, head, body)
@@ -137,18 +126,13 @@ class Answer(msgspec.Struct, gc=False):
         """Give the 304 of *encoding*."""
         made = self._unchanged.get(encoding)
         if made is None:
-            head = b'HTTP/1.1 304 Not Modified\r\netag: "%s"\r\n%s' % (self._etag(encoding), self._common())
+            head = b"HTTP/1.1 304 Not Modified\r\netag: %s\r\n%s" % (etag(self.tag, encoding), self._common())
             made = self._unchanged[encoding] = Response(304, head, b"")
         return made
 
     def matches(self, if_none_match: bytes) -> bool:
         """Tell whether an ``If-None-Match`` names this version in any of its encodings, or any version."""
-        if self.tag not in if_none_match:
-            return if_none_match.strip() == b"*"
-        for opaque in _ENTITY_TAG.findall(if_none_match):
-            if opaque == self.tag or (opaque.startswith(self.tag + b"-") and opaque[len(self.tag) + 1 :] in ENCODINGS):
-                return True
-        return False
+        return is_known(self.tag, if_none_match)
 
     def _common(self) -> bytes:
         """Give the lines that every form carries, the 304 too."""
@@ -159,53 +143,6 @@ class Answer(msgspec.Struct, gc=False):
             CORS,
             self.lines,
         )
-
-    def _etag(self, encoding: bytes) -> bytes:
-        return self.tag + b"-" + encoding if encoding else self.tag
-
-
-_ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
-_threads = threading.local()
-
-
-def encode(body: bytes, encoding: bytes) -> bytes:
-    """Compress *body* at the level whose cost on first use is worth it."""
-    if encoding == b"gzip":
-        return gzip_compress(body, 6, mtime=0)
-    if encoding == b"br":
-        return bytes(brotli.compress(body, quality=4))
-    try:
-        compressor = _threads.compressor
-    except AttributeError:
-        compressor = _threads.compressor = zstandard.ZstdCompressor(level=3)
-    return bytes(compressor.compress(body))
-
-
-@lru_cache(maxsize=1024)
-def negotiated(accepted: bytes) -> bytes:
-    """
-    Choose the encoding that an ``Accept-Encoding`` value likes best; empty for none.
-
-    Source: RFC 9110, section 12.5.3.
-    """
-    weights: dict[bytes, float] = {}
-    for part in accepted.lower().split(b","):
-        name, _, parameter = part.partition(b";")
-        key, _, value = parameter.strip().partition(b"=")
-        try:
-            weight = float(value) if key.strip() == b"q" else 1.0
-        except ValueError:
-            weight = 0.0
-        weights[name.strip()] = weight
-    if b"x-gzip" in weights:
-        weights.setdefault(b"gzip", weights[b"x-gzip"])
-    others = weights.get(b"*", 0.0)
-    best, best_weight = b"", weights.get(b"identity", 0.0)
-    for name in reversed(ENCODINGS):
-        weight = weights.get(name, others)
-        if weight > 0 and weight >= best_weight:
-            best, best_weight = name, weight
-    return best
 
 
 def http_date(moment: str) -> bytes:

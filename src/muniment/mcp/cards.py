@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from muniment.kernel.content_negotiation import is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, refusal
@@ -160,9 +161,8 @@ class Cards:
             return Reply(204, [*found.headers, (b"allow", _ALLOW.encode())], b"")
         if method not in {"GET", "HEAD"}:
             return refusal(MethodNotAllowed(method, _ALLOW))
-        etag = dict(found.headers)[b"etag"]
         asked = b", ".join(value for name, value in scope["headers"] if name == b"if-none-match")
-        if asked.strip() == b"*" or etag in [part.strip().removeprefix(b"W/") for part in asked.split(b",")]:
+        if is_known(dict(found.headers)[b"etag"].strip(b'"'), asked):
             kept = [pair for pair in found.headers if pair[0] != b"content-type"]
             return Reply(304, kept, b"")
         if method == "HEAD":

@@ -6,7 +6,8 @@ from typing import Final
 import msgspec
 
 from muniment.api.application import Api
-from muniment.api.responses import Answer, Response, negotiated
+from muniment.api.responses import Answer, Response
+from muniment.kernel.content_negotiation import negotiated
 
 MAX_SEEN: Final = 16_384
 """Targets remembered after their first request, so that the second one caches them."""

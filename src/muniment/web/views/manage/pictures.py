@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
+from muniment.kernel.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import operations, pictures
 from muniment.web.context import address
@@ -39,13 +40,14 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
 
 def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:
     """Serve a picture that we drew; its address names its content, so it may be kept for ever."""
-    if request.headers.get("If-None-Match") == f'"{digest}-{size}"':
-        return HttpResponse(status=304, headers={"ETag": f'"{digest}-{size}"', "Cache-Control": FOR_EVER})
+    tag = f"{digest}-{size}".encode()
+    headers = {"ETag": etag(tag, b"").decode(), "Cache-Control": FOR_EVER}
+    if is_known(tag, request.headers.get("If-None-Match", "").encode()):
+        return HttpResponse(status=304, headers=headers)
     body = pictures.picture_bytes(digest, int(size))
     if body is None:
         raise Http404("There is no such picture.")
-    headers = {"ETag": f'"{digest}-{size}"', "Cache-Control": FOR_EVER, "Content-Security-Policy": "sandbox"}
-    return HttpResponse(body, content_type="image/webp", headers=headers)
+    return HttpResponse(body, content_type="image/webp", headers={**headers, "Content-Security-Policy": "sandbox"})
 
 
 def read_picture(request: HttpRequest) -> bytes:

@@ -1,0 +1,85 @@
+"""Content negotiation: encodings, their strong ETags, and conditional requests. Shared by every HTTP surface."""
+
+import re
+import threading
+from functools import lru_cache
+from gzip import compress as gzip_compress
+from typing import Final
+
+import brotli
+import zstandard
+
+ENCODINGS: Final = (b"zstd", b"br", b"gzip")
+"""In the order that the service prefers."""
+SMALLEST_ENCODED: Final = 256
+"""Below this a compressed body with its headers is no smaller."""
+_ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
+_threads = threading.local()
+
+
+@lru_cache(maxsize=1024)
+def negotiated(accepted: bytes) -> bytes:
+    """
+    Return the encoding that an ``Accept-Encoding`` value prefers; empty for none.
+
+    Source: RFC 9110, section 12.5.3.
+    """
+    weights: dict[bytes, float] = {}
+    for part in accepted.lower().split(b","):
+        name, _, parameter = part.partition(b";")
+        key, _, value = parameter.strip().partition(b"=")
+        try:
+            weight = float(value) if key.strip() == b"q" else 1.0
+        except ValueError:
+            weight = 0.0
+        weights[name.strip()] = weight
+    if b"x-gzip" in weights:
+        weights.setdefault(b"gzip", weights[b"x-gzip"])
+    others = weights.get(b"*", 0.0)
+    best, best_weight = b"", weights.get(b"identity", 0.0)
+    for name in reversed(ENCODINGS):
+        weight = weights.get(name, others)
+        if weight > 0 and weight >= best_weight:
+            best, best_weight = name, weight
+    return best
+
+
+def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:
+    """
+    Compress *body*; an empty *encoding* returns it unchanged.
+
+    Args:
+        smallest: spend the time that pays for content kept for a year, not for one answer.
+    """
+    if not encoding:
+        return body
+    if encoding == b"gzip":
+        return gzip_compress(body, 9 if smallest else 6, mtime=0)
+    if encoding == b"br":
+        return bytes(brotli.compress(body, quality=11 if smallest else 4))
+    if smallest:
+        return zstandard.ZstdCompressor(level=19).compress(body)
+    try:
+        compressor = _threads.compressor
+    except AttributeError:
+        compressor = _threads.compressor = zstandard.ZstdCompressor(level=3)
+    return bytes(compressor.compress(body))
+
+
+def etag(tag: bytes, encoding: bytes) -> bytes:
+    """Return the strong ETag, quoted, of the version *tag* in *encoding* (RFC 9110, section 8.8.3)."""
+    return b'"%s-%s"' % (tag, encoding) if encoding else b'"%s"' % tag
+
+
+def is_known(tag: bytes, if_none_match: bytes) -> bool:
+    """
+    Return whether an ``If-None-Match`` names the version *tag* in any of its encodings, or any version.
+
+    Source: RFC 9110, section 13.1.2: a list, compared weakly.
+    """
+    if tag not in if_none_match:
+        return if_none_match.strip() == b"*"
+    for opaque in _ENTITY_TAG.findall(if_none_match):
+        if opaque == tag or (opaque.startswith(tag + b"-") and opaque[len(tag) + 1 :] in ENCODINGS):
+            return True
+    return False
