@@ -1,0 +1,242 @@
+"""
+A company: every field, once. Its parts are in `company_parts`.
+
+A limit (the length of a text, the number of entries, the form of a link) refuses an owner's change and warns on
+import: existing registries hold a few values beyond the limits, and an import must not lose their rows.
+
+Source: service document, Company.
+"""
+
+from typing import Any, Final
+
+from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
+from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
+from muniment.schema.record import Field, Filter, Record
+from muniment.schema.validation import Path, Validation
+
+STATUSES: Final = ("active", "upcoming", "inactive")
+TYPES: Final = (
+    *("corporation", "DAO", "non-profit", "cooperative", "foundation", "accelerator", "incubator", "VC"),
+    *("open source project", "government", "other"),
+)
+INDUSTRIES: Final = (
+    *("Agriculture", "Arts and culture", "Blockchain", "Climate", "Education", "Energy", "Finance", "Health"),
+    *("Infrastructure", "Logistics", "Manufacturing", "Media", "Nonprofit", "Real estate", "Research", "Software"),
+)
+ORG_KINDS: Final = ("project", "startup", "company", "cooperative", "protocol", "foundation", "fund", "community")
+THEMES: Final = (
+    *("climate", "community", "defi", "education", "energy", "governance", "health", "infrastructure", "open-source"),
+    *("privacy", "public-goods", "research", "social"),
+)
+CSV: Final = 10
+"""An ordinary column of the CSV export."""
+CSV_LAST: Final = 90
+"""A long text, after all other columns."""
+
+
+def company(currency: str) -> Record:
+    """Return the record of a company."""
+    return Record(
+        "Company",
+        limits_on_import="warn",
+        fields=(
+            Field(
+                "id",
+                Slug(),
+                "Slug",
+                "Stable identifier, the company's slug.",
+                example="blue-river-trust",
+                column="slug",
+                csv=CSV,
+                required=True,
+                editable=False,
+            ),
+            Field(
+                "name",
+                Text(200, strip=True),
+                "Name",
+                example="Blue River Trust",
+                column="name",
+                csv=CSV,
+                required=True,
+                review=True,
+            ),
+            Field(
+                "symbol",
+                Text(32, strip=True),
+                "Token symbol",
+                "Token symbol such as HARB, if the company has a token.",
+                example="BLUE",
+                column="symbol",
+                csv=CSV,
+                review=True,
+            ),
+            Field(
+                "teamSize",
+                Integer(),
+                "Team size",
+                "Number of people. Once positions are listed, they are counted instead.",
+                example=1,
+                column="team_size",
+                csv=CSV,
+            ),
+            Field(
+                "treasury",
+                Money(40, currency),
+                "Treasury",
+                "An amount such as $1.2M.",
+                example="$1.2M",
+                column="treasury_minor",
+                csv=CSV,
+            ),
+            Field(
+                "status",
+                Choice(STATUSES),
+                "Status",
+                example="active",
+                column="status",
+                csv=CSV,
+                filter=Filter("status", "Only companies with this status."),
+            ),
+            Field(
+                "type",
+                Text(100, strip=True, suggest=TYPES),
+                "Type",
+                "Organization type such as corporation, DAO, non-profit or accelerator.",
+                example="DAO",
+                column="type",
+                csv=CSV,
+                review=True,
+                filter=Filter("type", "Only companies of exactly this type.", "DAO"),
+            ),
+            Field(
+                "industry",
+                Text(100, strip=True, suggest=INDUSTRIES),
+                "Industry",
+                example="Water",
+                column="industry",
+                csv=CSV,
+                filter=Filter("industry", "Only companies in exactly this industry.", "Water"),
+            ),
+            Field(
+                "orgKind",
+                Text(100, strip=True, suggest=ORG_KINDS),
+                "Subtype",
+                "More precise than the type, such as foundation or protocol.",
+                example="foundation",
+                column="org_kind",
+                csv=CSV,
+            ),
+            Field(
+                "themes",
+                Items(Text(60, suggest=THEMES), 30),
+                "Themes",
+                example=["public goods"],
+                column="themes",
+                csv=CSV,
+                filter=Filter("theme", "Only companies with exactly this theme.", "public goods"),
+            ),
+            Field(
+                "description",
+                Text(2_000, lines=3),
+                "Summary",
+                "One or two sentences, shown in lists.",
+                example="Keeps the Blue River clean.",
+                column="description",
+                csv=CSV,
+            ),
+            Field(
+                "body",
+                Text(50_000, lines=12),
+                "Description",
+                "Long-form Markdown: headings, lists, links and tables.",
+                column="body",
+                csv=CSV_LAST,
+                null=True,
+            ),
+            Field(
+                "website",
+                Link(500, strip=True),
+                "Website",
+                example="https://blue-river.example",
+                column="website",
+                csv=CSV,
+            ),
+            Field("dao_website", Link(500, strip=True), "DAO website", column="dao_website", csv=CSV),
+            Field("listedAt", DATE, "Listed", column="listed_on", shown=False, editable=False),
+            Field(
+                "createdAt",
+                MONTH,
+                "Listed",
+                "Listing date as month and year.",
+                example="March 2024",
+                column="listed_on",
+                csv=CSV,
+                editable=False,
+                unless="listedAt",
+            ),
+            Field("icon", Text(), "Logo", "Logo URL.", column="icon", csv=CSV, editable=False),
+            Field("socials", SOCIALS, "Links", column="socials", null=True),
+            Field("address", Items(ADDRESS, 10), "Addresses", column="address", null=True),
+            Field(
+                "raising",
+                Boolean(),
+                "Raising funds",
+                "Whether a funding round is open.",
+                example=False,
+                csv=CSV,
+                imported=False,
+                editable=False,
+                filter=Filter("raising", "Only companies with an open funding round, or only those without."),
+            ),
+            Field(
+                "updatedAt",
+                MOMENT,
+                "Updated",
+                "When the listing last changed.",
+                example="2026-01-31T09:30:00.000000Z",
+                column="updated_at",
+                csv=CSV,
+                editable=False,
+            ),
+        ),
+    )
+
+
+def bundle(company: Record, funding_round: Record) -> Record:
+    """Return the record of a company with its parts: the detail answer, a line of import, and what owners edit."""
+    return Record(
+        "CompanyBundle",
+        (
+            Field("company", company, "Company", required=True, editable=False),
+            Field("distribution", DISTRIBUTION, "Token distribution", column="distribution", null=True),
+            Field(
+                "positions",
+                Items(POSITION, 500),
+                "Team",
+                "The whole team. A person who is listed is named by slug, a new one by name.",
+            ),
+            Field("proposals", Items(PROPOSAL, 500), "Proposals"),
+            Field("capTable", Items(CAP_TABLE_ENTRY, 5_000), "Cap table"),
+            Field("fundingRounds", Items(funding_round), "Funding rounds", shown=False, editable=False),
+            Field(
+                "fundingRound",
+                funding_round,
+                "Funding round",
+                "Edits the open round or opens one; a closed date closes it.",
+                shown=False,
+                imported=False,
+                clearable=False,
+            ),
+            Field("updatedAt", MOMENT, "Updated", shown=False, editable=False),
+        ),
+        others="ignore",
+        limits_on_import="warn",
+        check=_has_one_open_round,
+    )
+
+
+def _has_one_open_round(found: dict[str, Any], path: Path, validation: Validation) -> None:
+    rounds = found.get("fundingRounds") or ()
+    if sum(not each.get("closed") for each in rounds) > 1:
+        validation.refuse((*path, "fundingRounds"), "has more than one open round: give all but one a closed date")

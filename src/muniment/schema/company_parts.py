@@ -1,0 +1,129 @@
+"""
+The parts of a company: links, addresses, token distribution, proposals, positions, cap table, funding rounds.
+
+Source: service document, Company, Distribution, Proposal, Position, CapTableEntry; decisions, section 2.
+"""
+
+from typing import Any, Final
+
+from muniment.schema.kinds import DATE, Choice, Items, Money, Number, Slug, Text
+from muniment.schema.record import Field, Record
+from muniment.schema.validation import Path, Validation
+
+PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
+
+SOCIALS: Final = Record(
+    "Socials",
+    tuple(
+        Field(name, Text(300), label)
+        for name, label in (
+            ("email", "Email"),
+            ("phone_number", "Telephone"),
+            ("facebook", "Facebook"),
+            ("instagram", "Instagram"),
+            ("tiktok", "TikTok"),
+            ("linkedin", "LinkedIn"),
+            ("youtube", "YouTube"),
+            ("twitter", "X (Twitter)"),
+        )
+    ),
+    others="refuse",
+    whole=True,
+    partial=True,
+)
+
+ADDRESS: Final = Record(
+    "Address",
+    tuple(
+        Field(name, Text(200), label)
+        for name, label in (
+            ("address_1", "Street"),
+            ("address_2", "Address line 2"),
+            ("city", "City"),
+            ("state", "State or region"),
+            ("zip", "Postal code"),
+        )
+    ),
+    others="refuse",
+    whole=True,
+)
+
+POOL: Final = Record(
+    "", (Field("name", Text(), "Pool", example="Community"), Field("percentage", Number(), "Percent", example=60))
+)
+
+DISTRIBUTION: Final = Record(
+    "Distribution",
+    (
+        Field("method", Text(), "Method", example="airdrop"),
+        Field("details", Text(), "Details"),
+        Field("schedule", Text(), "Schedule"),
+        Field("vestingPeriod", Text(), "Vesting"),
+        Field("pools", Items(POOL, 50), "Pools"),
+    ),
+    partial=True,
+)
+
+VOTES: Final = Record(
+    "", (Field("for", Number(), "Votes for", example=12), Field("against", Number(), "Votes against", example=1))
+)
+
+PROPOSAL: Final = Record(
+    "Proposal",
+    (
+        Field("id", Text(), "Id", example="1"),
+        Field("title", Text(), "Title", example="Plant willows"),
+        Field("status", Choice(PROPOSAL_STATUSES), "Status", example="passed"),
+        Field("votes", VOTES, "Votes"),
+        Field("endDate", Text(), "End date", example="2025-06-30"),
+    ),
+)
+
+
+def _names_a_person(found: dict[str, Any], path: Path, validation: Validation) -> None:
+    if not found.get("slug") and not (found.get("name") or "").strip():
+        validation.refuse((*path, "slug"), "is missing, and so is a name")
+
+
+PERSON_OF_POSITION: Final = Record(
+    "",
+    (
+        Field("name", Text(), "Name", example="Ada Fluss"),
+        Field("slug", Slug(), "Link to existing profile", "For GET /api/v1/people/{slug}.", example="ada-fluss"),
+    ),
+    check=_names_a_person,
+)
+
+POSITION: Final = Record(
+    "Position",
+    (
+        Field("title", Text(), "Position", example="Steward"),
+        Field("person", PERSON_OF_POSITION, "Person", required=True),
+    ),
+)
+
+CAP_TABLE_ENTRY: Final = Record(
+    "CapTableEntry",
+    (
+        Field("address", Text(), "Address", example="0x00000000000000000000000000000000000000b1"),
+        Field("name", Text(), "Name", example="Treasury"),
+        Field("tokens", Text(), "Tokens", example="500000"),
+        Field("percentage", Number(), "Percent"),
+    ),
+)
+
+
+def funding_round(currency: str) -> Record:
+    """Return the record of a funding round, which is open until it has a closing date."""
+    return Record(
+        "FundingRound",
+        (
+            Field("name", Text(), "Name", column="name"),
+            Field("target", Money(40, currency), "Target", "An amount such as $1.2M.", column="target_minor"),
+            Field("opened", DATE, "Opened", column="opened_on"),
+            Field("closed", DATE, "Closed", column="closed_on"),
+        ),
+        others="refuse",
+        others_on_import="ignore",  # files of other registries tell more about a round than is kept here
+        partial=True,
+    )

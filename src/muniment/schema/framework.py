@@ -1,0 +1,102 @@
+"""
+An assessment framework: every field, once. Its specification has a form of its own.
+
+Source: service document, Framework and FrameworkDetail.
+"""
+
+from typing import Any, Final
+
+from muniment.schema.company import CSV, CSV_LAST
+from muniment.schema.kinds import MOMENT, Anything, Boolean, Choice, Integer, Slug, Text
+from muniment.schema.record import Field, Filter, Record
+from muniment.schema.validation import Path, Validation
+
+KINDS: Final = ("score", "program")
+
+COMPANY_OF_FRAMEWORK: Final = Record(
+    "FrameworkCompany",
+    (
+        Field("id", Slug(), "Slug"),
+        Field("name", Text(), "Name", imported=False),
+        Field("slug", Slug(), "Slug", null=True),
+        Field("symbol", Text(), "Token symbol", null=True, imported=False),
+        Field("icon", Text(), "Logo", imported=False),
+    ),
+    others="ignore",
+)
+"""Of an imported framework only the company's slug is read."""
+
+
+def _programs_have_a_company(found: dict[str, Any], path: Path, validation: Validation) -> None:
+    company = found.get("company") or {}
+    if found.get("kind") == "program" and not (company.get("slug") or company.get("id")):
+        validation.refuse((*path, "company"), "is missing: a program is run by a company")
+
+
+FRAMEWORK: Final = Record(
+    "Framework",
+    limits_on_import="warn",
+    check=_programs_have_a_company,
+    fields=(
+        Field(
+            "frameworkId",
+            Slug(),
+            "Framework id",
+            example="river-score",
+            column="slug",
+            csv=1,
+            required=True,
+            editable=False,
+        ),
+        Field("frameworkName", Text(strip=True), "Name", example="River score", column="name", csv=2, required=True),
+        Field(
+            "description",
+            Text(lines=6),
+            "Summary",
+            "What the framework assesses, markdown; empty when not yet authored.",
+            example="How well an organization looks after a river.",
+            column="description",
+            csv=CSV_LAST,
+            always=True,
+        ),
+        Field(
+            "kind",
+            Choice(KINDS),
+            "Kind",
+            example="score",
+            column="kind",
+            csv=CSV,
+            required=True,
+            editable=False,
+            filter=Filter("kind", "Only frameworks of this kind."),
+        ),
+        Field(
+            "isOpen",
+            Boolean(),
+            "Open",
+            "False until the specification is authored.",
+            example=True,
+            csv=CSV,
+            always=True,
+            editable=False,
+        ),
+        Field(
+            "company", COMPANY_OF_FRAMEWORK, "Company", "The company behind the framework.", null=True, editable=False
+        ),
+        Field("updatedAt", MOMENT, "Updated", column="updated_at", editable=False),
+    ),
+)
+
+
+def framework_line(framework: Record) -> Record:
+    """Return the record of a line of frameworks.jsonl: a framework, and what is private of it."""
+    return Record(
+        "",
+        (
+            Field("framework", framework, "Framework", required=True),
+            Field("specification", Anything(), "Specification"),
+            Field("runCost", Integer(), "Cost of a run", column="run_cost"),
+            Field("updatedAt", MOMENT, "Updated"),
+        ),
+        others="ignore",
+    )

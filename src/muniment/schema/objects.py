@@ -1,0 +1,65 @@
+"""
+The registry's schema: the records of all its objects, as one value that every surface is given.
+
+An instance may declare further fields; what they hold is kept among the additional members of the open object.
+"""
+
+from functools import cached_property
+
+from msgspec import Struct, structs
+
+from muniment.schema import company as company_
+from muniment.schema.company_parts import funding_round
+from muniment.schema.framework import FRAMEWORK, framework_line
+from muniment.schema.person import PERSON
+from muniment.schema.record import Field, Record, change_of
+
+
+class Schema(Struct, frozen=True, dict=True):
+    """
+    The records of the registry's objects.
+
+    Args:
+        company: a company.
+        person: a person.
+        framework: a framework.
+        funding_round: a funding round.
+    """
+
+    company: Record
+    person: Record
+    framework: Record
+    funding_round: Record
+
+    @cached_property
+    def bundle(self) -> Record:
+        """A company with its parts: the detail answer, and a line of import."""
+        return company_.bundle(self.company, self.funding_round)
+
+    @cached_property
+    def framework_line(self) -> Record:
+        """A framework with what is private: a line of import."""
+        return framework_line(self.framework)
+
+    @cached_property
+    def company_change(self) -> Record:
+        """What owners change of a company and its parts."""
+        return change_of("CompanyChange", self.company, self.bundle)
+
+    @cached_property
+    def profile_change(self) -> Record:
+        """What people change of their profile."""
+        return change_of("ProfileChange", self.person)
+
+    def declare(self, *, company: tuple[Field, ...] = (), person: tuple[Field, ...] = ()) -> "Schema":
+        """Return a schema with further fields."""
+        return structs.replace(
+            self,
+            company=structs.replace(self.company, fields=(*self.company.fields, *company)),
+            person=structs.replace(self.person, fields=(*self.person.fields, *person)),
+        )
+
+
+def registry_schema(currency: str) -> Schema:
+    """Return the schema of a registry whose amounts are in *currency*."""
+    return Schema(company_.company(currency), PERSON, FRAMEWORK, funding_round(currency))

@@ -1,0 +1,77 @@
+"""
+A person: every field, once.
+
+Source: service document, Person.
+"""
+
+from typing import Final
+
+from muniment.schema.company import CSV, CSV_LAST
+from muniment.schema.kinds import MOMENT, Integer, Items, Slug, Text
+from muniment.schema.record import Field, Record
+
+COMPANY_OF_POSITION: Final = Record(
+    "",
+    (
+        Field("id", Slug(), "Slug", example="blue-river-trust"),
+        Field("name", Text(), "Name", example="Blue River Trust"),
+        Field("slug", Slug(), "Slug", example="blue-river-trust"),
+        Field("symbol", Text(), "Token symbol", example="BLUE"),
+        Field("icon", Text(), "Logo"),
+    ),
+)
+
+POSITION_OF_PERSON: Final = Record(
+    "",
+    (Field("title", Text(), "Position", example="Steward"), Field("company", COMPANY_OF_POSITION, "Company")),
+)
+
+PERSON: Final = Record(
+    "Person",
+    (
+        Field(
+            "documentId",
+            Text(),
+            "Document id",
+            example="01jexample0000000000000000",
+            column="document_id",
+            csv=CSV,
+            editable=False,
+        ),
+        Field("name", Text(200, strip=True), "Name", example="Ada Fluss", column="name", csv=2, required=True),
+        Field(
+            "slug",
+            Slug(),
+            "Slug",
+            "Stable identifier.",
+            example="ada-fluss",
+            column="slug",
+            csv=1,
+            required=True,
+            editable=False,
+        ),
+        Field("bio", Text(20_000, lines=6), "About", "Markdown.", column="bio", csv=CSV_LAST, null=True),
+        Field(
+            "companyCount",
+            Integer(),
+            "Companies",
+            "Reviewed companies where the person holds a position; in lists only.",
+            example=1,
+            csv=CSV,
+            imported=False,
+            editable=False,
+        ),
+        Field(
+            "positions", Items(POSITION_OF_PERSON), "Positions", "In the detail only.", imported=False, editable=False
+        ),
+        Field(
+            "updatedAt",
+            MOMENT,
+            "Updated",
+            example="2026-01-31T09:30:00.000000Z",
+            column="updated_at",
+            csv=CSV,
+            editable=False,
+        ),
+    ),
+)

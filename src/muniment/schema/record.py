@@ -1,0 +1,281 @@
+"""Records: an object of the wire as a table of its fields, from which every surface derives its own form of it."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from muniment.schema.kinds import Items, JsonSchema, Kind, View
+from muniment.schema.validation import Path, Validation, kind_of
+
+
+class Filter(Struct, frozen=True):
+    """
+    How lists are filtered by a field.
+
+    Args:
+        name: the parameter.
+        help: which items it selects.
+        example: a value that works; "" where the kind of the field says enough.
+    """
+
+    name: str
+    help: str
+    example: str = ""
+
+
+class Field(Struct, frozen=True):
+    """
+    One member of an object.
+
+    Args:
+        name: on the wire, in history and in every tool.
+        kind: which values it holds.
+        label: its name on pages.
+        help: a sentence for the form, the API reference and the tools.
+        example: a value for the API reference.
+        column: the column that stores it; two fields may share one. "" for a member that is derived, that has
+            tables of its own, or that is kept among the additional members of an open object.
+        csv: its place among the columns of the CSV export, equal ones in the order of the table; 0 leaves it out.
+        required: an input must give it, and every answer has it.
+        always: every answer has it, though an input need not give it.
+        null: an answer shows null where it is empty; otherwise it is left out.
+        shown: published answers have it.
+        imported: import files may give it; otherwise they may hold it, and it is ignored.
+        editable: owners change it, by form and by tool.
+        clearable: a change may clear it with null.
+        review: on a published listing a change of it waits for a reviewer.
+        unless: read only where this other member is absent.
+        filter: how lists are filtered by it.
+    """
+
+    name: str
+    kind: Kind
+    label: str
+    help: str = ""
+    example: Any = None
+    column: str = ""
+    csv: int = 0
+    required: bool = False
+    always: bool = False
+    null: bool = False
+    shown: bool = True
+    imported: bool = True
+    editable: bool = True
+    clearable: bool = True
+    review: bool = False
+    unless: str = ""
+    filter: Filter | None = None
+
+    @property
+    def is_additional(self) -> bool:
+        """Tell whether the value is kept among the additional members of an open object."""
+        return self.imported and not self.column
+
+    def schema(self, view: View) -> JsonSchema:
+        """Return the JSON Schema of the member."""
+        schema = self.kind.schema(view)
+        if (self.clearable and not self.required) if view.change else self.null:
+            schema = nullable(schema)
+        return {**schema, "description": self.help} if self.help and view.described else schema
+
+    def read(self, value: Any, path: Path, validation: Validation) -> Any:
+        """Return the stored form of *value*, None where it is empty or cleared."""
+        if value is None:
+            if self.required:
+                validation.refuse(path, "is missing")
+            elif validation.change and not self.clearable:
+                validation.refuse(path, "cannot be cleared")
+            return None
+        if self.required and type(value) is str and not value.strip():
+            validation.refuse(path, "must not be empty")
+            return None
+        read = self.kind.read(value, path, validation)
+        return None if self.column and read == [] else read
+
+    def sample(self) -> Any:
+        """Return an example of the value, None where there is none."""
+        if self.example is not None:
+            return self.example
+        inner = self.kind.of if isinstance(self.kind, Items) else self.kind
+        if self.null or not isinstance(inner, Record):
+            return None
+        return [inner.sample()] if isinstance(self.kind, Items) else inner.sample()
+
+
+class Record(Kind, frozen=True, dict=True):
+    """
+    An object.
+
+    Args:
+        name: of its schema in the API reference; "" for one that is described in place.
+        fields: in the order of the wire.
+        others: what becomes of members that are not declared: kept (an open object), refused, or ignored.
+        others_on_import: the same for an imported row, where it differs.
+        limits_on_import: whether a broken limit, also of a member within, refuses an imported row, or warns.
+        whole: every member is always there, null where it is empty; without any value the whole object is null.
+        partial: a change gives some of the members, the others stay; otherwise it replaces the object.
+        check: a rule about several members: gets what was read, and reports.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    others: Literal["keep", "refuse", "ignore"] = "keep"
+    others_on_import: Literal["", "keep", "refuse", "ignore"] = ""
+    limits_on_import: Literal["refuse", "warn"] = "refuse"
+    whole: bool = False
+    partial: bool = False
+    check: Callable[[dict[str, Any], Path, Validation], None] | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """The fields by name."""
+        return {field.name: field for field in self.fields}
+
+    @cached_property
+    def editable(self) -> dict[str, Field]:
+        """The fields that a change may give."""
+        return {field.name: field for field in self.fields if field.editable}
+
+    @cached_property
+    def imported(self) -> dict[str, Field]:
+        """The fields that an imported row may give."""
+        return {field.name: field for field in self.fields if field.imported}
+
+    @cached_property
+    def shown(self) -> tuple[Field, ...]:
+        """The fields of published answers."""
+        return tuple(field for field in self.fields if field.shown)
+
+    @cached_property
+    def csv(self) -> tuple[str, ...]:
+        """The columns of the CSV export."""
+        return tuple(field.name for field in sorted(self.fields, key=lambda field: field.csv) if field.csv)
+
+    # ------------------------------------------------------------------ JSON Schema
+
+    def schema(self, view: View) -> JsonSchema:
+        """Return the JSON Schema, as a reference where the view has references."""
+        return view.ref(self.name) if view.ref and self.name else self.definition(view)
+
+    def definition(self, view: View) -> JsonSchema:
+        """Return the JSON Schema of the object itself."""
+        fields = tuple(self.editable.values()) if view.change else self.shown
+        required = [field.name for field in fields if self._requires(field, view)]
+        schema: JsonSchema = {"type": "object", "properties": {field.name: field.schema(view) for field in fields}}
+        if required:
+            schema["required"] = required
+        if view.change and self.others == "refuse":
+            schema["additionalProperties"] = False
+        elif view.described and not view.change:
+            schema["additionalProperties"] = True
+        return schema
+
+    def _requires(self, field: Field, view: View) -> bool:
+        if view.change:
+            return field.required and not self.partial
+        return field.required or field.always or self.whole
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, value: Any, path: Path, validation: Validation) -> dict[str, Any] | None:
+        """
+        Return the stored form of an object: its members with a value in the order of the fields, then the others.
+
+        Of a partial change, the members that it gives, None for those that it clears.
+        """
+        if type(value) is not dict:
+            validation.refuse(path, f"must be an object, not {kind_of(value)}")
+            return None
+        outer = validation.warns
+        validation.warns = outer or (self.limits_on_import == "warn" and not validation.change)
+        partial = self.partial and validation.change
+        found = self._members(value, path, validation, partial=partial)
+        others = self._others(value, path, validation)
+        if self.check is not None:
+            self.check(found, path, validation)
+        validation.warns = outer
+        if partial:
+            return {**({name: each or None for name, each in found.items()} if self.whole else found), **others}
+        if self.whole:
+            every = {field.name: found.get(field.name) or None for field in self.fields}
+            return every if any(every.values()) else None
+        return {**{name: each for name, each in found.items() if each is not None}, **others}
+
+    def _members(self, value: dict[str, Any], path: Path, validation: Validation, *, partial: bool) -> dict[str, Any]:
+        found = {}
+        for name, field in (self.editable if validation.change else self.imported).items():
+            if name in value:
+                if not field.unless or not value.get(field.unless):
+                    found[name] = field.read(value[name], (*path, name), validation)
+            elif field.required and not partial:
+                validation.refuse((*path, name), "is missing")
+        return found
+
+    def _others(self, value: dict[str, Any], path: Path, validation: Validation) -> dict[str, Any]:
+        known: Mapping[str, Field] = self.editable if validation.change else self.by_name
+        unknown = sorted(value.keys() - known.keys())
+        policy = self.others if validation.change else self.others_on_import or self.others
+        if policy == "refuse":
+            rule = "is not an editable field" if validation.change and not path else f"is not one of {', '.join(known)}"
+            for name in unknown:
+                validation.refuse((*path, name), rule)
+        return {name: value[name] for name in unknown} if policy == "keep" else {}
+
+    # ------------------------------------------------------------------ tables
+
+    def columns(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a row stores of an imported *document*: every column, the additional members as ``extra``."""
+        columns: dict[str, Any] = {}
+        for field in self.fields:
+            if field.column and field.imported and not columns.get(field.column):
+                value = document.get(field.name)
+                columns[field.column] = field.kind.empty if value is None else value
+        columns["extra"] = {
+            name: document[name]
+            for name in sorted(document)
+            if name not in self.by_name or not self.by_name[name].column
+        }
+        return columns
+
+    def show(self, row: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Return a stored row as published answers show it.
+
+        Args:
+            row: the values by column; the additional members under ``extra`` come last, in sorted order.
+            derived: values of members that are not simply what a column holds.
+        """
+        members: dict[str, Any] = {}
+        for field in self.shown:
+            if field.name in derived:
+                value = derived[field.name]
+            elif field.column:
+                value = field.kind.show(row[field.column])
+            else:
+                continue
+            if (value is None and field.required) or (field.always and value is None):
+                value = field.kind.empty
+            if value is not None or field.null:
+                members[field.name] = value
+        extra = row["extra"]
+        return {**members, **{name: extra[name] for name in sorted(extra)}} if extra else members
+
+    def sample(self) -> dict[str, Any]:
+        """Return an example of the object."""
+        found = {field.name: field.sample() for field in self.shown}
+        return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
+
+
+def nullable(schema: JsonSchema) -> JsonSchema:
+    """Allow null; as ``anyOf`` where a list of types would stand beside ``items`` or ``enum``, which breaks clients."""
+    if schema.keys() & {"$ref", "items", "properties", "enum"}:
+        return {"anyOf": [schema, {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def change_of(name: str, *records: Record) -> Record:
+    """Return the record of a change: the editable fields of *records*, any of them."""
+    fields = tuple(field for record in records for field in record.fields if field.editable)
+    return Record(name, fields, others="refuse", partial=True)

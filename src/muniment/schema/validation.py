@@ -1,0 +1,93 @@
+"""Validation of an input: every fault with its path, and which broken limits only warn."""
+
+from typing import Any, Final, NamedTuple, Protocol
+
+MAX_FAULTS: Final = 50
+"""An input of a hundred thousand wrong members is reported by its first faults."""
+
+Path = tuple[str | int, ...]
+
+
+class Fault(NamedTuple):
+    """One fault of an input: the path of the value and the rule that it breaks. ``{field} {reason}`` is a sentence."""
+
+    field: str
+    reason: str
+
+
+class Readable(Protocol):
+    """What reads a value: a kind or a record."""
+
+    def read(self, value: Any, path: Path, validation: "Validation", /) -> Any:
+        """Return the stored form of *value*; report what is wrong with it."""
+
+
+class _Full(Exception):  # noqa: N818 - ends a validation, and is no error of its own
+    """Enough faults were found."""
+
+
+class Validation:
+    """
+    One validation of an input.
+
+    Args:
+        change: True for a change by an owner: absent members stay, null clears.
+            False for an imported row, whose object is whole.
+
+    Attributes:
+        warns: whether a broken limit warns, for the value that is being read.
+    """
+
+    def __init__(self, *, change: bool) -> None:
+        self.change = change
+        self.warns = False
+        self.faults: list[Fault] = []
+        self.warnings: list[Fault] = []
+
+    def read(self, kind: Readable, value: Any) -> Any:
+        """Return what *kind* reads of *value*; it may be used only if there are no faults."""
+        try:
+            return kind.read(value, (), self)
+        except _Full:
+            return None
+
+    def refuse(self, path: Path, reason: str) -> None:
+        """Report a fault."""
+        self.faults.append(Fault(text_of(path), reason))
+        if len(self.faults) >= MAX_FAULTS:
+            raise _Full
+
+    def limit(self, path: Path, reason: str) -> None:
+        """Report a broken limit."""
+        if not self.warns:
+            self.refuse(path, reason)
+        elif len(self.warnings) < MAX_FAULTS:
+            self.warnings.append(Fault(text_of(path), reason))
+
+
+def text_of(path: Path) -> str:
+    """Write a path as messages show it: ``positions[2].person.slug``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def kind_of(value: object) -> str:
+    """Name the JSON type of *value* with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "text"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def shown(value: object) -> str:
+    """Show *value* in a message: a long text by its beginning, an object or list by its type."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 80 else f"{value[:79]}…")
+    return repr(value).lower() if isinstance(value, int | float) else kind_of(value)
