@@ -15,7 +15,7 @@ PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 SOCIALS: Final = Record(
     "Socials",
     tuple(
-        Field(name, Text(300), label)
+        Field(name, Text(300), label, null=True)
         for name, label in (
             ("email", "Email"),
             ("phone_number", "Telephone"),
@@ -35,7 +35,7 @@ SOCIALS: Final = Record(
 ADDRESS: Final = Record(
     "Address",
     tuple(
-        Field(name, Text(200), label)
+        Field(name, Text(200), label, null=True)
         for name, label in (
             ("address_1", "Street"),
             ("address_2", "Address line 2"),

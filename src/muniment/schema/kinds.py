@@ -102,10 +102,9 @@ class Text(Kind, frozen=True):
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
             return None
-        if self.strip and validation.change:
-            value = value.strip()
-        check_length(value, self.max, path, validation)
-        return value
+        text: str = value.strip() if self.strip and validation.change else value
+        check_length(text, self.max, path, validation)
+        return text
 
     def wire(self, value: Any) -> Any:
         """Return the text, None where it is empty."""

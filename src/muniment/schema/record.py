@@ -239,7 +239,7 @@ class Record(Kind, frozen=True, dict=True):
         }
         return columns
 
-    def show(self, row: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    def published(self, row: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
         """
         Return a stored row as published answers show it.
 
@@ -255,7 +255,7 @@ class Record(Kind, frozen=True, dict=True):
                 value = field.kind.show(row[field.column])
             else:
                 continue
-            if (value is None and field.required) or (field.always and value is None):
+            if value is None and (field.required or field.always):
                 value = field.kind.empty
             if value is not None or field.null:
                 members[field.name] = value
