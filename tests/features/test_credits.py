@@ -59,7 +59,7 @@ def test_a_hold_sets_aside_a_capture_takes_once_and_a_release_gives_back_once():
 def test_nothing_is_held_beyond_what_is_available_and_the_refusal_says_what_is():
     me = owner()
     ledger.hold(me, "one", 95)
-    with pytest.raises(Conflict, match="costs 10 credits, and 5 are available") as refused:
+    with pytest.raises(Conflict, match="costs 10 credits, but only 5 are available") as refused:
         ledger.hold(me, "two", 10)
     assert "/manage/credits" in refused.value.hint
     assert numbers(me) == (100, 95, 5)
@@ -134,9 +134,9 @@ def test_the_proof_finds_a_balance_that_was_tampered_with():
     LedgerAccount.objects.filter(account_id=me.account_id).update(posted=F("posted") + 7)
     LedgerAccount.objects.filter(name=ledger.REVENUE).update(held=3, may_go_negative=True)
     faults = ledger.prove()
-    assert any("shows 97, its transfers make 90" in fault for fault in faults)
-    assert any("holds 3, its open holds make 0" in fault for fault in faults)
-    assert any("together make 7" in fault for fault in faults)
+    assert any("has a balance of 97, but its transfers add up to 90" in fault for fault in faults)
+    assert any("holds 3, but its open holds add up to 0" in fault for fault in faults)
+    assert any("all accounts add up to 7" in fault for fault in faults)
 
 
 @pytest.mark.requirement("credits.ledger")

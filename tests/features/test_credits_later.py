@@ -33,7 +33,7 @@ def test_refunds_take_credits_in_proportion_and_a_dispute_that_is_won_gives_them
     assert balance(me) == 100
     assert tell(stripe.dispute(session_id, "funds_reinstated")) == "-334 credits taken back"
     assert tell(stripe.refund(session_id, 2667)) == "334 credits taken back"
-    assert tell(third) == "known already"
+    assert tell(third) == "already processed"
     purchase = Purchase.objects.get()
     assert (balance(me), purchase.taken_back, purchase.refunded_minor) == (100, 500, 4000)
     assert [entry.amount for entry in ledger.get_balance(me).entries if entry.kind == "refund"] == [
@@ -50,7 +50,7 @@ def test_a_refund_takes_what_is_there_leaves_what_is_held_and_tells_the_operator
     session_id = bought(me)
     tell(stripe.pay(session_id))
     ledger.hold(me, "run", 560)
-    assert tell(stripe.refund(session_id, 4000)) == "40 credits taken back, 460 were spent or held already"
+    assert tell(stripe.refund(session_id, 4000)) == "40 credits taken back, 460 already spent or held"
     assert "460 credits of returned money" in caplog.text
     assert ledger.get_balance(me).available == 0
     ledger.release("run")
@@ -118,8 +118,8 @@ def test_the_proof_finds_a_purchase_that_was_tampered_with(stripe):
     tell(stripe.pay(session_id))
     Purchase.objects.update(credits=400, taken_back=7)
     faults = " ".join(ledger.prove())
-    assert "due 400, its transfers make 500" in faults
-    assert "7 were taken back, its transfers make 0" in faults
+    assert "should credit 400, but its transfers add up to 500" in faults
+    assert "had 7 taken back, but its transfers add up to 0" in faults
     Purchase.objects.update(credits=500, taken_back=0)
 
 

@@ -348,7 +348,7 @@ def test_too_few_credits_leave_the_run_as_it_was(settings):
     settings.STARTING_CREDITS = 9
     me, of = owner("short@example.org"), framework()
     run_id = start(me, company(me), of).run.row.pk
-    with pytest.raises(Conflict, match="costs 10 credits, and 9 are available"):
+    with pytest.raises(Conflict, match="costs 10 credits, but only 9 are available"):
         runs.execute_run(me, run_id)
     assert (runs.get_run(me, run_id).state, numbers(me), Job.objects.filter(pk=run_id).exists()) == (
         "created",

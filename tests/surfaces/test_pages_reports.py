@@ -94,7 +94,7 @@ def test_who_has_too_few_credits_is_told_before_and_led_to_more(me, settings):
     assert '<a href="/manage/credits">Get credits</a>' in waiting
     assert "Run for 1,000 credits" in waiting
     refused = browser.post(f"{where}/execute", follow=True).content.decode()
-    assert "This costs 1000 credits, and 1 are available." in refused
+    assert "This costs 1000 credits, but only 1 are available." in refused
     assert ledger.get_balance(actor).held == 0
 
 

@@ -188,7 +188,7 @@ def test_too_few_credits_are_told_with_both_numbers(agent, settings):
     me, refused = agent
     run_id = runs.start_run(me, company(me), framework()).run.row.pk
     problem = refused("execute_report_run", runId=run_id)
-    assert problem["message"].startswith("This costs 10 credits, and 9 are available")
+    assert problem["message"].startswith("This costs 10 credits, but only 9 are available")
     assert runs.get_run(me, run_id).state == "created"
 
 

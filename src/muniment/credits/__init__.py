@@ -1,1 +1,1 @@
-"""Credits: integers in an append-only ledger of two sides, and what is held of them."""
+"""Credits: an append-only, double-entry ledger of whole numbers, with holds and purchases."""

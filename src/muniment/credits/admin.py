@@ -1,4 +1,4 @@
-"""The ledger and what was bought, in the operators' back office: to look at; credits are granted by an operation."""
+"""Read-only admin pages of the ledger and of purchases; `operations.grant` grants credits."""
 
 from typing import ClassVar
 
@@ -9,25 +9,22 @@ from django.http import HttpRequest
 from muniment.credits.models import Hold, LedgerAccount, Notice, Purchase, Transfer
 
 
-class _Seen(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Shows, and changes nothing."""
+class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+    """Let operators look, and refuse every change: operations write the ledger."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: the ledger is written by operations."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: the ledger is append-only."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: the ledger is append-only."""
         return False
 
 
 @admin.register(LedgerAccount)
-class LedgerAccountAdmin(_Seen):
-    """Who has what."""
+class LedgerAccountAdmin(_ReadOnlyAdmin):
+    """Balances."""
 
     list_display = ("name", "account", "posted", "held")
     search_fields = ("name", "account__email")
@@ -35,8 +32,8 @@ class LedgerAccountAdmin(_Seen):
 
 
 @admin.register(Transfer)
-class TransferAdmin(_Seen):
-    """What moved."""
+class TransferAdmin(_ReadOnlyAdmin):
+    """Transfers."""
 
     list_display = ("id", "debit", "credit", "amount", "kind", "at")
     list_filter = ("kind",)
@@ -45,8 +42,8 @@ class TransferAdmin(_Seen):
 
 
 @admin.register(Hold)
-class HoldAdmin(_Seen):
-    """What is set aside."""
+class HoldAdmin(_ReadOnlyAdmin):
+    """Holds."""
 
     list_display = ("id", "account", "amount", "state", "at", "settled_at")
     list_filter = ("state",)
@@ -55,8 +52,8 @@ class HoldAdmin(_Seen):
 
 
 @admin.register(Purchase)
-class PurchaseAdmin(_Seen):
-    """What was bought, and what of it was given back."""
+class PurchaseAdmin(_ReadOnlyAdmin):
+    """Purchases and refunds."""
 
     list_display = (
         *("id", "account", "credits", "price_minor", "currency", "state"),
@@ -68,8 +65,8 @@ class PurchaseAdmin(_Seen):
 
 
 @admin.register(Notice)
-class NoticeAdmin(_Seen):
-    """What the payment provider told."""
+class NoticeAdmin(_ReadOnlyAdmin):
+    """Processed events of the payment provider."""
 
     list_display = ("id", "kind", "purchase", "outcome", "at")
     list_filter = ("kind",)

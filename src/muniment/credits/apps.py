@@ -1,16 +1,15 @@
-"""The credits feature, as Django knows it."""
+"""The Django app of credits."""
 
 from django.apps import AppConfig
 
 
 class CreditsConfig(AppConfig):
-    """A ledger of credits."""
+    """The ledger of credits."""
 
     name = "muniment.credits"
     verbose_name = "Credits"
 
     def ready(self) -> None:
-        """Say which job this feature has, where credits are sold."""
         from muniment.credits import billing
 
         if not billing.is_on():

@@ -1,8 +1,7 @@
 """
-The payment provider's port: what buying credits asks of one, and what it tells.
+The interface to a payment provider.
 
-Which one stands behind it is loaded when something is bought, so that an instance pays for it neither at its start
-nor while nobody buys.
+The provider is imported on first use, so that an instance that sells nothing does not pay for it.
 """
 
 import importlib.util
@@ -18,23 +17,23 @@ NEEDED: Final = {
     "MUNIMENT_STRIPE_SECRET_KEY": "STRIPE_SECRET_KEY",
     "MUNIMENT_STRIPE_WEBHOOK_SECRET": "STRIPE_WEBHOOK_SECRET",
 }
-"""The variables without which nothing is sold, and what Django's settings call them."""
+"""The variables that billing requires, and their names in Django's settings."""
 WEBHOOK: Final = "/billing/stripe/webhook"
 
 SessionState = Literal["open", "pending", "paid", "expired", "failed"]
 
 
-class ProviderUnavailable(Exception):  # noqa: N818 - says what holds
-    """The provider is away, or refuses; the message is for the operator and holds no secret."""
+class ProviderUnavailable(Exception):  # noqa: N818 - names the condition
+    """The provider does not answer or refuses the request; the message is for the operator and holds no secret."""
 
 
-class BadEvent(Exception):  # noqa: N818 - says what came
-    """An event that the provider did not send, or sent too long ago."""
+class BadEvent(Exception):  # noqa: N818 - names the input
+    """The event's signature is invalid or too old, or its body is malformed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is to be paid, and where the buyer goes from there. ``expires_at`` is in seconds of Unix time."""
+    """A payment to collect, and the pages that the buyer returns to. ``expires_at`` is in seconds of Unix time."""
 
     purchase_id: str
     title: str
@@ -46,8 +45,8 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A payment page that waits for the buyer."""
+class PaymentPage:
+    """A payment page that was created for an order."""
 
     session_id: str
     url: str
@@ -55,7 +54,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A payment as the provider sees it. ``is_ours`` tells that this product made it, whichever instance."""
+    """A payment as the provider sees it. ``is_ours`` means that an instance of this product created it."""
 
     session_id: str
     purchase_id: str
@@ -67,8 +66,8 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenBack:
-    """Money that went back to a buyer: of refunds all that there were, of a dispute what it withholds now."""
+class Reversal:
+    """Money returned to a buyer: the sum of all refunds, or the amount that a dispute withholds now."""
 
     purchase_id: str
     payment_id: str
@@ -79,62 +78,62 @@ class GivenBack:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What the provider told, proved to be its own. Without *about* it concerns nothing that is done here."""
+    """A verified event from the provider. ``about`` is None for events that do not concern purchases."""
 
     id: str
     kind: str
-    about: Session | GivenBack | None
+    about: Session | Reversal | None
 
 
 class Provider(Protocol):
-    """Takes money. None of this is called inside a transaction."""
+    """A payment provider. Never call it inside a transaction."""
 
     page_origin: str
-    """Where its payment pages are: a form of ours leads there."""
+    """The origin of its payment pages, for the Content-Security-Policy of forms."""
 
-    def open(self, order: Order) -> Opened:
+    def open(self, order: Order) -> PaymentPage:
         """
-        Make a payment page. The same order opens one, however often it is sent.
+        Create a payment page. Repeating the same order returns the same page.
 
         Raises:
-            ProviderUnavailable: it did not.
+            ProviderUnavailable: the provider did not create it.
         """
 
     def look(self, session_id: str) -> Session | None:
         """
-        Tell how a payment stands, None when the provider does not know it.
+        Return a payment's current state, or None if the provider does not know it.
 
         Raises:
-            ProviderUnavailable: it did not answer.
+            ProviderUnavailable: the provider did not answer.
         """
 
     def read(self, body: bytes, signature: str) -> Event:
         """
-        Read what the provider told, once its signature holds.
+        Verify an event's signature and parse it.
 
         Raises:
-            BadEvent: it does not hold, is too old, or the body is no event.
+            BadEvent: the signature is invalid or too old, or the body is malformed.
         """
 
 
 def missing() -> list[str]:
-    """List the variables that have to be set before anything can be sold; all of them when billing is off."""
+    """Return the required variables that are not set; all of them when billing is off."""
     return [variable for variable, name in NEEDED.items() if not getattr(settings, name)]
 
 
 def is_installed() -> bool:
-    """Tell whether the extra is there, without loading it."""
+    """Return whether the extra is installed, without importing it."""
     return importlib.util.find_spec(EXTRA) is not None
 
 
 def is_on() -> bool:
-    """Tell whether credits can be bought here."""
+    """Return whether this instance sells credits."""
     return not missing() and is_installed()
 
 
 def provider() -> Provider:
     """
-    Give the provider; the first call loads it.
+    Return the payment provider; the first call imports it.
 
     Raises:
         ProviderUnavailable: billing is off.

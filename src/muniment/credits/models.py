@@ -1,7 +1,7 @@
 """
-The ledger's tables: accounts, transfers between them, and holds; beside them what was bought for money.
+The tables of the ledger: accounts, transfers and holds; and of purchases.
 
-Balances are kept beside the transfers that make them; `operations.prove` shows that the two agree.
+Balances are stored next to the transfers that produce them; `operations.prove` checks that the two agree.
 """
 
 from typing import ClassVar
@@ -16,10 +16,10 @@ from muniment.registry.fields import Text
 
 class LedgerAccount(models.Model):
     """
-    One side of transfers: a person's account, or one of the registry's own (``issued``, ``sold``, ``revenue``).
+    One side of a transfer: a user's account, or a system account (``issued``, ``sold``, ``revenue``).
 
-    ``posted`` is the sum of its transfers, ``held`` that of its open holds. Both move by one conditional
-    update alone; the constraint is the last door before an overdraft.
+    ``posted`` is the sum of the account's transfers and ``held`` the sum of its open holds. Only conditional updates
+    change them; the check constraint is the last protection against an overdraft.
     """
 
     name = models.CharField(max_length=40)
@@ -44,7 +44,7 @@ class LedgerAccount(models.Model):
 
 
 class Transfer(models.Model):
-    """Credits that moved from one account to another. Never changed, never deleted; the id is what made it once."""
+    """Credits moved from one account to another. Rows are never changed or deleted; the id prevents duplicates."""
 
     id = models.CharField(primary_key=True, max_length=128)
     debit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="debits")
@@ -70,7 +70,7 @@ class Transfer(models.Model):
 
 
 class HoldState(models.TextChoices):
-    """Where a hold stands; the last two are final."""
+    """The state of a hold; the last two are final."""
 
     HELD = "held"
     CAPTURED = "captured"
@@ -78,7 +78,7 @@ class HoldState(models.TextChoices):
 
 
 class Hold(models.Model):
-    """Credits set aside for something that is to be paid when it succeeds; the id is that of the something."""
+    """Credits reserved for something that is paid when it succeeds, such as a report run, whose id the hold has."""
 
     id = models.CharField(primary_key=True, max_length=64)
     account = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="holds")
@@ -101,10 +101,10 @@ class Hold(models.Model):
 
 class PurchaseState(models.TextChoices):
     """
-    Where a purchase stands.
+    The state of a purchase.
 
-    Pending is paid in a way that a bank has yet to confirm. Money that comes after the purchase was given up still
-    makes it paid. Refused is money that does not match what was ordered: an operator looks at it.
+    Pending means paid, but not yet confirmed by a bank. Money that arrives after a purchase expired or failed still
+    makes it paid. Refused means that the money does not match the order, and an operator must look at it.
     """
 
     OPEN = "open"
@@ -117,10 +117,10 @@ class PurchaseState(models.TextChoices):
 
 class Purchase(models.Model):
     """
-    Credits ordered for money; made before the payment provider is asked for anything.
+    Credits ordered for money; stored before the payment provider is called.
 
-    ``refunded_minor`` and ``disputed_minor`` are what the buyer got back, ``taken_back`` the credits that went for it.
-    ``asked_at`` is when the provider was last asked how it stands.
+    ``refunded_minor`` and ``disputed_minor`` are the money that went back to the buyer, ``taken_back`` the credits
+    removed for it. ``asked_at`` is the time of the last call to the provider about this purchase.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -129,7 +129,7 @@ class Purchase(models.Model):
     price_minor = models.BigIntegerField()
     currency = models.CharField(max_length=3)
     state = models.CharField(max_length=16, choices=PurchaseState.choices, default=PurchaseState.OPEN)
-    session_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - none yet is not a session
+    session_id = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - a unique column needs NULL for no session
     payment_id = models.CharField(max_length=255, blank=True, default="")
     refunded_minor = models.BigIntegerField(default=0)
     disputed_minor = models.BigIntegerField(default=0)
@@ -159,17 +159,17 @@ class Purchase(models.Model):
 
     @property
     def to_take_back(self) -> int:
-        """Give the credits that belong to the money that was given back, whole credits only."""
+        """Return the whole credits that the returned money paid for."""
         return self.credits * min(self.price_minor, self.refunded_minor + self.disputed_minor) // self.price_minor
 
     @property
     def owed(self) -> int:
-        """Give the credits of returned money that were spent or held when it went; an operator decides on them."""
+        """Return the credits of returned money that could not be taken back, for an operator to settle."""
         return max(0, self.to_take_back - self.taken_back) if self.state == PurchaseState.PAID else 0
 
 
 class Notice(models.Model):
-    """An event that the payment provider told of and that did something here: told again, it does nothing."""
+    """A processed event of the payment provider; a repeated event is ignored."""
 
     id = models.CharField(primary_key=True, max_length=255)
     kind = models.CharField(max_length=64)

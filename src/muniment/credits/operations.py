@@ -1,8 +1,7 @@
 """
-What is done with credits.
+Operations on credits: balance, grant, hold, capture, release and transfer.
 
-An overdraft is kept off by one conditional update, never by reading and writing back. Settling a hold
-twice, or sending a transfer's id again, does nothing.
+A single conditional update prevents overdrafts. Settling a hold twice or repeating a transfer's id does nothing.
 
 Source: decisions, section 5, credits.
 """
@@ -35,7 +34,7 @@ REVENUE: Final = "revenue"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A transfer as one account sees it: what came is positive, what went is negative."""
+    """A transfer from the point of view of one account: incoming is positive, outgoing negative."""
 
     id: str
     amount: int
@@ -44,10 +43,9 @@ class Entry:
     note: str
     at: datetime
     balance: int
-    """What was on the account once it had moved."""
+    """The balance after this transfer."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the entry as the tools show it."""
         return {
             "entryId": self.id,
             "amount": self.amount,
@@ -61,7 +59,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What an account has: ``available`` is what is not held."""
+    """An account's balance; ``available`` excludes what is held."""
 
     balance: int
     held: int
@@ -74,7 +72,6 @@ class Balance:
         return self.balance - self.held
 
     def to_wire(self) -> dict[str, Any]:
-        """Give it as the tools show it."""
         return {
             "balance": self.balance,
             "held": self.held,
@@ -85,7 +82,7 @@ class Balance:
 
 def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
     """
-    Give what the actor's account has, with its latest entries, the newest first.
+    Return the balance of the actor's account with its latest entries, newest first.
 
     Raises:
         Forbidden: the actor has no account.
@@ -96,10 +93,10 @@ def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
             Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")[: max(0, entries)]
         )
         holds = list(Hold.objects.filter(account=account, state=HoldState.HELD).order_by("at", "pk"))
-    return Balance(account.posted, account.held, list(_seen_from(account, found)), holds)
+    return Balance(account.posted, account.held, list(_entries_of(account, found)), holds)
 
 
-def _seen_from(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator[Entry]:
+def _entries_of(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator[Entry]:
     balance = account.posted
     for each in newest_first:
         amount = each.amount if each.credit_id == account.pk else -each.amount
@@ -108,7 +105,6 @@ def _seen_from(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator
 
 
 def available(actor: Actor) -> int:
-    """Give what the actor can spend."""
     with transaction.atomic():
         account = own_account(actor)
     return account.posted - account.held
@@ -116,26 +112,26 @@ def available(actor: Actor) -> int:
 
 def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "") -> Balance:
     """
-    Give credits to the account at *email*.
+    Grant credits to the account at *email*.
 
     Args:
         actor: an operator.
-        key: sent again, it grants nothing a second time; made when empty.
+        key: makes the call idempotent; generated when empty.
 
     Raises:
-        Forbidden: the actor is no operator.
+        Forbidden: the actor is not an operator.
         NotFound: there is no such account.
-        BadRequest: the amount, or the note.
+        BadRequest: the amount, the note or the key is invalid.
         Conflict: the key was used for another grant.
     """
     if actor.role != "operator" or actor.via not in {"web", "command", "system"}:
-        raise Forbidden("Only an operator grants credits.", "Ask the operator of this registry.")
+        raise Forbidden("Only operators can grant credits.", "Ask the operator of this registry.")
     if not 1 <= amount <= MAX_GRANT:
         raise BadRequest(f"{amount} credits cannot be granted.", f"Grant a whole number from 1 to {MAX_GRANT:,}.")
     if fault := text_fault(note):
-        raise BadRequest(f"The note {fault}.", "Write it without.")
+        raise BadRequest(f"The note {fault}.", "Remove that character.")
     if len(key) > 100:
-        raise BadRequest("The key is longer than 100 characters.", "Choose a shorter one.")
+        raise BadRequest("The key is longer than 100 characters.", "Use a shorter key.")
     found = find_account(email)
     with transaction.atomic():
         account = opened(found.pk)
@@ -145,10 +141,10 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
 
 def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
     """
-    Set credits aside for *key*, in the caller's transaction. Holding for the same key again does nothing.
+    Reserve credits for *key*, in the caller's transaction. Repeating the call does nothing.
 
     Raises:
-        Conflict: fewer credits are available.
+        Conflict: not enough credits are available.
     """
     with transaction.atomic():
         account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
@@ -157,17 +153,18 @@ def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
         enough = Q(may_go_negative=True) | Q(posted__gte=F("held") + amount)
         if not LedgerAccount.objects.filter(enough, pk=account.pk).update(held=F("held") + amount):
             raise Conflict(
-                f"This costs {amount} credits, and {account.posted - account.held} are available.", _way_out()
+                f"This costs {amount} credits, but only {account.posted - account.held} are available.",
+                _how_to_get_credits(),
             )
         Hold.objects.create(pk=key, account=account, amount=amount, note=note)
 
 
 def capture(key: str, *, kind: str = "run") -> bool:
     """
-    Take what was held for *key*, in the caller's transaction.
+    Charge the credits held for *key*, in the caller's transaction.
 
     Returns:
-        Whether this call took it: False when it was taken or released before, or never held.
+        Whether this call charged them: False if they were captured or released before, or never held.
     """
     with transaction.atomic():
         found = _settle(key, HoldState.CAPTURED)
@@ -191,19 +188,19 @@ def capture(key: str, *, kind: str = "run") -> bool:
     return True
 
 
-def _way_out() -> str:
+def _how_to_get_credits() -> str:
     page = f"{settings.BASE_URL}/manage/credits"
     if billing.is_on():
-        return f"Buy more at {page}, then send it again."
-    return f"The page {page} shows what you have, and how to get more."
+        return f"Buy credits at {page}, then try again."
+    return f"See {page} for your balance and how to get more credits."
 
 
 def release(key: str) -> bool:
     """
-    Give back what was held for *key*, in the caller's transaction.
+    Release the credits held for *key*, in the caller's transaction.
 
     Returns:
-        Whether this call gave it back.
+        Whether this call released them.
     """
     with transaction.atomic():
         found = _settle(key, HoldState.RELEASED)
@@ -224,7 +221,7 @@ def move(
     note: str = "",
 ) -> bool:
     """
-    Move credits, in the caller's transaction. The same key moves once.
+    Transfer credits, in the caller's transaction. Repeating a key does nothing.
 
     Returns:
         Whether this call moved them.
@@ -232,7 +229,7 @@ def move(
     Raises:
         Conflict: the key was used for another transfer.
     """
-    sides = sorted(((debit.pk, -amount), (credit.pk, amount)))  # one order for all, so that none waits in a circle
+    sides = sorted(((debit.pk, -amount), (credit.pk, amount)))  # a fixed lock order prevents deadlocks
     try:
         with transaction.atomic():
             Transfer.objects.create(
@@ -241,17 +238,17 @@ def move(
             for pk, change in sides:
                 LedgerAccount.objects.filter(pk=pk).update(posted=F("posted") + change)
     except IntegrityError:
-        standing = Transfer.objects.filter(pk=key).first()
-        if standing is None:
+        existing = Transfer.objects.filter(pk=key).first()
+        if existing is None:
             raise
-        if (standing.debit_id, standing.credit_id, standing.amount) != (debit.pk, credit.pk, amount):
-            raise Conflict("This key was used for another transfer.", "Choose another key.") from None
+        if (existing.debit_id, existing.credit_id, existing.amount) != (debit.pk, credit.pk, amount):
+            raise Conflict("This key was used for another transfer.", "Use another key.") from None
         return False
     return True
 
 
 class Totals(NamedTuple):
-    """The ledger in three numbers: what people have, what of it is held, and whether the sums agree."""
+    """The ledger's totals: the users' balance, how much of it is held, and whether the sums agree."""
 
     balance: int
     held: int
@@ -260,10 +257,10 @@ class Totals(NamedTuple):
 
 def totals() -> Totals:
     """
-    Sum the ledger up, in one statement and so in one snapshot, without a lock.
+    Return the ledger's totals, in one statement (so one snapshot) and without a lock.
 
-    The sums agree when all accounts together make zero and what is held is what the open holds make;
-    :func:`prove` looks at each account.
+    The sums agree when all accounts add up to zero and the held amounts equal the open holds;
+    :func:`prove` checks each account.
     """
     holds = Hold.objects.filter(state=HoldState.HELD).order_by().values("state").annotate(total=Sum("amount"))
     sums = LedgerAccount.objects.aggregate(
@@ -279,17 +276,16 @@ def totals() -> Totals:
 
 def prove() -> list[str]:
     """
-    Hold every balance against the transfers and holds that make it.
+    Check every balance against its transfers and holds.
 
     Returns:
-        What does not agree; nothing when the ledger is whole.
+        The discrepancies; empty when the ledger is consistent.
     """
-    with snapshot():  # of statements that each see another moment, none would agree while others spend
-        return [*_accounts_unproved(), *_purchases_unproved()]
+    with snapshot():  # without one snapshot, concurrent spending would look like a discrepancy
+        return [*_account_discrepancies(), *_purchase_discrepancies()]
 
 
-def _accounts_unproved() -> list[str]:
-    """Hold every balance, and every captured hold, against the transfers."""
+def _account_discrepancies() -> list[str]:
     accounts = list(LedgerAccount.objects.order_by("pk"))
     came = dict(Transfer.objects.values_list("credit").annotate(Sum("amount")).order_by())
     went = dict(Transfer.objects.values_list("debit").annotate(Sum("amount")).order_by())
@@ -300,24 +296,23 @@ def _accounts_unproved() -> list[str]:
     for account in accounts:
         posted = came.get(account.pk, 0) - went.get(account.pk, 0)
         if account.posted != posted:
-            faults.append(f"{account} shows {account.posted}, its transfers make {posted}")
+            faults.append(f"{account} has a balance of {account.posted}, but its transfers add up to {posted}")
         if account.held != held.get(account.pk, 0):
-            faults.append(f"{account} holds {account.held}, its open holds make {held.get(account.pk, 0)}")
+            faults.append(f"{account} holds {account.held}, but its open holds add up to {held.get(account.pk, 0)}")
     total = sum(account.posted for account in accounts)
     if total:
-        faults.append(f"all accounts together make {total}, not 0")
+        faults.append(f"all accounts add up to {total}, not 0")
     settled = {key: amount for key, amount, _ in captured}
     faults += [
-        f"{key} was captured for {amount}, and its transfer says {paid.get(key)}"
+        f"hold {key} was captured for {amount}, but its transfer says {paid.get(key)}"
         for key, amount in settled.items()
         if paid.get(key) != amount
     ]
-    faults += [f"{key} was charged without a hold" for key in paid if key not in settled]
+    faults += [f"run {key} was charged without a hold" for key in paid if key not in settled]
     return faults
 
 
-def _purchases_unproved() -> list[str]:
-    """Hold every paid purchase against the transfers that name it."""
+def _purchase_discrepancies() -> list[str]:
     bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
     moved = list(
         Transfer.objects.filter(kind__in=["purchase", "refund"]).values_list(
@@ -329,7 +324,7 @@ def _purchases_unproved() -> list[str]:
     faults = []
     for key, kind, debit, amount in moved:
         if key not in bought:
-            faults.append(f"{key} moved {amount} as a {kind}, and no purchase has this id")
+            faults.append(f"a {kind} of {amount} refers to purchase {key}, which does not exist")
         elif kind == "purchase":
             came[key] += amount
         else:
@@ -337,26 +332,26 @@ def _purchases_unproved() -> list[str]:
     for key, (state, amount, taken_back) in bought.items():
         due = amount if state == PurchaseState.PAID else 0
         if came[key] != due:
-            faults.append(f"purchase {key} is {state} and is due {due}, its transfers make {came[key]}")
+            faults.append(f"purchase {key} is {state} and should credit {due}, but its transfers add up to {came[key]}")
         if went[key] != taken_back:
-            faults.append(f"of purchase {key} {taken_back} were taken back, its transfers make {went[key]}")
+            faults.append(f"purchase {key} had {taken_back} taken back, but its transfers add up to {went[key]}")
     return faults
 
 
 def own_account(actor: Actor) -> LedgerAccount:
     """
-    Give the actor's ledger account.
+    Return the actor's ledger account.
 
     Raises:
         Forbidden: the actor has no account.
     """
     if actor.account_id is None:
-        raise Forbidden("Credits belong to accounts, and nobody is named.", "Sign in, or send a bearer token.")
+        raise Forbidden("Credits belong to accounts, and this request has none.", "Sign in, or send a bearer token.")
     return opened(actor.account_id)
 
 
 def opened(account_id: int) -> LedgerAccount:
-    """Give a person's ledger account; the first use opens it with the registry's starting credits."""
+    """Return a user's ledger account; the first use creates it with the starting credits."""
     found = LedgerAccount.objects.filter(account_id=account_id).first()
     if found is not None:
         return found
@@ -365,7 +360,7 @@ def opened(account_id: int) -> LedgerAccount:
     )
     found = LedgerAccount.objects.filter(account_id=account_id).first()
     if found is None:
-        raise NotFound("There is no such account.", "List them with user list.")
+        raise NotFound("Account not found.", "List accounts with: muniment user list.")
     if settings.STARTING_CREDITS:
         move(
             f"start:{account_id}",
@@ -380,7 +375,7 @@ def opened(account_id: int) -> LedgerAccount:
 
 
 def system(name: str) -> LedgerAccount:
-    """Give one of the registry's own accounts; the first use makes it."""
+    """Return a system account; the first use creates it."""
     found = LedgerAccount.objects.filter(name=name).first()
     if found is None:
         LedgerAccount.objects.bulk_create([LedgerAccount(name=name, may_go_negative=True)], ignore_conflicts=True)

@@ -1,8 +1,8 @@
 """
-Buying credits: an order, its payment page, and what the payment provider tells of it afterwards.
+Buying credits: order a pack, send the buyer to the payment page, and settle the purchase.
 
-A purchase is settled by whoever learns of it first: the signed event, the buyer who comes back, or the job that asks
-for what was left open. All three pass one door, which holds the purchase's row and moves the credits once.
+A purchase is settled by the first of three: the provider's signed event, the buyer's return, or the job that checks
+open purchases. All three lock the purchase's row, so the credits move once.
 
 Source: decisions, section 5, credits; docs/decisions/0014.
 """
@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 
 from muniment import config
 from muniment.credits import billing
-from muniment.credits.billing import GivenBack, Order, ProviderUnavailable, Session
+from muniment.credits.billing import Order, ProviderUnavailable, Reversal, Session
 from muniment.credits.models import LedgerAccount, Notice, Purchase, PurchaseState
 from muniment.credits.operations import SOLD, move, own_account, system
 from muniment.jobs.queue import JobRun
@@ -28,17 +28,17 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Un
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import format_price
 
-LIVES: Final = timedelta(hours=1)
-"""How long a payment page waits for its buyer."""
-ASKED_AFTER: Final = timedelta(minutes=3)
-"""An event has come by then, if it comes."""
-ASKED_EVERY: Final = timedelta(hours=6)
-"""The longest pause between two questions; a bank may take days."""
-AGAIN_AFTER: Final = timedelta(seconds=3)
-AN_HOUR: Final = 20
-"""Purchases that one account may begin in an hour."""
-NOTICES_KEPT: Final = timedelta(days=90)
-"""Far beyond the days for which a provider repeats itself."""
+PAGE_LIFETIME: Final = timedelta(hours=1)
+"""How long a payment page stays open."""
+CHECK_AFTER: Final = timedelta(minutes=3)
+"""By then an event has normally arrived."""
+MAX_CHECK_INTERVAL: Final = timedelta(hours=6)
+"""The longest time between two checks; a bank can take days."""
+MIN_CHECK_INTERVAL: Final = timedelta(seconds=3)
+MAX_PER_HOUR: Final = 20
+"""Purchases that one account can start in an hour."""
+EVENT_RETENTION: Final = timedelta(days=90)
+"""Much longer than a provider retries an event."""
 UNSETTLED: Final = (PurchaseState.OPEN, PurchaseState.PENDING)
 
 log = logging.getLogger(__name__)
@@ -49,20 +49,20 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     Order a pack of credits.
 
     Args:
-        size: the credits of a pack on sale.
-        page_url: where the buyer comes back to, with ``bought`` or ``left`` naming the purchase.
+        size: the number of credits in a pack on sale.
+        page_url: the page that the buyer returns to, with ``bought`` or ``left`` naming the purchase.
 
     Returns:
-        The address of the payment page.
+        The URL of the payment page.
 
     Raises:
-        NotFound: nothing is sold here.
+        NotFound: this instance sells no credits.
         BadRequest: there is no such pack.
-        TooMany: the account began too many purchases.
-        Unavailable: the provider does not make a payment page now; nothing was charged.
+        TooMany: the account started too many purchases.
+        Unavailable: the provider cannot create a payment page now; nothing was charged.
     """
     if not billing.is_on():
-        raise NotFound("Credits are not sold here.", "Ask the operator of this registry for more.")
+        raise NotFound("This registry does not sell credits.", "Ask its operator for credits.")
     pack = next((pack for pack in settings.CREDIT_PACKS if pack.credits == size), None)
     if pack is None:
         sizes = ", ".join(str(pack.credits) for pack in settings.CREDIT_PACKS)
@@ -70,8 +70,8 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     begun = now()
     with transaction.atomic():
         account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
-        if Purchase.objects.filter(account=account, at__gt=begun - timedelta(hours=1)).count() >= AN_HOUR:
-            raise TooMany("Too many purchases were begun.", "Try again in an hour.", retry_after_s=3600)
+        if Purchase.objects.filter(account=account, at__gt=begun - timedelta(hours=1)).count() >= MAX_PER_HOUR:
+            raise TooMany("You started too many purchases.", "Try again in an hour.", retry_after_s=3600)
         purchase = Purchase.objects.create(
             account=account, credits=pack.credits, price_minor=pack.price_minor, currency=settings.CURRENCY, at=begun
         )
@@ -82,18 +82,18 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
         currency=purchase.currency,
         success_url=f"{page_url}?bought={purchase.pk}",
         cancel_url=f"{page_url}?left={purchase.pk}",
-        expires_at=int((begun + LIVES).timestamp()),
+        expires_at=int((begun + PAGE_LIFETIME).timestamp()),
     )
     try:
         opened = billing.provider().open(order)
     except ProviderUnavailable as error:
-        log.error("no payment page for purchase %s: %s", purchase.pk, error)  # noqa: TRY400 - the message says it all
+        log.error("could not create a payment page for purchase %s: %s", purchase.pk, error)  # noqa: TRY400 - a traceback adds nothing
         Purchase.objects.filter(pk=purchase.pk, state=PurchaseState.OPEN).update(
-            state=PurchaseState.FAILED, note="No payment page was made.", settled_at=now()
+            state=PurchaseState.FAILED, note="The payment page could not be created.", settled_at=now()
         )
         raise Unavailable(
-            "The payment page cannot be opened just now.",
-            "Nothing was charged. Try again in a few minutes.",
+            "The payment page is unavailable.",
+            "You were not charged. Try again in a few minutes.",
             retry_after_s=60,
         ) from None
     Purchase.objects.filter(pk=purchase.pk, session_id=None).update(session_id=opened.session_id)
@@ -102,77 +102,77 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
 
 def get_purchase(actor: Actor, purchase_id: str) -> Purchase:
     """
-    Give a purchase of the actor's as it is known here.
+    Return one of the actor's purchases as stored here.
 
     Raises:
-        NotFound: there is none, or it is another's.
+        NotFound: unknown, or not the actor's.
     """
     found = None if text_fault(purchase_id) else _bought_by(actor).filter(pk=purchase_id).first()
     if found is None:
-        raise NotFound("You have no such purchase.", "The page /manage/credits shows what you bought.")
+        raise NotFound("Purchase not found.", "Your purchases are at /manage/credits.")
     return found
 
 
 def check_purchase(actor: Actor, purchase_id: str) -> Purchase:
     """
-    Give a purchase of the actor's as the provider knows it: for a buyer who comes back before the event does.
+    Return one of the actor's purchases after asking the provider, for a buyer who returns before the event arrives.
 
-    A provider that does not answer leaves it as it is; the event, or the job, settles it later.
+    If the provider does not answer, the purchase is unchanged; the event or the job settles it later.
 
     Raises:
-        NotFound: there is none, or it is another's.
+        NotFound: unknown, or not the actor's.
     """
     purchase = get_purchase(actor, purchase_id)
-    lately = purchase.asked_at is not None and now() - purchase.asked_at < AGAIN_AFTER
-    if purchase.state not in UNSETTLED or purchase.session_id is None or lately or not billing.is_on():
+    recently = purchase.asked_at is not None and now() - purchase.asked_at < MIN_CHECK_INTERVAL
+    if purchase.state not in UNSETTLED or purchase.session_id is None or recently or not billing.is_on():
         return purchase
     try:
-        _ask(purchase)
+        _reconcile(purchase)
     except ProviderUnavailable as error:
-        log.warning("purchase %s was not asked for: %s", purchase.pk, error)
+        log.warning("could not check purchase %s with the payment provider: %s", purchase.pk, error)
     return get_purchase(actor, purchase_id)
 
 
 def pending_purchases(actor: Actor) -> list[Purchase]:
-    """List what the actor has paid and a bank has yet to confirm."""
+    """List the actor's purchases that a bank has yet to confirm."""
     return list(_bought_by(actor).filter(state=PurchaseState.PENDING).order_by("at", "pk"))
 
 
 def receive_event(body: bytes, signature: str) -> str:
     """
-    Take what the provider tells, once.
+    Process an event of the payment provider, once.
 
     Returns:
-        What came of it, in words.
+        The outcome, in words.
 
     Raises:
-        NotFound: nothing is sold here.
-        BadRequest: it is not the provider's, or too old.
-        Conflict: money went back for a purchase that is not paid yet; told again later, it counts.
+        NotFound: this instance sells no credits.
+        BadRequest: the signature is invalid, or the event is too old.
+        Conflict: a refund arrived before its payment; the provider will send it again.
     """
     if not billing.is_on():
-        raise NotFound("Credits are not sold here.", "Set billing up first.")
+        raise NotFound("This registry does not sell credits.", "Configure billing first.")
     try:
         event = billing.provider().read(body, signature)
     except billing.BadEvent as error:
-        log.warning("an event was refused: %s", error)
+        log.warning("rejected a billing event: %s", error)
         raise BadRequest(
-            "This is not a signed event.", "Check MUNIMENT_STRIPE_WEBHOOK_SECRET, and this machine's clock."
+            "The event's signature is invalid.", "Check MUNIMENT_STRIPE_WEBHOOK_SECRET and this machine's clock."
         ) from None
     if event.about is None:
         return "nothing to do"
     with transaction.atomic():
-        purchase = _concerned(event.about)
+        purchase = _lock_purchase(event.about)
         if purchase is None:
             if isinstance(event.about, Session) and event.about.is_ours:
-                log.warning("event %s: session %s names a purchase that is not here", event.id, event.about.session_id)
-            return "no purchase of this registry"
+                log.warning("event %s: session %s names an unknown purchase", event.id, event.about.session_id)
+            return "not a purchase of this registry"
         if Notice.objects.filter(pk=event.id).exists():
-            return "known already"
+            return "already processed"
         outcome = (
             _settle(purchase, event.about)
             if isinstance(event.about, Session)
-            else _give_back(purchase, event.about, event.id)
+            else _record_reversal(purchase, event.about, event.id)
         )
         Notice.objects.create(pk=event.id, kind=event.kind[:64], purchase=purchase, outcome=outcome)
     return outcome
@@ -180,21 +180,21 @@ def receive_event(body: bytes, signature: str) -> str:
 
 def reconcile_purchases(run: JobRun) -> dict[str, int]:
     """
-    Ask for what was left open, so that a lost event loses nothing; the job of :data:`ASKED_AFTER`.
+    Check open purchases with the provider, so that a lost event does no harm.
 
     Raises:
-        ProviderUnavailable: it does not answer; the rest is asked for at the next attempt.
+        ProviderUnavailable: the provider does not answer; the next attempt checks the rest.
     """
-    Notice.objects.filter(at__lt=now() - NOTICES_KEPT).delete()
+    Notice.objects.filter(at__lt=now() - EVENT_RETENTION).delete()
     asked = settled = 0
-    for purchase in _left_open():
+    for purchase in _due_purchases():
         run.check()
         if purchase.session_id is None:
-            # The process ended between the order and its page: nobody has the address of one.
-            settled += _close(purchase, "No payment page was made.")
+            # The process ended before the payment page was created.
+            settled += _close(purchase, "The payment page could not be created.")
             continue
         asked += 1
-        settled += _ask(purchase)
+        settled += _reconcile(purchase)
     return {"asked": asked, "settled": settled}
 
 
@@ -204,26 +204,26 @@ def _bought_by(actor: Actor) -> QuerySet[Purchase]:
     return Purchase.objects.filter(account__account_id=actor.account_id)
 
 
-def _left_open() -> Iterator[Purchase]:
+def _due_purchases() -> Iterator[Purchase]:
     moment = now()
-    for purchase in Purchase.objects.filter(state__in=UNSETTLED, at__lt=moment - ASKED_AFTER).order_by("at", "pk"):
+    for purchase in Purchase.objects.filter(state__in=UNSETTLED, at__lt=moment - CHECK_AFTER).order_by("at", "pk"):
         if purchase.session_id is None:
-            is_due = moment - purchase.at > 2 * LIVES
+            is_due = moment - purchase.at > 2 * PAGE_LIFETIME
         else:
-            # Twice as long after each question, so that a page that nobody pays is asked for a few times.
-            pause = purchase.asked_at and min(max(purchase.asked_at - purchase.at, ASKED_AFTER), ASKED_EVERY)
-            is_due = purchase.asked_at is None or moment - purchase.asked_at >= (pause or ASKED_AFTER)
+            # The interval doubles after each check, so that an abandoned page is checked only a few times.
+            pause = purchase.asked_at and min(max(purchase.asked_at - purchase.at, CHECK_AFTER), MAX_CHECK_INTERVAL)
+            is_due = purchase.asked_at is None or moment - purchase.asked_at >= (pause or CHECK_AFTER)
         if is_due:
             yield purchase
 
 
-def _ask(purchase: Purchase) -> bool:
-    """Ask the provider and settle; tells whether that closed the purchase."""
+def _reconcile(purchase: Purchase) -> bool:
+    """Ask the provider and settle; return whether that closed the purchase."""
     seen = billing.provider().look(purchase.session_id or "")
     Purchase.objects.filter(pk=purchase.pk).update(asked_at=now())
     if seen is None:
-        log.error("purchase %s: the provider does not know session %s", purchase.pk, purchase.session_id)
-        return _close(purchase, "The payment provider does not know it.")
+        log.error("purchase %s: the payment provider does not know session %s", purchase.pk, purchase.session_id)
+        return _close(purchase, "The payment provider does not know this purchase.")
     with transaction.atomic():
         locked = Purchase.objects.select_for_update().get(pk=purchase.pk)
         _settle(locked, seen)
@@ -238,8 +238,7 @@ def _close(purchase: Purchase, note: str) -> bool:
     )
 
 
-def _concerned(about: Session | GivenBack) -> Purchase | None:
-    """Give the purchase that is spoken of, held until the transaction ends."""
+def _lock_purchase(about: Session | Reversal) -> Purchase | None:
     named = Q(pk=about.purchase_id)
     if about.payment_id and not about.purchase_id:
         named = Q(payment_id=about.payment_id)
@@ -247,21 +246,21 @@ def _concerned(about: Session | GivenBack) -> Purchase | None:
 
 
 def _settle(purchase: Purchase, seen: Session) -> str:
-    """Bring a held purchase to what the provider says of its session; credits move here and nowhere else."""
+    """Apply the provider's session to a locked purchase; the only place that credits a purchase."""
     if purchase.session_id not in {None, seen.session_id}:
-        return _refused(purchase, f"session {seen.session_id} names it, its own is {purchase.session_id}")
+        return _log_mismatch(purchase, f"session {seen.session_id} names it, but its session is {purchase.session_id}")
     if purchase.state == PurchaseState.PAID:
-        return "paid already"
+        return "already paid"
     if (seen.amount_minor, seen.currency) != (purchase.price_minor, purchase.currency):
         if seen.state in {"paid", "pending"}:
-            _become(purchase, PurchaseState.REFUSED, seen, "The amount is not the one that was ordered.")
-        return _refused(
+            _set_state(purchase, PurchaseState.REFUSED, seen, "The amount paid is not the amount ordered.")
+        return _log_mismatch(
             purchase,
-            f"session {seen.session_id} is over {seen.amount_minor} {seen.currency}, "
-            f"ordered were {purchase.price_minor} {purchase.currency}",
+            f"session {seen.session_id} is for {seen.amount_minor} {seen.currency}, "
+            f"but {purchase.price_minor} {purchase.currency} was ordered",
         )
     if seen.state == "paid":
-        _become(purchase, PurchaseState.PAID, seen)
+        _set_state(purchase, PurchaseState.PAID, seen)
         move(
             f"purchase:{purchase.pk}",
             system(SOLD),
@@ -272,54 +271,54 @@ def _settle(purchase: Purchase, seen: Session) -> str:
             note=format_price(purchase.price_minor, purchase.currency),
         )
     elif seen.state == "pending" and purchase.state == PurchaseState.OPEN:
-        _become(purchase, PurchaseState.PENDING, seen)
+        _set_state(purchase, PurchaseState.PENDING, seen)
     elif seen.state == "failed" and purchase.state in UNSETTLED:
-        _become(purchase, PurchaseState.FAILED, seen, "The payment did not go through.")
+        _set_state(purchase, PurchaseState.FAILED, seen, "The payment failed.")
     elif seen.state == "expired" and purchase.state in UNSETTLED:
-        _become(purchase, PurchaseState.EXPIRED, seen)
+        _set_state(purchase, PurchaseState.EXPIRED, seen)
     return str(purchase.state)
 
 
-def _become(purchase: Purchase, state: PurchaseState, seen: Session, note: str = "") -> None:
+def _set_state(purchase: Purchase, state: PurchaseState, seen: Session, note: str = "") -> None:
     purchase.state, purchase.note = state, note
     purchase.session_id, purchase.payment_id = seen.session_id, seen.payment_id or purchase.payment_id
     purchase.settled_at = None if state in UNSETTLED else now()
     purchase.save(update_fields=["state", "note", "session_id", "payment_id", "settled_at"])
 
 
-def _refused(purchase: Purchase, why: str) -> str:
-    log.error("purchase %s: %s; nothing was credited, look at it in the provider's dashboard", purchase.pk, why)
+def _log_mismatch(purchase: Purchase, why: str) -> str:
+    log.error("purchase %s: %s; nothing was credited, check it in the provider's dashboard", purchase.pk, why)
     return f"refused: {why}"
 
 
-def _give_back(purchase: Purchase, told: GivenBack, event_id: str) -> str:
+def _record_reversal(purchase: Purchase, reversal: Reversal, event_id: str) -> str:
     """
-    Take the credits of money that a buyer got back, as far as they are there; what is held stays.
+    Take back the credits of returned money, as far as they are available; held credits stay.
 
     Raises:
         Conflict: the purchase is not paid yet.
     """
     if purchase.state in {PurchaseState.OPEN, PurchaseState.PENDING, PurchaseState.EXPIRED, PurchaseState.FAILED}:
         raise Conflict("This purchase is not paid yet.", "Send the event again later.")
-    if told.currency != purchase.currency:
-        return _refused(purchase, f"{told.currency} were given back, {purchase.currency} were paid")
-    if told.refunded_minor is not None:
-        # Of refunds the sum is told, so the largest is the latest.
-        purchase.refunded_minor = max(purchase.refunded_minor, told.refunded_minor)
-    if told.disputed_minor is not None:
-        purchase.disputed_minor = told.disputed_minor
-    change = _taken(purchase, event_id) if purchase.state == PurchaseState.PAID else 0
+    if reversal.currency != purchase.currency:
+        return _log_mismatch(purchase, f"the refund is in {reversal.currency}, the payment was in {purchase.currency}")
+    if reversal.refunded_minor is not None:
+        # The provider sends the sum of all refunds, so the largest is the latest.
+        purchase.refunded_minor = max(purchase.refunded_minor, reversal.refunded_minor)
+    if reversal.disputed_minor is not None:
+        purchase.disputed_minor = reversal.disputed_minor
+    change = _move_credits(purchase, event_id) if purchase.state == PurchaseState.PAID else 0
     purchase.taken_back += change
     purchase.save(update_fields=["refunded_minor", "disputed_minor", "taken_back"])
     if purchase.owed:
-        log.warning("purchase %s: %d credits of returned money are spent or held already", purchase.pk, purchase.owed)
-    return f"{change} credits taken back" + (f", {purchase.owed} were spent or held already" if purchase.owed else "")
+        log.warning("purchase %s: %d credits of returned money are already spent or held", purchase.pk, purchase.owed)
+    return f"{change} credits taken back" + (f", {purchase.owed} already spent or held" if purchase.owed else "")
 
 
-def _taken(purchase: Purchase, event_id: str) -> int:
-    """Move what is due in either direction and give how many credits went; a dispute that was won gives back."""
+def _move_credits(purchase: Purchase, event_id: str) -> int:
+    """Move the credits due and return how many were taken; a dispute that was won gives them back."""
     sold = system(SOLD)
-    # Both in the order in which `move` writes them.
+    # Lock both rows in the order in which `move` writes them.
     held = {
         row.pk: row
         for row in LedgerAccount.objects.select_for_update()
@@ -337,5 +336,5 @@ def _taken(purchase: Purchase, event_id: str) -> int:
 
 
 def prices() -> list[tuple[int, int]]:
-    """Give the packs on sale, the smallest first: credits and price in minor units; none while billing is off."""
+    """Return the packs on sale, smallest first, as credits and price in minor units; empty when billing is off."""
     return sorted((pack.credits, pack.price_minor) for pack in settings.CREDIT_PACKS) if billing.is_on() else []

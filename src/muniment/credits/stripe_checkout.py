@@ -1,5 +1,5 @@
 """
-Stripe behind the port: Checkout Sessions and signed webhooks. Imported when something is bought, not before.
+Stripe as the payment provider: Checkout Sessions and signed webhooks. Imported on first use.
 
 Source: Stripe API, Checkout Sessions; Stripe, Receive events in your webhook endpoint.
 """
@@ -14,10 +14,10 @@ import stripe
 from muniment.credits.billing import (
     BadEvent,
     Event,
-    GivenBack,
-    Opened,
     Order,
+    PaymentPage,
     ProviderUnavailable,
+    Reversal,
     Session,
     SessionState,
 )
@@ -25,25 +25,25 @@ from muniment.credits.billing import (
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams
 
-# Else the library sends what machine this is, and keeps an id in the home of the account that runs it.
+# Otherwise the library reports this machine's details and stores an id in the home folder.
 stripe.enable_telemetry = False
 
 _T = TypeVar("_T")
 TIMEOUT_S: Final = (3.0, 10.0)
-"""To connect, and between two bytes of an answer: somebody waits for it on a page."""
+"""To connect, and to read: a buyer is waiting for the page."""
 TOLERANCE_S: Final = 300
 OURS: Final = "muniment_purchase"
-"""The name under which a session and its payment carry the purchase's id."""
+"""The metadata key of the purchase's id."""
 
 
 class StripeCheckout:
     """
-    One Stripe account.
+    A Stripe account.
 
     Args:
         key: its secret key, or a restricted one that may write Checkout Sessions and read PaymentIntents.
-        webhook_secret: what signs the events.
-        api_base: the API's address; Stripe's own when empty.
+        webhook_secret: the signing secret of the events.
+        api_base: the URL of the API; Stripe's own when empty.
         checkout_url: the origin of its payment pages.
     """
 
@@ -57,15 +57,15 @@ class StripeCheckout:
             http_client=stripe.RequestsClient(timeout=TIMEOUT_S),
         )
 
-    def open(self, order: Order) -> Opened:
-        """Make a Checkout Session; Stripe gives the same one for the same purchase."""
-        carried = {OURS: order.purchase_id}
+    def open(self, order: Order) -> PaymentPage:
+        """Create a Checkout Session; Stripe returns the same one for the same purchase."""
+        metadata = {OURS: order.purchase_id}
         params: SessionCreateParams = {
             "mode": "payment",
             "submit_type": "pay",
             "client_reference_id": order.purchase_id,
-            "metadata": carried,
-            "payment_intent_data": {"metadata": carried},  # a charge has them from there, and its refund names it
+            "metadata": metadata,
+            "payment_intent_data": {"metadata": metadata},  # copied to the charge, so that its refund carries it
             "line_items": [
                 {
                     "quantity": 1,
@@ -76,29 +76,29 @@ class StripeCheckout:
                     },
                 }
             ],
-            # What is paid has to be what was ordered, in its currency.
+            # The buyer must pay the amount ordered, in its currency.
             "adaptive_pricing": {"enabled": False},
             "success_url": order.success_url,
             "cancel_url": order.cancel_url,
             "expires_at": order.expires_at,
         }
-        made = _asked(
+        session = _call(
             lambda: self._client.v1.checkout.sessions.create(
                 params, {"idempotency_key": f"purchase-{order.purchase_id}"}
             )
         )
-        url = urlsplit(made.url or "")
+        url = urlsplit(session.url or "")
         if f"{url.scheme}://{url.netloc}" != self.page_origin:
             raise ProviderUnavailable(
-                f"the payment page is at {url.scheme}://{url.netloc}, not at {self.page_origin}: "
+                f"the payment page is at {url.scheme}://{url.netloc}, not {self.page_origin}: "
                 "set MUNIMENT_STRIPE_CHECKOUT_URL"
             )
-        return Opened(made.id, url.geturl())
+        return PaymentPage(session.id, url.geturl())
 
     def look(self, session_id: str) -> Session | None:
-        """Ask for the Checkout Session and its payment."""
+        """Return the Checkout Session with its payment."""
         try:
-            found = _asked(
+            found = _call(
                 lambda: self._client.v1.checkout.sessions.retrieve(session_id, {"expand": ["payment_intent"]})
             )
         except _Unknown:
@@ -106,39 +106,38 @@ class StripeCheckout:
         return _session(found.to_dict())
 
     def read(self, body: bytes, signature: str) -> Event:
-        """Check the signature, its age, and the form of what was signed."""
+        """Verify the event's signature and age, and parse it."""
         try:
             stripe.WebhookSignature.verify_header(body, signature, self._secret, TOLERANCE_S)
-            told = json.loads(body)
-            event_id, kind, concerned = told["id"], told["type"], told["data"]["object"]
-            about = _READERS.get(kind, _nothing)(concerned)
+            payload = json.loads(body)
+            event_id, kind, concerned = payload["id"], payload["type"], payload["data"]["object"]
+            about = _READERS.get(kind, _ignore)(concerned)
         except stripe.SignatureVerificationError:
-            # Its own words hold the body.
-            raise BadEvent("the signature does not hold, or is too old") from None
+            # Stripe's message contains the body.
+            raise BadEvent("the signature is invalid or too old") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadEvent(f"the body is no event: {type(error).__name__}") from None
+            raise BadEvent(f"the body is not an event: {type(error).__name__}") from None
         if not isinstance(event_id, str) or not 1 <= len(event_id) <= 255:
             raise BadEvent("the event has no id")
         return Event(event_id, kind, about)
 
 
 class _Unknown(ProviderUnavailable):
-    """Stripe has nothing of this id."""
+    """Stripe does not know the id."""
 
 
-def _asked(question: Callable[[], _T]) -> _T:
+def _call(request: Callable[[], _T]) -> _T:
     try:
-        return question()
+        return request()
     except stripe.StripeError as error:
         kind = _Unknown if error.http_status == 404 else ProviderUnavailable
-        said = error.user_message or type(error).__name__
+        message = error.user_message or type(error).__name__
         raise kind(
-            f"Stripe, request {error.request_id or '(none)'}, {error.http_status or 'no answer'}: {said}"
+            f"Stripe, request {error.request_id or '(none)'}, {error.http_status or 'no answer'}: {message}"
         ) from None
 
 
 def _session(found: dict[str, Any], state: SessionState | None = None) -> Session:
-    """Read a Checkout Session, from an answer or out of an event."""
     metadata = found.get("metadata") or {}
     payment = found.get("payment_intent")
     return Session(
@@ -160,13 +159,12 @@ def _state(found: dict[str, Any]) -> SessionState:
     if found.get("status") != "complete":
         return "open"
     payment = found.get("payment_intent")
-    given_up = isinstance(payment, dict) and payment.get("status") in {"requires_payment_method", "canceled"}
-    return "failed" if given_up else "pending"
+    is_abandoned = isinstance(payment, dict) and payment.get("status") in {"requires_payment_method", "canceled"}
+    return "failed" if is_abandoned else "pending"
 
 
-def _given_back(found: dict[str, Any], *, refunded: int | None = None, disputed: int | None = None) -> GivenBack:
-    """Read a charge or a dispute."""
-    return GivenBack(
+def _reversal(found: dict[str, Any], *, refunded: int | None = None, disputed: int | None = None) -> Reversal:
+    return Reversal(
         purchase_id=str((found.get("metadata") or {}).get(OURS) or ""),
         payment_id=str(found.get("payment_intent") or ""),
         currency=str(found.get("currency") or "").upper(),
@@ -175,16 +173,16 @@ def _given_back(found: dict[str, Any], *, refunded: int | None = None, disputed:
     )
 
 
-def _nothing(_: Any) -> None:
-    """Read nothing out of an event that concerns nothing here."""
+def _ignore(_: Any) -> None:
+    """Ignore an event that does not concern purchases."""
 
 
-_READERS: Final[dict[str, Callable[[Any], Session | GivenBack | None]]] = {
+_READERS: Final[dict[str, Callable[[Any], Session | Reversal | None]]] = {
     "checkout.session.completed": _session,
     "checkout.session.async_payment_succeeded": _session,
     "checkout.session.async_payment_failed": lambda found: _session(found, "failed"),
     "checkout.session.expired": _session,
-    "charge.refunded": lambda found: _given_back(found, refunded=int(found["amount_refunded"])),
-    "charge.dispute.funds_withdrawn": lambda found: _given_back(found, disputed=int(found["amount"])),
-    "charge.dispute.funds_reinstated": lambda found: _given_back(found, disputed=0),
+    "charge.refunded": lambda found: _reversal(found, refunded=int(found["amount_refunded"])),
+    "charge.dispute.funds_withdrawn": lambda found: _reversal(found, disputed=int(found["amount"])),
+    "charge.dispute.funds_reinstated": lambda found: _reversal(found, disputed=0),
 }
