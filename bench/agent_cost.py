@@ -1,11 +1,11 @@
 """
-What a typical question costs a model: calls, and bytes of answers that enter its context.
+Count what a typical question costs a model: tool calls, and bytes of answers that enter its context.
 
     python bench/agent_cost.py [--data FOLDER]
 
-The question: which DAOs have the three biggest treasuries, and who runs them? It is asked of the demo registry, and
-of a real one in the import form when a folder is named (or MUNIMENT_SAMPLE_DATA is set). The command ends with 1
-when the demo needs more than 5 calls or 12 KB, or the list of tools more than 20 KB.
+The question: which DAOs have the three biggest treasuries, and who runs them? It is asked of the demo registry, and of
+a real one in the import form if a folder is given (or MUNIMENT_SAMPLE_DATA is set). Exits with 1 if the demo needs more
+than 5 calls or 12 KB, or the list of tools more than 20 KB.
 """
 
 import argparse
@@ -28,7 +28,7 @@ MOST_LIST_BYTES = 20_000
 
 
 class Agent:
-    """Counts what a model would read."""
+    """Count what a model would read."""
 
     def __init__(self, asker: Asker) -> None:
         self.asker = asker
@@ -36,7 +36,7 @@ class Agent:
         self.read_bytes = 0
 
     def call(self, name: str, **arguments):
-        """Call a tool; the text is what enters the context."""
+        """Call a tool and count the text that enters the context."""
         found = self.asker.call(name, arguments)
         text = found["content"][0]["text"]
         self.calls += 1
@@ -46,7 +46,7 @@ class Agent:
 
 
 def question(agent: Agent) -> None:
-    """Answer the question as the instructions of the server teach it."""
+    """Answer the question as the server's instructions suggest."""
     for item in agent.call("list_companies", type="DAO", sort="treasury", pageSize=3):
         data = agent.call("get_company", slug=item["id"], parts=["positions"])
         who = (
@@ -56,7 +56,7 @@ def question(agent: Agent) -> None:
 
 
 def measure(source: Path) -> tuple[int, int, int]:
-    """Ask the registry in *source*; gives calls, bytes and the size of tools/list."""
+    """Ask the registry in *source*; return calls, bytes and the size of tools/list."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "MUNIMENT_DATA": folder}
         command = [sys.executable, "-m", "muniment", "import", str(source)]
@@ -75,7 +75,7 @@ def measure(source: Path) -> tuple[int, int, int]:
 
 
 def main() -> int:
-    """Read the command line."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("MUNIMENT_SAMPLE_DATA") or None)
     given = parser.parse_args()

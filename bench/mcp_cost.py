@@ -1,13 +1,13 @@
 """
-What a request costs the public tool server: our paths beside the SDK's own, under the same HTTP server.
+Compare the cost of a request to the public tool server with the SDK's own path under the same HTTP server.
 
     python bench/mcp_cost.py [--requests 20000]
 
-Each row is CPU time of one server process (the product's front on uvicorn, httptools and uvloop, without a rate
-limit) divided by the requests it answered, over four kept connections on loopback. A request is sent in one piece; in
-the rows that say so in two, its body after its head, which keeps it out of the express lane. The last column is how
-many times our path goes into the SDK's. The command ends with 1 when tools/call get_company costs more than 120 us in
-either era, or less than five times below the SDK.
+Each row is the CPU time of one server process (the product's application on uvicorn, httptools and uvloop, without a
+rate limit) divided by the requests it answered, over four kept connections on loopback. A request is sent in one piece,
+or in two where the row says so; a body that arrives after its head keeps a request off the fast path. The last column
+is the SDK's cost divided by ours. Exits with 1 if tools/call get_company costs more than 120 us in either era, or if
+it is less than five times cheaper than the SDK.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
 
 
 def ask(connection: socket.socket, pieces: list[bytes], times: int) -> None:
-    """Send a request so often over one connection, each after the answer to the last."""
+    """Send a request repeatedly over one connection, each after the answer to the previous one."""
     for _ in range(times):
         for piece in pieces:
             connection.sendall(piece)
@@ -103,7 +103,7 @@ def ask(connection: socket.socket, pieces: list[bytes], times: int) -> None:
 
 
 def cost_us(process: psutil.Process, port: int, pieces: list[bytes], times: int) -> float:
-    """Give the process's CPU microseconds for each of *times* requests."""
+    """Return the process's CPU microseconds per request over *times* requests."""
 
     def work(count: int) -> None:
         with socket.create_connection(("127.0.0.1", port)) as connection:
@@ -134,7 +134,7 @@ def start(file: Path, port: int, mode: str) -> subprocess.Popen[bytes]:
 
 
 def measure(requests: int) -> int:
-    """Measure every row and print it; gives the exit code."""
+    """Measure and print every row; return the exit code."""
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "published.sqlite3"
@@ -165,7 +165,7 @@ def measure(requests: int) -> int:
 
 
 def main() -> int:
-    """Read the command line."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--serve", choices=("ours", "sdk"), help=argparse.SUPPRESS)

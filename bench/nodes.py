@@ -1,23 +1,23 @@
 """
-Measure what more processes and another database cost a read: requests by CPU second, side by side.
+Measure what more processes and another database cost a read: requests per CPU second, side by side.
 
-Two products of one process each, on SQLite, are what everything is held against. Beside them stand one product of two
-processes, and the same two ways on a throwaway PostgreSQL, whose nodes read their own file. Each way has two processes,
-each of them a core that it shares with the load, and 32 connections, so that all stand alike on a machine of two cores.
-The supervisor of two is left out: it uses 0.05 % of a core.
+The baseline is two products with one process each, on SQLite. It is compared with one product with two processes, and
+with both variants on a temporary PostgreSQL, whose nodes read their own file. Each variant has two processes, each with
+a core that it shares with the load generator, and 32 connections, so that all variants are equal on a machine with two
+cores. The supervisor of two processes is not counted: it uses 0.05 % of a core.
 
-Every connection has a client's thread of its own. A thread with many connections sends what they ask in bursts, and
-where these lead to two processes each gets half of one: with such clients, two products that know nothing of each other
-answered 2 to 11 % less on one port than on ports of their own.
+Every connection has a client thread of its own. A thread with many connections sends its requests in bursts, and where
+these lead to two processes each gets half of a burst: with such clients, two independent products answered 2 to 11 %
+less on one port than on separate ports.
 
-The ways take turns by the second, in an order drawn anew each round, since the pace of a shared host changes within
-seconds. Processes that were started alike differed by 7 % through thirty rounds, so all are started anew several times,
-in an order drawn anew as well. A start tells the median of its rounds' ratios; what is shown is the mean over the
-starts, with its standard error.
+The variants take turns by the second, in a random order each round, because the speed of a shared host changes within
+seconds. Processes that were started the same way differed by 7 % over thirty rounds, so everything is started several
+times, in a random order too. A start reports the median of its rounds' ratios; the result is the mean over the starts
+with its standard error.
 
-With ``--one-core`` all processes stand on one core, and the load on the other; a single process is alone there, and two
-change places by the hundred requests and find the processor's caches full of each other. That is the price of fewer
-cores than processes.
+With ``--one-core`` all processes run on one core and the load generator on the other. A single process is alone there;
+two processes switch every hundred requests and find the processor's caches filled by the other. That is the price of
+fewer cores than processes.
 
     python bench/nodes.py [--import FOLDER] [--starts 10] [--rounds 8] [--one-core]
 """
@@ -46,23 +46,23 @@ from services.product import DEMO, Product, run  # noqa: E402 - the tests' own
 
 BASE = "1 process, SQLite"
 WAYS = {BASE: 1, "2 processes, SQLite": 2, "1 process, PostgreSQL": 1, "2 processes, PostgreSQL": 2}
-"""Processes a product, by the name of the way."""
+"""Processes per product, by the name of the variant."""
 GOAL = 0.95
 CONNECTIONS = 32
-"""Of each process."""
+"""Connections to each process."""
 
 
 class Way(NamedTuple):
-    """Products that are measured together: two processes, or one that is alone on its core."""
+    """Products measured together: two processes, or one that is alone on its core."""
 
     urls: list[str]
-    """One for each load of 32 connections."""
+    """One per load of 32 connections."""
     processes: list[psutil.Process]
-    """Those that serve."""
+    """The processes that serve."""
 
 
 def started(products, count):
-    """Give the way that *products* of *count* processes each are served."""
+    """Return the variant of *products* with *count* processes each."""
     processes = []
     for product in products:
         top = psutil.Process(product.pid)
@@ -73,14 +73,14 @@ def started(products, count):
 
 
 def pin(way, cores):
-    """Let each process stand on its core alone."""
+    """Pin each process to a core of its own."""
     for process, core in zip(way.processes, cores, strict=True):
         for thread in process.threads():
             os.sched_setaffinity(thread.id, {core})
 
 
 def rate(way, path, load_cores):
-    """Give requests by CPU second."""
+    """Return requests per CPU second."""
     before = cpu_s(way)
     command = ["taskset", "-c", load_cores, "wrk", f"-t{CONNECTIONS}", f"-c{CONNECTIONS}", "-d1s"]
     loads = [subprocess.Popen([*command, f"{url}{path}"], stdout=subprocess.PIPE, text=True) for url in way.urls]
@@ -90,7 +90,7 @@ def rate(way, path, load_cores):
 
 
 def cpu_s(way):
-    """Give the CPU seconds that the processes have used."""
+    """Return the CPU seconds that the processes have used."""
     return sum(each.cpu_times().user + each.cpu_times().system for each in way.processes)
 
 
@@ -114,7 +114,7 @@ def served(instances, asked):
 
 
 def measure(ways, asked, found):
-    """Add each way's ratio, the median of its rounds, to *found*, by path and name."""
+    """Add each variant's ratio, the median of its rounds, to *found*, by path and name."""
     with urlopen(f"{ways[BASE].urls[0]}/api/v1/companies") as answer:
         slug = json.load(answer)["data"][0]["id"]
     for path in ("/api/v1/companies", f"/api/v1/companies/{slug}"):

@@ -1,10 +1,10 @@
 """
-What an owner's calls cost this process: CPU, over the tool server, the bridge, the operation and what is published.
+Measure what an owner's calls cost this process: CPU from the tool server through the operation to publishing.
 
     python bench/owner_cost.py [--calls N] [--profile]
 
-Of the demo registry on SQLite, in a folder of its own: the median of the process's CPU time, all threads, for a warm
-look at a token, get_my_company, and update_my_company with one field. The command ends with 1 when the look costs more
+Measures the demo registry on SQLite, in a folder of its own: the median CPU time of the process, all threads, for a
+cached token check, get_my_company, and update_my_company with one field. Exits with 1 if the token check costs more
 than 250 µs or the update more than 6 ms.
 """
 
@@ -26,7 +26,7 @@ MOST_UPDATE_MS = 6.0
 
 
 def cost_ms(work: Callable[[int], object], calls: int) -> float:
-    """Give the median CPU milliseconds of *work*, which is called with the number of the round."""
+    """Return the median CPU milliseconds of *work*, which is called with the number of the round."""
     for number in range(20):
         work(number)
     found = []
@@ -38,7 +38,7 @@ def cost_ms(work: Callable[[int], object], calls: int) -> float:
 
 
 def show(work: Callable[[int], object], calls: int) -> None:
-    """Show where the time of *work* goes, in this thread."""
+    """Print a profile of *work* in this thread."""
     profile = cProfile.Profile()
     profile.enable()
     for number in range(1, calls + 1):
@@ -48,7 +48,7 @@ def show(work: Callable[[int], object], calls: int) -> None:
 
 
 def main() -> int:
-    """Read the command line, and measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--profile", action="store_true", help="show where the update's time goes")
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def measure(calls: int, *, profile: bool) -> int:
-    """Measure on the registry in MUNIMENT_DATA, which is made here."""
+    """Make a registry in MUNIMENT_DATA and measure on it."""
     from muniment import cli  # the data folder is known only now
 
     cli.use_django()

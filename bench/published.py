@@ -1,5 +1,5 @@
 """
-A published file of many companies, and what it costs to read it and to publish into it.
+Make a published file with many companies, and measure what it costs to read it and to publish into it.
 
     python bench/published.py make FILE --count 1000000
     python bench/published.py measure FILE

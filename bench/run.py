@@ -1,10 +1,11 @@
 """
-Measure the product beside the reference systems: ratios by CPU second, start-up, memory.
+Compare the product with the reference systems: ratios by CPU second, startup, memory.
 
-The reference set (servers, load, data generator) is a folder named by MUNIMENT_REFERENCE_BENCH. Its systems get an
-environment of their own under build/bench. Ratios are taken within one run: rates move with the machine, they do not.
+The reference systems (servers, load generator, data generator) are in the folder that MUNIMENT_REFERENCE_BENCH names;
+they get an environment of their own under build/bench. Ratios are taken within one run, because rates depend on the
+machine and ratios do not.
 
-    make bench                         everything but the million
+    make bench                         everything except the million
     make bench BENCH_FLAGS=--million   also random reads and pages of 1,000,000 companies
 """
 
@@ -33,7 +34,7 @@ WORK = ROOT / "build" / "bench"
 VENV = WORK / "venv"
 MUNIMENT = ROOT / ".venv" / "bin" / "muniment"
 WARMED = (ROOT / ".venv" / "bin" / "python", ROOT / "bench" / "warmed.py")
-"""The product with its API held back until the start is over."""
+"""The product with an API that answers 503 until startup is complete."""
 PACKAGES = (
     "uvicorn>=0.54,<0.55",
     "httptools",
@@ -56,9 +57,9 @@ GOALS = (
 START_GOAL_S, MEMORY_GOAL_MB, COLD_GOAL, PAGE_GOAL = 0.6, 100, 0.6, 1.5
 MILLION_TURNS = 11
 MAP_LOCKED = 0x2000
-"""Linux's flag; the module mmap does not name it."""
+"""Linux's flag, which the mmap module does not define."""
 LOOKED_UP = 0.01
-"""The share of answers that may still be looked up when all that is asked for counts as kept."""
+"""Largest share of cache misses at which a measurement counts as cached."""
 
 
 def run(*command, **more):
@@ -66,7 +67,7 @@ def run(*command, **more):
 
 
 def prepare(reference, count, name):
-    """Make the data set and the registry of it, once."""
+    """Make the data set and its registry, once."""
     env = {**os.environ, "BENCH_WORK": str(WORK)}
     if not (WORK / "data" / f"{name}.slugs").exists():
         small = ["--small"] if name == "big" else []
@@ -79,7 +80,7 @@ def prepare(reference, count, name):
 
 
 class Serving:
-    """The product on a data folder, on one core."""
+    """Serve a data folder on one core."""
 
     def __init__(self, data, command=(MUNIMENT,), **settings):
         with socket.socket() as probe:
@@ -105,7 +106,7 @@ class Serving:
         raise TimeoutError(path)
 
     def looked_up(self, asking):
-        """Give the share of the answers that were not ready while *asking* ran."""
+        """Return the share of cache misses while *asking* ran."""
         before = self.cache()
         asking()
         hits, misses = (now - then for now, then in zip(self.cache(), before, strict=True))
@@ -125,15 +126,15 @@ class Serving:
 
 
 def warmed(data, **settings):
-    """The product once its start is over, with no export that would begin in the middle of a measurement."""
+    """Serve the product after its startup, without exports that could begin during a measurement."""
     return Serving(data, WARMED, MUNIMENT_EXPORTS_INTERVAL_S="0", **settings)
 
 
 def real_registry():
-    """Import what MUNIMENT_SAMPLE_DATA names, once; None when it names nothing."""
+    """Import the registry that MUNIMENT_SAMPLE_DATA names, once; return None if it is not set."""
     sample = os.environ.get("MUNIMENT_SAMPLE_DATA", "")
     if not sample:
-        print("MUNIMENT_SAMPLE_DATA is not set: start and memory are measured with 5,000 made companies.")
+        print("MUNIMENT_SAMPLE_DATA is not set: start and memory are measured with 5,000 generated companies.")
         return None
     data = WORK / "muniment" / "real"
     if not (data / "imported").exists():
@@ -143,7 +144,7 @@ def real_registry():
 
 
 def start_and_memory(data):
-    """Median of five starts, and the memory of the last with everything imported."""
+    """Return the median of five starts, and the memory of the last one with everything imported."""
     starts = []
     for _ in range(5):
         with Serving(data) as serving:
@@ -155,7 +156,7 @@ def start_and_memory(data):
 
 
 def rate(serving, reference, paths, seconds):
-    """Requests by CPU second for *paths* at random, which stand in a file."""
+    """Return requests per CPU second for random *paths* from a file."""
     script = ["-s", reference / "wrk" / "slugs.lua", f"http://127.0.0.1:{serving.port}/", "--", paths, "", ""]
     process = psutil.Process(serving.process.pid)
     before = process.cpu_times()
@@ -167,7 +168,7 @@ def rate(serving, reference, paths, seconds):
 
 
 def by_turns(one, other):
-    """Median of what *one* gives by what *other* does, in pairs of the same seconds, forwards and backwards."""
+    """Return the median ratio of *one* to *other*, measured in adjacent pairs in alternating order."""
     pairs = [(one(), other()) if number % 2 else tuple(reversed((other(), one()))) for number in range(MILLION_TURNS)]
     return statistics.median(first / second for first, second in pairs)
 
@@ -180,7 +181,7 @@ def write(name, lines):
 
 @contextmanager
 def in_memory(path):
-    """Keep a file in the system's cache. What is measured is our work: some systems let go of files within minutes."""
+    """Keep a file in the page cache, because some systems evict files within minutes."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         with mmap.mmap(file.fileno(), size, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ):
@@ -189,9 +190,9 @@ def in_memory(path):
 
 def random_reads(reference, data, seconds):
     """
-    The same details at random when no answer is kept, by when all are. The file is in the system's cache either way.
+    Return the rate of random details without cached answers, relative to all cached. The file is in the page cache.
 
-    Both spread over as many companies: few of them would be warm in the processor's caches too.
+    Both use equally many companies, because a few would also stay in the processor's caches.
     """
     file = data / "muniment.sqlite3"
     with closing(sqlite3.connect(file)) as database:
@@ -204,7 +205,7 @@ def random_reads(reference, data, seconds):
 
 
 def random_pages(reference, data, seconds):
-    """The CPU of a page at random by that of the first one, when no answer is kept."""
+    """Return the CPU of a random page relative to the first one, without cached answers."""
     first = write("first", ["/api/v1/companies?page=1"])
     with in_memory(data / "muniment.sqlite3"), warmed(data, MUNIMENT_CACHE_MB="0") as serving:
         with urlopen(f"http://127.0.0.1:{serving.port}/api/v1/companies") as answer:

@@ -1,11 +1,11 @@
 """
-What docs/SCALING.md counts with: CPU of the server for a million reads, and of everything for a thousand writes.
+Measure the figures of docs/SCALING.md: server CPU for a million reads, and all CPU for a thousand writes.
 
     python bench/scaling.py reads [--companies N] [--requests N]
     python bench/scaling.py writes [--calls N]
 
-Reads go over 32 connections to `muniment serve` on a made registry; the client's own CPU is left out. Writes are an
-owner's updates in this process, on SQLite and on a PostgreSQL of its own, whose CPU is told apart.
+Reads go over 32 connections to `muniment serve` on a generated registry; the client's own CPU is not counted. Writes
+are an owner's updates in this process, on SQLite and on a PostgreSQL of its own, whose CPU is reported separately.
 """
 
 import argparse
@@ -27,7 +27,7 @@ CONNECTIONS = 32
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """Give the CPU seconds of *process* and of all below it."""
+    """Return the CPU seconds of *process* and its children."""
     total = 0.0
     for each in (process, *process.children(recursive=True)):
         used = each.cpu_times()
@@ -36,7 +36,7 @@ def cpu_s(process: psutil.Process) -> float:
 
 
 async def ask(port: int, requests: list[bytes]) -> int:
-    """Send *requests* over all connections and give the bytes that came."""
+    """Send *requests* over all connections and return the number of bytes received."""
     waiting = iter(requests)
     received = 0
 
@@ -165,7 +165,7 @@ def write_here(calls: int) -> None:
 
 
 def main() -> None:
-    """Read the command line, and measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("reads", "writes", "write-here"))
     parser.add_argument("--companies", type=int, default=100_000)

@@ -1,8 +1,8 @@
 """
-`muniment` whose API answers 503 until everything is imported: `python bench/warmed.py serve --port N`.
+Run `muniment` with an API that answers 503 until everything is imported: `python bench/warmed.py serve --port N`.
 
-For measurements that begin with the first 200: nothing of the start is counted as the cost of a request. Exports are
-not begun.
+For measurements that begin with the first 200, so that startup is not counted as the cost of a request. Exports are
+disabled.
 """
 
 from muniment import cli
@@ -13,7 +13,7 @@ HELD = []
 
 
 class Held(app.App):
-    """A front that shows its API when the start is over."""
+    """An application that enables its API when startup is complete."""
 
     is_over = False
     _api = None
