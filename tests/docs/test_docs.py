@@ -66,7 +66,9 @@ def test_every_setting_and_command_that_a_document_names_exists():
         text = file.read_text()
         unknown = set(re.findall(r"MUNIMENT_[A-Z_]*[A-Z](?!\w|\*)", text)) - variables
         assert not unknown, file.name
-        for name in re.findall(r"(?<![\w/.])muniment ([a-z]+)", "\n".join(re.findall(r"`[^`]+`|(?s:```.*?```)", text))):
+        for name in re.findall(
+            r"(?<![\w/.])muniment ([a-z]+)(?![\w-])", "\n".join(re.findall(r"`[^`]+`|(?s:```.*?```)", text))
+        ):
             assert name in command.commands, f"{file.name}: muniment {name}"
 
 
