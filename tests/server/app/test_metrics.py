@@ -17,7 +17,7 @@ from services.prepared import demo_registry
 from services.product import Product, run
 from services.uploads import Owner
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "OBSERVABILITY.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "OBSERVABILITY.md").read_text()
 ON_NODES_ALONE = {"muniment_edition_lag_seconds"}
 """Shown where a node follows PostgreSQL."""
 
