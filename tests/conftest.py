@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from make.rest import Rest
 from muniment import config as settings_of_process
 from services.chromium import chromium
 from services.mail import Mailbox
@@ -229,3 +230,11 @@ def mailbox() -> Iterator[Mailbox]:
     """Give a mail server that keeps what it is sent."""
     with Mailbox() as box:
         yield box
+
+
+@pytest.fixture
+def rest(tmp_path: Path) -> Iterator[Rest]:
+    """Give the REST application over a small published file of its own."""
+    made = Rest(tmp_path)
+    yield made
+    made.close()

@@ -1,43 +1,9 @@
-"""The REST application over a small published file of its own."""
+"""A REST application that its tests only read."""
 
 import pytest
 
-from make.asgi import Client
-from make.published import Publisher, company, framework, person
-from muniment.api.application import Api
-from muniment.config import Config
-from muniment.store.reader import Reader
-
-
-class Rest(Client):
-    """A client, with the application's publisher and reader at hand."""
-
-    def __init__(self, folder):
-        config = Config({}, data=folder, base_url="https://registry.example")
-        self.publisher = Publisher(config.published_file)
-        self.reader = Reader(config.published_file)
-        self.api = Api(self.reader, config)
-        super().__init__(self.api)
-
-    def publish(self, *documents):
-        self.publisher.publish(*documents)
-        self.reader.refresh()
-
-    def unlist(self, kind, *keys):
-        self.publisher.unlist(kind, *keys)
-        self.reader.refresh()
-
-    def close(self):
-        self.api.close()
-        self.reader.close()
-        self.publisher.close()
-
-
-@pytest.fixture
-def rest(tmp_path):
-    made = Rest(tmp_path)
-    yield made
-    made.close()
+from make.published import company, framework, person
+from make.rest import Rest
 
 
 @pytest.fixture(scope="module")
