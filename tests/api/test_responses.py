@@ -146,10 +146,10 @@ def test_a_change_is_seen_at_once_by_whoever_made_it_and_never_undone_by_a_cache
 def test_words_that_mean_nothing_do_not_fill_the_cache(rest):
     rest.publish(company(1))
     rest.ask("/api/v1/companies?junk=0")
-    size = rest.reader.answers.size_bytes
+    size = rest.reader.answers.currsize
     for number in range(50):
         rest.ask(f"/api/v1/companies?junk={number}")
-    assert rest.reader.answers.size_bytes == size
+    assert rest.reader.answers.currsize == size
 
 
 def test_a_sunset_less_than_90_days_after_its_notice_is_refused():

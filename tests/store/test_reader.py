@@ -257,7 +257,7 @@ def test_another_process_writes_and_only_what_it_touched_is_dropped(publisher, r
         reader.answers.put(key, key, size_bytes=10, edition=edition, depends=depends)
     publisher.publish(company(1, name="Renamed"))
     assert reader.refresh() is True
-    assert [key for key in kept if reader.answers.get(key)] == ["two", "people"]
+    assert [key for key in kept if reader.answers.ready.get(key)] == ["two", "people"]
     assert b"Renamed" in reader.document("company", "company-1").body
 
 
@@ -268,7 +268,7 @@ def test_an_answer_read_before_a_change_is_not_kept_after_it(publisher, reader):
     publisher.publish(company(1, name="Renamed"))
     reader.refresh()
     reader.answers.put("one", found, size_bytes=10, edition=found.edition, depends=(("company", "company-1"),))
-    assert reader.answers.get("one") is None
+    assert reader.answers.ready.get("one") is None
 
 
 def test_a_restored_backup_drops_everything(publisher, reader):
@@ -277,18 +277,18 @@ def test_a_restored_backup_drops_everything(publisher, reader):
     reader.answers.put("one", "one", size_bytes=10, edition=reader.edition, depends=(("company", "company-1"),))
     published.renew_epoch(publisher.connection)
     assert reader.refresh() is True
-    assert reader.answers.get("one") is None
+    assert reader.answers.ready.get("one") is None
 
 
 def test_answers_stay_within_their_bytes_and_the_oldest_leaves(publisher, tmp_path):
     reader = Reader(tmp_path / "published.sqlite3", cache_bytes=100_000)
     for number in range(100):
         reader.answers.put(number, b"", size_bytes=5_000, edition=0, depends=(("company", str(number)),))
-        assert reader.answers.size_bytes <= 100_000
-    assert reader.answers.get(0) is None
-    assert reader.answers.get(99) == b""
+        assert reader.answers.currsize <= 100_000
+    assert reader.answers.ready.get(0) is None
+    assert reader.answers.ready.get(99) == b""
     reader.answers.put("huge", b"", size_bytes=60_000, edition=0, depends=())
-    assert reader.answers.get("huge") is None
+    assert reader.answers.ready.get("huge") is None
     reader.close()
 
 
@@ -297,7 +297,7 @@ def test_what_was_asked_counts_with_what_answers_it(publisher):
     for number in range(50):
         ids = tuple(f"{number}-{each}-{'x' * 100}" for each in range(100))
         kept.get(publisher.connection, selection("company", CompanyQuery(ids=ids)), 1)
-    assert 3 < len(kept._arrays) < 8
+    assert 3 < len(kept._cache) < 8
 
 
 def test_statistics_follow_every_change(publisher, reader):

@@ -195,7 +195,7 @@ class Api:
         # Under the client's own words it is found by `ready`, which parses nothing; words that mean nothing to the
         # route must not fill the cache with copies of one answer.
         key: object = target if is_plain and len(target) <= MAX_TARGET_KEPT else asked
-        kept: Answer | None = self.cache.get(key)
+        kept: Answer | None = self.cache.ready.get(key)
         if kept is not None:
             self.hits += 1
         else:

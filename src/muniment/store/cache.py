@@ -1,94 +1,85 @@
-"""Finished answers, kept while what they were made from stands."""
+"""The response cache: finished answers, bounded by bytes, dropped when a document that they show changes."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable
+from operator import itemgetter
 from typing import Any
+
+from cachetools import LRUCache
 
 Dependency = tuple[str, str]
 """A document by kind and key; the key ``*`` stands for every document of the kind."""
 
-ENTRY_OVERHEAD_BYTES = 700
+ENTRY_OVERHEAD_BYTES = 760
 """What an entry costs beside its content: keys, objects and their places in the dictionaries."""
 
 
-class ResponseCache:
+Entry = tuple[Any, int, tuple[Dependency, ...]]
+"""A value, its size in bytes and the documents that it shows; a plain tuple, made at every miss."""
+
+
+class ResponseCache(LRUCache[Hashable, Entry]):
     """
-    A cache bounded by bytes, the oldest leaving first, that knows what each entry depends on.
+    A cache bounded by bytes that knows which documents each entry shows. Safe to use from several threads.
 
     Args:
-        limit_bytes: how much content it keeps.
+        limit_bytes: how much content it keeps; the entry stored longest ago is evicted first.
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        # Ordered: the first of a plain dictionary is found by walking over all that left before it.
-        self._entries: OrderedDict[Hashable, tuple[Any, int, tuple[Dependency, ...]]] = OrderedDict()
+        super().__init__(limit_bytes, getsizeof=itemgetter(1))
         self._dependents: dict[Dependency, set[Hashable]] = {}
         self._lock = threading.Lock()
         self.ready: dict[Hashable, Any] = {}
         """The values by key, for reading without a lock; only this class changes it."""
-        self.size_bytes = 0
         self.edition = 0
-
-    def get(self, key: Hashable) -> Any:
-        """Give what is kept under *key*, or None."""
-        return self.ready.get(key)
 
     def put(
         self, key: Hashable, value: object, *, size_bytes: int, edition: int, depends: tuple[Dependency, ...]
     ) -> None:
         """
-        Keep *value*, unless the registry has moved on since it was read.
+        Cache *value*, unless something has been published since it was read.
 
         Args:
-            edition: where the registry stood before the value was read.
+            edition: the registry's edition before the value was read.
             depends: the documents that it shows.
         """
         size_bytes += ENTRY_OVERHEAD_BYTES
         with self._lock:
-            if edition != self.edition or size_bytes > self._limit_bytes // 4:
+            if edition != self.edition or size_bytes > self.maxsize // 4:
                 return
-            if key in self._entries:
-                self._take_out(key)
-            self._entries[key] = (value, size_bytes, depends)
+            if key in self.ready:
+                del self[key]
+            self[key] = value, size_bytes, depends
             self.ready[key] = value
-            self.size_bytes += size_bytes
             for dependency in depends:
                 self._dependents.setdefault(dependency, set()).add(key)
-            self._make_room()
 
     def grow(self, key: Hashable, value: object, size_bytes: int) -> None:
-        """Count *size_bytes* more for *value*, which has got a further form, if it is still kept under *key*."""
+        """Count *size_bytes* more for *value*, which has got a further encoding, if it is still cached under *key*."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry[0] is value:
-                self._entries[key] = (value, entry[1] + size_bytes, entry[2])
-                self.size_bytes += size_bytes
-                self._make_room()
+            if self.ready.get(key) is value:
+                _, former_bytes, depends = self[key]
+                self[key] = value, min(former_bytes + size_bytes, int(self.maxsize)), depends
 
     def move(self, edition: int, touched: Iterable[Dependency] | None) -> None:
-        """Go on to *edition*: drop what was made from the *touched* documents, or everything when None."""
+        """Advance to *edition*: drop what shows the *touched* documents, or everything when None."""
         with self._lock:
             self.edition = edition
             if touched is None:
-                self._entries.clear()
+                self.clear()
                 self._dependents.clear()
                 self.ready.clear()
-                self.size_bytes = 0
                 return
             for dependency in touched:
                 for key in list(self._dependents.get(dependency, ())):
-                    self._take_out(key)
+                    del self[key]
 
-    def _make_room(self) -> None:
-        while self.size_bytes > self._limit_bytes:
-            self._take_out(next(iter(self._entries)))
-
-    def _take_out(self, key: Hashable) -> None:
-        _, size_bytes, depends = self._entries.pop(key)
+    def __delitem__(self, key: Hashable) -> None:
+        """Drop *key*; eviction comes here too."""
+        _, _, depends = self[key]
+        super().__delitem__(key)
         del self.ready[key]
-        self.size_bytes -= size_bytes
         for dependency in depends:
             keys = self._dependents[dependency]
             keys.discard(key)

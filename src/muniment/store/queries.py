@@ -2,14 +2,17 @@
 
 import base64
 import binascii
+import contextlib
 import sqlite3
 import threading
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+from cachetools import LRUCache
 
 from muniment.kernel.memory import size_of
 from muniment.store.search_text import fold, match_expression
@@ -134,48 +137,33 @@ def parse_cursor(cursor: str, order: Sort) -> Mark:
 
 class Positions:
     """
-    Arrays of positions, each the whole answer to a selection, kept while their kind stands unchanged.
+    Arrays of positions, each the whole answer to a selection, valid for one version of their kind.
 
     Args:
-        limit_bytes: how much the arrays may take together; the longest unused leave first.
+        limit_bytes: how much the arrays may take together.
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
-        self._arrays: dict[Selection, tuple[int, array[int]]] = {}
+        self._cache: LRUCache[Selection, tuple[int, array[int], int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
         self._lock = threading.Lock()
-        self._size_bytes = 0
 
     def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> "array[int]":
         """
-        Give the positions that *chosen* selects, in its order.
+        Return the positions that *chosen* selects, in its order.
 
         Args:
             connection: inside a read transaction.
             version: the last sequence that touched the kind in that transaction's snapshot.
         """
         with self._lock:
-            kept = self._arrays.pop(chosen, None)
-            if kept is not None:
-                if kept[0] == version:
-                    self._arrays[chosen] = kept
-                    return kept[1]
-                self._size_bytes -= _size_bytes(chosen, kept[1])
+            cached = self._cache.get(chosen)
+        if cached is not None and cached[0] == version:
+            return cached[1]
         found = find(connection, chosen)
-        with self._lock:
-            former = self._arrays.pop(chosen, None)
-            if former is not None:
-                self._size_bytes -= _size_bytes(chosen, former[1])
-            self._arrays[chosen] = (version, found)
-            self._size_bytes += _size_bytes(chosen, found)
-            while self._size_bytes > self._limit_bytes:
-                oldest = next(iter(self._arrays))
-                self._size_bytes -= _size_bytes(oldest, self._arrays.pop(oldest)[1])
+        size_bytes = len(found) * found.itemsize + size_of(chosen) + 300
+        with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
+            self._cache[chosen] = version, found, size_bytes
         return found
-
-
-def _size_bytes(chosen: Selection, positions: "array[int]") -> int:
-    return len(positions) * positions.itemsize + size_of(chosen) + 300
 
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":

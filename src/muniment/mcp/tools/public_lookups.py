@@ -185,7 +185,7 @@ class PublicTools:
     ) -> bytes | Awaitable[bytes]:
         """Give what is kept under *key*, or make and keep it, off the event loop where that takes long."""
         answers = self._reader.answers
-        kept: bytes | None = answers.get(key)
+        kept: bytes | None = answers.ready.get(key)
         if kept is not None:
             return kept
 
@@ -203,7 +203,7 @@ class PublicTools:
         self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
     ) -> bytes:
         answers = self._reader.answers
-        kept: bytes | None = answers.get(("mcp", kind, key, form))
+        kept: bytes | None = answers.ready.get(("mcp", kind, key, form))
         if kept is not None:
             return kept
         found = self._reader.document(kind, key)

@@ -55,7 +55,7 @@ class RegistryFile:
         )
         gauge = front.metrics.gauge
         gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
-        gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.size_bytes)
+        gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.currsize)
 
     def close(self) -> None:
         """End what works in the background."""
