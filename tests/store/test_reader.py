@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from make.published import Publisher, company, framework, person
-from muniment.store import published
+from muniment.store import published, published_index
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery, Positions, selection
 from muniment.store.reader import FeedGapError, Reader
 
@@ -35,7 +35,7 @@ def companies(reader, **query):
 
 
 def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monkeypatch):
-    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published_index, "BLOCK_SPLIT", 8)
     chance = random.Random(3)
     documents = {f"company-{n}": company(n, day=chance.randint(0, 5)) for n in range(1, 90)}
     publisher.publish(*documents.values())
@@ -58,7 +58,7 @@ def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monk
 
 @pytest.mark.parametrize("query", [{}, {"sort": "name"}, {"q": "water"}, {"status": "active"}])
 def test_cursors_walk_the_whole_list_once_with_true_page_numbers(publisher, reader, monkeypatch, query):
-    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published_index, "BLOCK_SPLIT", 8)
     chance = random.Random(5)
     names = ["Alpha Water", "beta water", "Gamma Water", "delta water"]
     publisher.publish(*(company(n, day=chance.randint(0, 5), name=chance.choice(names)) for n in range(1, 60)))
@@ -364,7 +364,7 @@ def test_near_keys_are_offered(publisher, reader):
 
 
 def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, reader, monkeypatch):
-    monkeypatch.setattr(published, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(published_index, "BLOCK_SPLIT", 8)
     publisher.publish(*(company(n, name="v0") for n in range(1, 40)))
     reader.refresh()
     wrong, stop = [], threading.Event()

@@ -13,7 +13,6 @@ thousand small rows, in the same snapshot as the items, and nobody ever counts.
 import contextlib
 import secrets
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 from zlib import crc32
@@ -21,6 +20,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.ids import digest
+from muniment.store.published_index import Totals, Values, enter_block, leave_block
 from muniment.store.search_text import fold, indexed
 
 Kind = Literal["company", "person", "framework"]
@@ -31,8 +31,6 @@ SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
 SCHEMA_VERSION: Final = 2
 UNBUILT: Final = "unbuilt"
 """The epoch of a node's file that has followed nothing yet: what it shows is not the registry."""
-BLOCK_SPLIT: Final = 2_000
-"""A block that holds more than this many items is cut in two."""
 CHANGES_KEPT: Final = 200_000
 
 
@@ -252,7 +250,7 @@ def apply(
     """
     last = 0
     at = ""
-    totals, values = _Totals(), _Values(connection)
+    totals, values = Totals(), Values(connection)
     for entry in entries:
         if entry.document is not None or entry.change == "unlisted":
             old = _stored(connection, entry.kind, entry.key)
@@ -274,7 +272,7 @@ def apply(
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill tables that :func:`clear` has emptied, without a word in the feed."""
-    totals, values = _Totals(), _Values(connection)
+    totals, values = Totals(), Values(connection)
     for document in documents:
         totals.add(document.kind, 1, int(document.raising), document.treasury_minor)
         _put(connection, document, None, values)
@@ -302,71 +300,6 @@ def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
     )
 
 
-class _Totals:
-    """What a run of changes adds to each kind's totals, written once at its end."""
-
-    def __init__(self) -> None:
-        self._added: dict[str, list[int]] = {}
-
-    def add(self, kind: str, n: int, raising: int, treasury_minor: int) -> None:
-        added = self._added.setdefault(kind, [0, 0, 0])
-        added[0] += n
-        added[1] += raising
-        added[2] += treasury_minor
-
-    def write(self, connection: sqlite3.Connection) -> None:
-        for kind, (n, raising, treasury_minor) in self._added.items():
-            # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
-            (before,) = connection.execute(
-                "SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)
-            ).fetchone()
-            connection.execute(
-                "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
-                (n, raising, str(int(before) + treasury_minor), kind),
-            )
-
-
-class _Values:
-    """The facets' values of a run of changes: looked up once each, and counted once at its end."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._ids: dict[tuple[str, str, str], int] = {}
-        self._added: Counter[int] = Counter()
-
-    def id_of(self, kind: str, name: str, value: str) -> int:
-        known = (kind, name, value)
-        found = self._ids.get(known)
-        if found is None:
-            row = self._connection.execute(
-                "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
-            ).fetchone()
-            if row is None:
-                row = self._connection.execute(
-                    "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
-                ).fetchone()
-            found = self._ids[known] = int(row[0])
-        return found
-
-    def enter(self, values: list[int], position: int) -> None:
-        self._connection.executemany(
-            "INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values]
-        )
-        self._added.update(values)
-
-    def leave(self, values: list[int], position: int) -> None:
-        self._connection.executemany(
-            "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
-        )
-        self._added.subtract(values)
-
-    def write(self) -> None:
-        self._connection.executemany(
-            "UPDATE published_value SET n = n + ? WHERE id = ?",
-            [(added, value) for value, added in self._added.items() if added],
-        )
-
-
 def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:
     row = connection.execute(
         "SELECT id, position, raising, treasury_minor, facets, texts_digest"
@@ -380,21 +313,21 @@ def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | No
     return _Stored(number, position, raising, treasury_minor, values, texts_digest)
 
 
-def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: _Values) -> None:
+def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values) -> None:
     connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
     connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
-    _leave_block(connection, kind, old.position)
+    leave_block(connection, kind, old.position)
     values.leave(old.facets, old.position)
     if kind in SEARCHED:
         connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
 
 
-def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: _Values) -> None:
+def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: Values) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
     if old is not None and moved:
         connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
-        _leave_block(connection, kind, old.position)
+        leave_block(connection, kind, old.position)
     connection.execute(f"INSERT OR REPLACE INTO published_item_{kind} VALUES (?, ?)", (position, document.item))
     facets = [
         values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
@@ -429,34 +362,4 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
         ),
     )
     if moved:
-        _enter_block(connection, kind, position)
-
-
-def _block(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, int]:
-    first, n = connection.execute(
-        "SELECT first, n FROM published_block WHERE kind = ? AND first <= ? ORDER BY first DESC LIMIT 1",
-        (kind, position),
-    ).fetchone()
-    return first, n
-
-
-def _enter_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
-    first, n = _block(connection, kind, position)
-    connection.execute("UPDATE published_block SET n = n + 1 WHERE kind = ? AND first = ?", (kind, first))
-    if n < BLOCK_SPLIT:
-        return
-    half = BLOCK_SPLIT // 2
-    (middle,) = connection.execute(
-        f"SELECT position FROM published_item_{kind} WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?",
-        (first, half),
-    ).fetchone()
-    connection.execute("UPDATE published_block SET n = ? WHERE kind = ? AND first = ?", (half, kind, first))
-    connection.execute("INSERT INTO published_block VALUES (?, ?, ?)", (kind, middle, n + 1 - half))
-
-
-def _leave_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
-    first, n = _block(connection, kind, position)
-    if n == 1 and first:
-        connection.execute("DELETE FROM published_block WHERE kind = ? AND first = ?", (kind, first))
-    else:
-        connection.execute("UPDATE published_block SET n = n - 1 WHERE kind = ? AND first = ?", (kind, first))
+        enter_block(connection, kind, position)

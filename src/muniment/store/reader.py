@@ -7,20 +7,18 @@ file is answered from one snapshot of it, and the edition of that snapshot is to
 
 import difflib
 import sqlite3
-import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.wire import format_money
-from muniment.store.cache import ResponseCache
-from muniment.store.published import UNBUILT, document_id
+from muniment.store.published import document_id
+from muniment.store.published_file import PublishedFile
 from muniment.store.queries import (
     CompanyQuery,
     Mark,
@@ -33,16 +31,13 @@ from muniment.store.queries import (
     selection,
 )
 from muniment.store.search_text import one_slip_from
-from muniment.store.snapshot_state import SnapshotState, load, touched
+from muniment.store.snapshot_state import SnapshotState
 
 POOL_THREADS: Final = 2
 SLIPS_SOUGHT_UP_TO: Final = 24
 """Longer keys share a beginning with what was meant more often than not, and have too many neighbours."""
 TOGETHER: Final = 32
 """Details that one statement looks up."""
-PAGE_CACHE_KIB: Final = 2_000
-HOME_PAGE_CACHE_KIB: Final = 12_000
-"""The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -109,7 +104,7 @@ class _Detail(msgspec.Struct):
     data: _Bundle
 
 
-class Reader:
+class Reader(PublishedFile):
     """
     Reads the published file at *path*.
 
@@ -120,80 +115,16 @@ class Reader:
     """
 
     def __init__(self, path: Path, *, currency: str = "USD", cache_bytes: int = 32 << 20) -> None:
-        self.path = path
+        super().__init__(path, cache_bytes=cache_bytes)
         self._currency = currency
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._connections: list[sqlite3.Connection] = []
         self._positions = Positions(cache_bytes // 2)
-        self.answers = ResponseCache(cache_bytes)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Where look-ups run that are too long for an event loop; see :meth:`is_quick`."""
-        self._probe = self._open()
-        self._data_version = -1
-        self._generation = 0
-        self._home = -1
-        self._home_connection = self._probe
-        self._held = -1
-        with self._lock:
-            self._state = load(self._probe, None)
-            self.answers.move(self._state.edition, None)
-        self.refresh()
-
-    @property
-    def edition(self) -> int:
-        """Give the edition that this process has taken notice of."""
-        return self._state.edition
-
-    @property
-    def is_built(self) -> bool:
-        """Tell whether the file shows the registry, and is not a node's that has followed nothing yet."""
-        return self._state.epoch != UNBUILT
-
-    @property
-    def updated_at(self) -> str:
-        """Give the moment of the last change, or "" when there was none."""
-        return self._state.at
 
     def close(self) -> None:
-        """Close every connection. Nothing may read any more."""
+        """Close the pool and every connection. No read may follow."""
         self.pool.shutdown()
-        for connection in self._connections:
-            connection.close()
-
-    def refresh(self) -> bool:
-        """
-        Take notice of what was published since: drop what it touched.
-
-        One cheap probe when nothing was. Called on a timer, and after own publishing before the answer goes out.
-        """
-        with self._lock:
-            (version,) = self._probe.execute("PRAGMA data_version").fetchone()
-            if version == self._data_version:
-                return False
-            self._probe.execute("BEGIN")
-            try:
-                moved = self._advance(self._probe)
-            finally:
-                self._probe.execute("COMMIT")
-            self._data_version = version
-            return moved
-
-    def tick(self) -> bool:
-        """
-        As :meth:`refresh`, for the one thread that calls it again and again, several times a second.
-
-        On that thread a look-up of a document joins the snapshot of the one before it, which saves the locks of a
-        read transaction; each tick lets the snapshot go, so that the log of the file can always be wound back.
-        """
-        if self._held >= 0:
-            self._held = -1
-            self._connection().execute("COMMIT")
-        if self._home != threading.get_ident():
-            self._home = threading.get_ident()
-            self._home_connection = self._connection()
-            self._home_connection.execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
-        return self.refresh()
+        super().close()
 
     def document(self, kind: str, key: str) -> Found | None:
         """Give the finished detail of *key*, or None."""
@@ -202,7 +133,7 @@ class Reader:
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
         """Give the finished details of those of *names*, each a kind and a key, that there are."""
         edition = self._state.edition
-        connection = self._connection_for_details()
+        connection = self.connection_for_details()
         found = {}
         for start in range(0, len(names), TOGETHER):
             some = names[start : start + TOGETHER]
@@ -216,20 +147,6 @@ class Reader:
                     etag, updated_at, _ = row[1].split(" ", 2)
                     found[name] = Found(row[0], etag, updated_at, edition)
         return found
-
-    def _connection_for_details(self) -> sqlite3.Connection:
-        """Give the thread's connection; that of the thread which ticks is within a snapshot of this generation."""
-        if threading.get_ident() != self._home:
-            return self._connection()
-        connection = self._home_connection
-        # The generation moves before the edition does: a snapshot of this generation is no older than the edition.
-        generation = self._generation
-        if self._held != generation:
-            if self._held >= 0:
-                connection.execute("COMMIT")
-            connection.execute("BEGIN")
-            self._held = generation
-        return connection
 
     def companies(self, query: CompanyQuery) -> Page:
         """
@@ -262,7 +179,7 @@ class Reader:
 
     def frameworks(self, kind: str | None = None) -> Found:
         """Give the finished list of frameworks, of one *kind* when given, in the order of first publication."""
-        with self._snapshot() as (connection, state):
+        with self.snapshot() as (connection, state):
             if kind is None:
                 rows = connection.execute("SELECT item FROM published_item_framework ORDER BY position")
             else:
@@ -310,7 +227,7 @@ class Reader:
         Raises:
             FeedGapError: some of them are no longer kept.
         """
-        with self._snapshot() as (connection, state):
+        with self.snapshot() as (connection, state):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:
                 raise FeedGapError(after)
@@ -374,7 +291,7 @@ class Reader:
     def _page(self, chosen: Selection, query: PeopleQuery) -> Page:
         size = query.page_size
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
-        with self._snapshot() as (connection, state):
+        with self.snapshot() as (connection, state):
             positions: Sequence[int] | None = None
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
@@ -446,79 +363,11 @@ class Reader:
         ).fetchone()
         return int(above + within)
 
-    def _snapshot(self) -> "_Snapshot":
-        connection = self._connection()
-        if self._held >= 0 and threading.get_ident() == self._home:
-            self._held = -1
-            connection.execute("COMMIT")
-        return _Snapshot(self, connection)
-
-    def _connection(self) -> sqlite3.Connection:
-        try:
-            return self._local.connection  # type: ignore[no-any-return]  # a thread's own values are Any
-        except AttributeError:
-            connection = self._local.connection = self._open()
-            return connection
-
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=20
-        )
-        connection.execute("PRAGMA query_only=ON")
-        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        self._connections.append(connection)
-        return connection
-
-    def _current(self, connection: sqlite3.Connection) -> SnapshotState:
-        """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
-        state = self._state
-        row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
-        if row == (state.edition, state.epoch):
-            return state
-        with self._lock:
-            if row[1] == self._state.epoch and row[0] < self._state.edition:
-                # This snapshot began before another thread took notice of a later edition.
-                return load(connection, self._state)
-            self._advance(connection)
-            return self._state
-
-    def _advance(self, connection: sqlite3.Connection) -> bool:
-        """Move to the edition of the open snapshot. Under the lock."""
-        former = self._state
-        if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
-            return False
-        state = load(connection, former)
-        self._generation += 1
-        self._state = state
-        self.answers.move(state.edition, touched(connection, former, state))
-        return True
-
 
 _WANTED: Final = "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key FROM published_document"
 """Two columns in place of five: each costs sqlite3 more than a word of this text does."""
 _BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(TOGETHER + 1))
 _BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
-
-
-class _Snapshot:
-    """One read transaction, with the state that belongs to it."""
-
-    __slots__ = ("_connection", "_reader")
-
-    def __init__(self, reader: Reader, connection: sqlite3.Connection) -> None:
-        self._reader = reader
-        self._connection = connection
-
-    def __enter__(self) -> tuple[sqlite3.Connection, SnapshotState]:
-        self._connection.execute("BEGIN")
-        try:
-            return self._connection, self._reader._current(self._connection)  # noqa: SLF001 - the reader's own part
-        except BaseException:
-            self._connection.execute("COMMIT")
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.execute("COMMIT")
 
 
 def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> list[bytes]:

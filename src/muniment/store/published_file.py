@@ -1,0 +1,179 @@
+"""Open the published file read-only: a connection for each thread, snapshots, and the edition that is shown."""
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from muniment.store.cache import ResponseCache
+from muniment.store.published import UNBUILT
+from muniment.store.snapshot_state import SnapshotState, load, touched
+
+PAGE_CACHE_KIB: Final = 2_000
+HOME_PAGE_CACHE_KIB: Final = 12_000
+"""The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
+
+
+class PublishedFile:
+    """
+    The published file at *path*, read by any thread.
+
+    Args:
+        path: the file; its tables exist (:func:`muniment.store.published.create`).
+        cache_bytes: limit of the finished answers.
+    """
+
+    def __init__(self, path: Path, *, cache_bytes: int) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[sqlite3.Connection] = []
+        self.answers = ResponseCache(cache_bytes)
+        self._probe = self._open()
+        self._data_version = -1
+        self._generation = 0
+        self._home = -1
+        self._home_connection = self._probe
+        self._held = -1
+        with self._lock:
+            self._state = load(self._probe, None)
+            self.answers.move(self._state.edition, None)
+        self.refresh()
+
+    @property
+    def edition(self) -> int:
+        """Give the edition that this process has taken notice of."""
+        return self._state.edition
+
+    @property
+    def is_built(self) -> bool:
+        """Tell whether the file shows the registry, and is not a node's that has followed nothing yet."""
+        return self._state.epoch != UNBUILT
+
+    @property
+    def updated_at(self) -> str:
+        """Give the moment of the last change, or "" when there was none."""
+        return self._state.at
+
+    def close(self) -> None:
+        """Close every connection. No read may follow."""
+        for connection in self._connections:
+            connection.close()
+
+    def refresh(self) -> bool:
+        """
+        Take notice of what was published since: drop what it touched.
+
+        One cheap probe when nothing was. Called on a timer, and after own publishing before the answer goes out.
+        """
+        with self._lock:
+            (version,) = self._probe.execute("PRAGMA data_version").fetchone()
+            if version == self._data_version:
+                return False
+            self._probe.execute("BEGIN")
+            try:
+                moved = self._advance(self._probe)
+            finally:
+                self._probe.execute("COMMIT")
+            self._data_version = version
+            return moved
+
+    def tick(self) -> bool:
+        """
+        As :meth:`refresh`, for the one thread that calls it again and again, several times a second.
+
+        On that thread a look-up of a document joins the snapshot of the one before it, which saves the locks of a
+        read transaction; each tick lets the snapshot go, so that the log of the file can always be wound back.
+        """
+        if self._held >= 0:
+            self._held = -1
+            self._connection().execute("COMMIT")
+        if self._home != threading.get_ident():
+            self._home = threading.get_ident()
+            self._home_connection = self._connection()
+            self._home_connection.execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
+        return self.refresh()
+
+    def connection_for_details(self) -> sqlite3.Connection:
+        """Give the thread's connection; that of the thread which ticks is within a snapshot of this generation."""
+        if threading.get_ident() != self._home:
+            return self._connection()
+        connection = self._home_connection
+        # The generation moves before the edition does: a snapshot of this generation is no older than the edition.
+        generation = self._generation
+        if self._held != generation:
+            if self._held >= 0:
+                connection.execute("COMMIT")
+            connection.execute("BEGIN")
+            self._held = generation
+        return connection
+
+    def snapshot(self) -> "Snapshot":
+        """Return one read transaction with the state that belongs to it."""
+        connection = self._connection()
+        if self._held >= 0 and threading.get_ident() == self._home:
+            self._held = -1
+            connection.execute("COMMIT")
+        return Snapshot(self, connection)
+
+    def _connection(self) -> sqlite3.Connection:
+        try:
+            return self._local.connection  # type: ignore[no-any-return]  # a thread's own values are Any
+        except AttributeError:
+            connection = self._local.connection = self._open()
+            return connection
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=20
+        )
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
+        self._connections.append(connection)
+        return connection
+
+    def _current(self, connection: sqlite3.Connection) -> SnapshotState:
+        """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
+        state = self._state
+        row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
+        if row == (state.edition, state.epoch):
+            return state
+        with self._lock:
+            if row[1] == self._state.epoch and row[0] < self._state.edition:
+                # This snapshot began before another thread took notice of a later edition.
+                return load(connection, self._state)
+            self._advance(connection)
+            return self._state
+
+    def _advance(self, connection: sqlite3.Connection) -> bool:
+        """Move to the edition of the open snapshot. Under the lock."""
+        former = self._state
+        if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
+            return False
+        state = load(connection, former)
+        self._generation += 1
+        self._state = state
+        self.answers.move(state.edition, touched(connection, former, state))
+        return True
+
+
+class Snapshot:
+    """One read transaction, with the state that belongs to it."""
+
+    __slots__ = ("_connection", "_file")
+
+    def __init__(self, file: PublishedFile, connection: sqlite3.Connection) -> None:
+        self._file = file
+        self._connection = connection
+
+    def __enter__(self) -> tuple[sqlite3.Connection, SnapshotState]:
+        self._connection.execute("BEGIN")
+        try:
+            return self._connection, self._file._current(self._connection)  # noqa: SLF001 - of this module
+        except BaseException:
+            self._connection.execute("COMMIT")
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.execute("COMMIT")

@@ -1,0 +1,103 @@
+"""What the published file counts and orders by: totals, facet values, and blocks of positions."""
+
+import sqlite3
+from collections import Counter
+from typing import Final
+
+BLOCK_SPLIT: Final = 2_000
+"""A block that holds more than this many items is cut in two."""
+
+
+class Totals:
+    """What a run of changes adds to each kind's totals, written once at its end."""
+
+    def __init__(self) -> None:
+        self._added: dict[str, list[int]] = {}
+
+    def add(self, kind: str, n: int, raising: int, treasury_minor: int) -> None:
+        added = self._added.setdefault(kind, [0, 0, 0])
+        added[0] += n
+        added[1] += raising
+        added[2] += treasury_minor
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        for kind, (n, raising, treasury_minor) in self._added.items():
+            # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
+            (before,) = connection.execute(
+                "SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)
+            ).fetchone()
+            connection.execute(
+                "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
+                (n, raising, str(int(before) + treasury_minor), kind),
+            )
+
+
+class Values:
+    """The facets' values of a run of changes: looked up once each, and counted once at its end."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._ids: dict[tuple[str, str, str], int] = {}
+        self._added: Counter[int] = Counter()
+
+    def id_of(self, kind: str, name: str, value: str) -> int:
+        known = (kind, name, value)
+        found = self._ids.get(known)
+        if found is None:
+            row = self._connection.execute(
+                "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
+            ).fetchone()
+            if row is None:
+                row = self._connection.execute(
+                    "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
+                ).fetchone()
+            found = self._ids[known] = int(row[0])
+        return found
+
+    def enter(self, values: list[int], position: int) -> None:
+        self._connection.executemany(
+            "INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values]
+        )
+        self._added.update(values)
+
+    def leave(self, values: list[int], position: int) -> None:
+        self._connection.executemany(
+            "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
+        )
+        self._added.subtract(values)
+
+    def write(self) -> None:
+        self._connection.executemany(
+            "UPDATE published_value SET n = n + ? WHERE id = ?",
+            [(added, value) for value, added in self._added.items() if added],
+        )
+
+
+def _block(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, int]:
+    first, n = connection.execute(
+        "SELECT first, n FROM published_block WHERE kind = ? AND first <= ? ORDER BY first DESC LIMIT 1",
+        (kind, position),
+    ).fetchone()
+    return first, n
+
+
+def enter_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
+    first, n = _block(connection, kind, position)
+    connection.execute("UPDATE published_block SET n = n + 1 WHERE kind = ? AND first = ?", (kind, first))
+    if n < BLOCK_SPLIT:
+        return
+    half = BLOCK_SPLIT // 2
+    (middle,) = connection.execute(
+        f"SELECT position FROM published_item_{kind} WHERE position >= ? ORDER BY position LIMIT 1 OFFSET ?",
+        (first, half),
+    ).fetchone()
+    connection.execute("UPDATE published_block SET n = ? WHERE kind = ? AND first = ?", (half, kind, first))
+    connection.execute("INSERT INTO published_block VALUES (?, ?, ?)", (kind, middle, n + 1 - half))
+
+
+def leave_block(connection: sqlite3.Connection, kind: str, position: int) -> None:
+    first, n = _block(connection, kind, position)
+    if n == 1 and first:
+        connection.execute("DELETE FROM published_block WHERE kind = ? AND first = ?", (kind, first))
+    else:
+        connection.execute("UPDATE published_block SET n = n - 1 WHERE kind = ? AND first = ?", (kind, first))
