@@ -84,7 +84,7 @@ def test_a_pack_is_bought_on_stripes_page_and_the_credits_are_there_on_return(br
     expect(page.locator("body")).to_contain_text("40.00 USD")
     page.get_by_role("button", name="Pay", exact=True).click()
     page.wait_for_url("**/manage/credits?bought=*")
-    expect(page.get_by_role("status")).to_have_text("The payment came: 500 credits are yours.")
+    expect(page.get_by_role("status")).to_have_text("Payment received. We added 500 credits.")
     expect(page.locator("section[aria-labelledby=entries] tbody tr").first).to_contain_text("Bought")
     page.screenshot(path=tmp_path / "bought.png", full_page=True)
     assert balance(owner) == before + 500
@@ -109,16 +109,16 @@ def test_whoever_leaves_the_payment_page_is_told_that_nothing_was_charged_also_w
     page.wait_for_url(f"{stripe.url}/c/pay/**")
     page.get_by_role("link", name="Back").click()
     page.wait_for_url("**/manage/credits?left=*")
-    expect(page.get_by_role("status")).to_have_text("You left the payment page. Nothing was charged.")
+    expect(page.get_by_role("status")).to_have_text("You left the payment page. You were not charged.")
     page.get_by_role("button", name="100 credits").click()
     page.get_by_role("button", name="Pay by bank debit").click()
     page.wait_for_url("**/manage/credits?bought=*")
-    expect(page.get_by_role("status")).to_contain_text("Your bank has yet to confirm the payment.")
+    expect(page.get_by_role("status")).to_contain_text("Your bank has not confirmed the payment yet.")
     expect(page.get_by_role("heading", name="Waiting for your bank")).to_be_visible()
     assert balance(owner) == before
     stripe.bank_says(list(stripe.sessions)[-1], good=True)
     page.reload()
-    expect(page.get_by_role("status")).to_have_text("The payment came: 100 credits are yours.")
+    expect(page.get_by_role("status")).to_have_text("Payment received. We added 100 credits.")
     assert balance(owner) == before + 100
     page.context.close()
 
@@ -130,7 +130,7 @@ def test_a_buyer_who_is_back_before_the_event_has_the_credits_and_the_event_adds
     page = counter(browser, product, owner)
     page.get_by_role("button", name="100 credits").click()
     page.get_by_role("button", name="Pay", exact=True).click()
-    expect(page.get_by_role("status")).to_have_text("The payment came: 100 credits are yours.")
+    expect(page.get_by_role("status")).to_have_text("Payment received. We added 100 credits.")
     assert balance(owner) == before + 100
     address = page.url
     stripe.webhook = f"{product.url}{HOOK}"

@@ -79,7 +79,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     page.get_by_label("Type").fill("cooperative")
     page.get_by_label("Website").fill("https://brine.example")
     page.get_by_role("button", name="Save and continue").click()
-    page.get_by_label("In a sentence or two").fill("Salt-marsh farmers who share a cold store.")
+    page.get_by_label("Summary").fill("Salt-marsh farmers who share a cold store.")
     for _ in range(4):
         page.get_by_role("button", name="Save and continue").click()
         page.wait_for_load_state()
@@ -93,7 +93,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     desk.goto(f"{origin(site)}/review")
     desk.get_by_role("link", name="Brine & Bramble").click()
     desk.get_by_role("button", name="Approve and publish").click()
-    expect(desk.get_by_role("status").first).to_contain_text("It is published.")
+    expect(desk.get_by_role("status").first).to_contain_text("Listing published.")
     at_work.close()
     published_within_a_second(site, "/api/v1/companies/brine-bramble", lambda answer: answer.status == 200)
     for path in ("/api/v1/companies?q=bramble", "/companies?q=bramble", "/feed.atom", "/sitemap-companies-1.xml"):
@@ -101,7 +101,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     assert "published" in post.wait_for(email, subject="approved").get_content()
 
     page.goto("/manage/companies/brine-bramble/edit/about")
-    page.get_by_label("In a sentence or two").fill("Something much worse.")
+    page.get_by_label("Summary").fill("Something much worse.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("Saved.")
     published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"much worse" in answer.body)

@@ -153,7 +153,7 @@ def test_the_official_client_goes_all_the_way_and_the_page_takes_the_deletion_ba
                 data={"csrfmiddlewaretoken": _csrf(page.text)},
                 headers={"Referer": f"{product.url}/manage/documents"},
             )
-            assert "report.pdf is back." in back.text
+            assert "report.pdf restored." in back.text
             fetched = browser.get(f"{address}/file")
             assert fetched.content == content
             assert fetched.headers["content-disposition"].startswith("attachment")

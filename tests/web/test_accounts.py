@@ -237,7 +237,7 @@ def test_a_form_from_elsewhere_is_refused_with_a_page_that_says_why():
     client = Client(enforce_csrf_checks=True)
     answer = client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
     assert answer.status_code == 403
-    assert b"This form was not sent from a page of this site" in answer.content
+    assert b"The form expired or was not sent from this site." in answer.content
 
 
 @pytest.mark.parametrize("role", ["owner", "reviewer"])

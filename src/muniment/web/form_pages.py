@@ -172,7 +172,7 @@ class TokenStep(FormStep):
         self.fields["capTable"] = django_forms.CharField(
             label="Cap table",
             required=False,
-            help_text="One holder a line: name; address; tokens; percent.",
+            help_text="One holder per line: name; address; tokens; percent.",
             widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
         )
 
@@ -194,4 +194,4 @@ def page_of(step: str, plain: type[FormStep] | None, bundle: Mapping[str, Any]) 
         return Team(bundle)
     if step == "token":
         return Token(bundle)
-    raise Http404("The form has no such page.")
+    raise Http404("unknown step of the form")

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy
 
 from muniment.registry.company.form_options import (
     INDUSTRIES,
@@ -78,17 +79,19 @@ class Basics(FormStep):
     """Name and kind."""
 
     title = "Basics"
-    lead = "What the organisation is called, and what it is."
+    lead = "The organization's name and type."
 
     name = _text("Name", "name", required=True)
-    type = _text("Type", "type", "Pick one or write your own.", widget=Suggesting(TYPES))
+    type = _text("Type", "type", "Select a type or enter your own.", widget=Suggesting(TYPES))
     status = forms.ChoiceField(
-        label="Status", required=False, choices=[("", "not said"), *((each, each.capitalize()) for each in STATUSES)]
+        label="Status",
+        required=False,
+        choices=[("", gettext_lazy("Not specified")), *((each, each.capitalize()) for each in STATUSES)],
     )
-    website = _text("Website", "website", "With https://")
-    symbol = _text("Token symbol", "symbol", "Only if there is a token, such as HARB.")
+    website = _text("Website", "website", "Starts with https://")
+    symbol = _text("Token symbol", "symbol", "For example HARB. Leave empty if there is no token.")
     industry = _text("Industry", "industry", widget=Suggesting(INDUSTRIES))
-    orgKind = _text("Kind", "orgKind", "A finer word than the type.", widget=Suggesting(ORG_KINDS))  # noqa: N815 - the wire's name
+    orgKind = _text("Subtype", "orgKind", "For example foundation or protocol.", widget=Suggesting(ORG_KINDS))  # noqa: N815 - the wire's name
 
     def to_wire(self) -> dict[str, Any]:
         """Keep the name a text: an empty one is a fault, not a clearing."""
@@ -99,17 +102,20 @@ class About(FormStep):
     """Words."""
 
     title = "About"
-    lead = "One sentence for lists, and as many as you like for the page."
+    lead = "A short summary for lists and a full description for the company's page."
 
-    description = _text("In a sentence or two", "description", widget=forms.Textarea(attrs={"rows": 3}))
+    description = _text("Summary", "description", "One or two sentences.", widget=forms.Textarea(attrs={"rows": 3}))
     body = _text(
-        "At length", "body", "Markdown: headings, lists, links, tables.", widget=forms.Textarea(attrs={"rows": 12})
+        "Full description",
+        "body",
+        "Markdown: headings, lists, links, tables.",
+        widget=forms.Textarea(attrs={"rows": 12}),
     )
-    themes = forms.CharField(label="Themes", required=False, help_text="Separated by commas.")
+    themes = forms.CharField(label="Themes", required=False, help_text="Separate themes with commas.")
     teamSize = forms.IntegerField(  # noqa: N815 - the wire's name
-        label="Team size", required=False, min_value=0, help_text="Only counts while no team is listed."
+        label="Team size", required=False, min_value=0, help_text="Used only while the team is empty."
     )
-    treasury = _text("Treasury", "treasury", "Such as $1.2M.")
+    treasury = _text("Treasury", "treasury", "For example $1.2M.")
 
     def to_wire(self) -> dict[str, Any]:
         """Split the themes; keep a team of nought."""
@@ -130,9 +136,9 @@ class Links(FormStep):
     """Ways to reach them."""
 
     title = "Links"
-    lead = "Where else to find you. Leave out what you do not have."
+    lead = "Your website and social profiles. All fields are optional."
 
-    dao_website = _text("DAO website", "dao_website", "With https://")
+    dao_website = _text("DAO website", "dao_website", "Starts with https://")
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -223,16 +229,16 @@ class Rows:
 TEAM: Final = Rows(
     "positions",
     "Team",
-    "A person who is listed already is named by their slug; give only a name for a new one. Empty a row to remove it.",
-    (Column("name", "Name"), Column("slug", "Slug, if listed"), Column("title", "Position")),
+    "To link a person who already has a profile, enter the profile's slug. To remove a row, clear it.",
+    (Column("name", "Name"), Column("slug", "Link to existing profile"), Column("title", "Position")),
 )
 ADDRESSES: Final = Rows(
     "address",
     "Addresses",
-    "Empty a row to remove it.",
+    "To remove a row, clear it.",
     (
         Column("address_1", "Street"),
-        Column("address_2", "Further line"),
+        Column("address_2", "Address line 2"),
         Column("city", "City"),
         Column("state", "State or region"),
         Column("zip", "Postal code"),
@@ -241,19 +247,19 @@ ADDRESSES: Final = Rows(
 POOLS: Final = Rows(
     "pools",
     "Pools",
-    "How the tokens are shared out.",
+    "How the tokens are distributed.",
     (Column("name", "Pool"), Column("percentage", "Percent", numeric=True)),
 )
 PROPOSALS: Final = Rows(
     "proposals",
     "Proposals",
-    "What is voted on, and how it stands.",
+    "Governance proposals and their votes.",
     (
         Column("title", "Title"),
         Column("status", "Status", choices=("active", "passed", "failed", "pending")),
         Column("for", "Votes for", numeric=True),
         Column("against", "Votes against", numeric=True),
-        Column("endDate", "Ends (2026-11-21)"),
+        Column("endDate", "End date (YYYY-MM-DD)"),
     ),
 )
 

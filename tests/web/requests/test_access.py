@@ -56,7 +56,7 @@ def test_a_page_that_no_list_has_is_refused_in_every_room(browser, page):
     for room in ("/manage", "/manage/documents", "/manage/applications"):
         answer = browser.get(room, {"page": page})
         assert answer.status_code == 400
-        assert b"Pages are numbered from 1." in answer.content
+        assert b"Use a page number from 1." in answer.content
 
 
 def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, owner):
@@ -106,7 +106,7 @@ def test_who_was_signed_out_comes_back_to_a_page_never_to_what_only_takes_forms(
         assert sent["Location"].startswith("/accounts/login/?next="), action
         shown = client.get(sent["Location"])
         assert f'name="next" value="{wanted}"' in shown.content.decode()
-        assert b"nothing was done" in shown.content
+        assert b"so nothing was changed" in shown.content
 
 
 def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
@@ -123,7 +123,7 @@ def _typed_as_the_session_ended(who):
     client.get("/manage/tokens")
     Session.objects.all().delete()
     sent = client.post("/manage/tokens", {"name": "laptop of Ada", "lifetime": "30", "access": "read"})
-    assert b"What you typed is kept" in client.get(sent["Location"]).content
+    assert b"We kept what you entered." in client.get(sent["Location"]).content
     return client
 
 

@@ -263,7 +263,7 @@ def test_signing_in_changes_the_session(with_password):
 def test_the_consent_page_says_who_where_what_and_for_whom(browser, owner):
     page = browser.get(App().address(scope="companies:read companies:write"))
     text = page.content.decode()
-    for said in ("Harbour Agent", "Unverified", "this computer", owner.email, "Change your listings", "Only see"):
+    for said in ("Harbour Agent", "Unverified", "this computer", owner.email, "Change your listings", "Read-only access"):
         assert said in text
     assert "Spend" not in text
     assert "profile:read" not in text
@@ -406,7 +406,7 @@ def test_a_parameter_given_twice_is_refused(browser, name):
     """RFC 6749, 3.1."""
     answer = browser.get(f"{App().address(scope='companies:read')}&{name}=again")
     assert answer.status_code == 400
-    assert b"given twice" in answer.content
+    assert b"is repeated" in answer.content
 
 
 def test_a_redirect_may_be_left_out_when_only_one_is_registered(browser):

@@ -12,6 +12,7 @@ from html import escape
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
 TINTS = 6
 """How many tints the stylesheet knows; the last one is the remainder's."""
@@ -51,7 +52,9 @@ class ChartPair(NamedTuple):
     def text(self) -> str:
         """Give both amounts and what lies between them."""
         if self.before is None or self.after is None:
-            return " → ".join("none" if each is None else f"{each:,.10g}" for each in (self.before, self.after))
+            return " → ".join(
+                gettext("none") if each is None else f"{each:,.10g}" for each in (self.before, self.after)
+            )
         moved = round(self.after - self.before, 10)
         return f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else "")
 
@@ -62,7 +65,8 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
-    return [*ranked[:keep], ChartSlice(f"{len(rest)} others", sum(slice_.value for slice_ in rest), rest=True)]
+    others = ngettext("%(count)d other", "%(count)d others", len(rest)) % {"count": len(rest)}
+    return [*ranked[:keep], ChartSlice(others, sum(slice_.value for slice_ in rest), rest=True)]
 
 
 def percentage(value: float, total: float) -> str:
@@ -225,7 +229,8 @@ def _bars(
 def _numbers(title: str, unit: str, cells: str, unseen: str = "") -> str:
     return (
         f'<table class="numbers{unseen}"><caption class="unseen">{escape(title)}</caption>'
-        f'<thead class="unseen"><tr><th scope="col">Name</th><th scope="col">{escape(unit)}</th></tr></thead>'
+        f'<thead class="unseen"><tr><th scope="col">{escape(gettext("Name"))}</th>'
+        f'<th scope="col">{escape(unit)}</th></tr></thead>'
         f"<tbody>{cells}</tbody></table>"
     )
 

@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from django.utils.translation import gettext
+
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp
 from muniment.web.presenters import charts
@@ -15,7 +17,7 @@ _SHOWN = {
 }  # fmt: skip
 _SOCIALS = {
     "email": ("Email", "mailto:"),
-    "phone_number": ("Telephone", "tel:"),
+    "phone_number": ("Phone", "tel:"),
     "twitter": ("X (Twitter)", "https://x.com/"),
     "linkedin": ("LinkedIn", "https://www.linkedin.com/company/"),
     "youtube": ("YouTube", "https://www.youtube.com/"),
@@ -40,14 +42,14 @@ def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, An
         ("Token", "symbol"),
         ("Treasury", "treasury"),
         ("Team", "teamSize"),
-        ("Kind", "orgKind"),
+        ("Subtype", "orgKind"),
         ("Listed", "createdAt"),
     ):
         if company.get(name) not in {None, ""}:
             facts.append({"label": label, "value": company[name]})
-    facts.append({"label": "Updated", "value": day(str(updated_at))})
+    facts.append({"label": gettext("Updated"), "value": day(str(updated_at))})
     facts.extend(
-        {"label": "Address", "value": ", ".join(str(part) for part in place.values() if part)}
+        {"label": gettext("Address"), "value": ", ".join(str(part) for part in place.values() if part)}
         for place in company.get("address") or []
         if any(place.values())
     )
@@ -114,14 +116,16 @@ def shares(bundle: dict[str, Any]) -> dict[str, Any]:
         if _number(pool.get("percentage")) > 0
     ]
     holders = [
-        ChartSlice(str(entry.get("name") or entry.get("address") or "unnamed"), _number(entry.get("percentage")))
+        ChartSlice(
+            str(entry.get("name") or entry.get("address") or gettext("unnamed")), _number(entry.get("percentage"))
+        )
         for entry in bundle.get("capTable") or []
         if _number(entry.get("percentage")) > 0
     ]
     rest = 100 - sum(holder.value for holder in holders)
     holders = charts.folded(holders, 4)
     if holders and rest > 0.05:
-        holders.append(ChartSlice("not listed", round(rest, 4), rest=True))
+        holders.append(ChartSlice(gettext("not listed"), round(rest, 4), rest=True))
     return {
         "distribution": distribution,
         "distribution_facts": [
@@ -137,14 +141,14 @@ def shares(bundle: dict[str, Any]) -> dict[str, Any]:
         if distribution
         else [],
         "pools_chart": charts.donut(
-            "Token distribution",
-            _said("Pools", pools),
+            gettext("Token distribution"),
+            _said(gettext("Pools"), pools),
             charts.folded(pools),
             centre=bundle["company"].get("symbol", "")[:8],
         ),
         "holders_chart": charts.donut(
-            "Token holders",
-            _said(f"Holders of {name}", holders),
+            gettext("Token holders"),
+            _said(gettext("Holders of %(name)s") % {"name": name}, holders),
             holders,
             centre=f"{len(bundle.get('capTable') or [])}",
         ),
@@ -166,13 +170,15 @@ def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
     both = [
-        ChartSlice("For", pro, f"{pro:,.10g}", tone="good"),
-        ChartSlice("Against", contra, f"{contra:,.10g}", tone="bad"),
+        ChartSlice(gettext("For"), pro, f"{pro:,.10g}", tone="good"),
+        ChartSlice(gettext("Against"), contra, f"{contra:,.10g}", tone="bad"),
     ]
-    title = str(proposal.get("title") or proposal.get("id") or "Proposal")
+    title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
     has_ended = proposal.get("status") in {"passed", "failed"} or "" < ends[:10] < f"{now():%Y-%m-%d}"
-    chart = charts.stacked_bar(f"Votes on {title}", _said("Votes", both), both, unit="Votes")
+    chart = charts.stacked_bar(
+        gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
+    )
     return {**proposal, "title": title, "chart": chart, "ends": day_or_text(ends), "has_ended": has_ended}
 
 

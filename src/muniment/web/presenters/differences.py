@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from muniment.web.presenters.company import SOCIAL_LABELS
 
@@ -19,10 +20,10 @@ LABELS = {
     "status": "Status",
     "type": "Type",
     "industry": "Industry",
-    "orgKind": "Kind",
+    "orgKind": "Subtype",
     "themes": "Themes",
-    "description": "In a sentence",
-    "body": "At length",
+    "description": "Summary",
+    "body": "Full description",
     "website": "Website",
     "dao_website": "DAO website",
     "socials": "Links",
@@ -78,7 +79,7 @@ def said(value: Any) -> str:
         case None:
             shown = ""
         case bool():
-            shown = "yes" if value else "no"
+            shown = gettext("yes") if value else gettext("no")
         case int() | float():
             shown = f"{value:,}"
         case list():

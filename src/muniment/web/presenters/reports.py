@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.utils.translation import gettext, gettext_lazy
+
 from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import Report
 from muniment.documents.models import State
@@ -12,12 +14,12 @@ from muniment.kernel.actor import VISITOR, Actor
 from muniment.web.presenters.charts import ChartSlice, bar, stacked_bar
 
 SOURCES: Final = {
-    "profile": "Profile",
-    "positions": "Team",
-    "proposals": "Proposals",
-    "capTable": "Token holders",
-    "distribution": "Distribution",
-    "documents": "Documents",
+    "profile": gettext_lazy("Profile"),
+    "positions": gettext_lazy("Team"),
+    "proposals": gettext_lazy("Proposals"),
+    "capTable": gettext_lazy("Token holders"),
+    "distribution": gettext_lazy("Token distribution"),
+    "documents": gettext_lazy("Documents"),
 }
 """How a page names where evidence comes from."""
 TONES: Final = {"met": "good", "partial": "wait", "not_met": "bad"}
@@ -26,7 +28,7 @@ SHADES: Final = {**TONES, "not_applicable": "none"}
 FIRST: Final = ("not_met", "insufficient", "partial")
 """What is worth doing something about, the most urgent first."""
 MOST_FIRST: Final = 5
-SHOW_IT: Final = "Show it in the listing or in a document, then run again."
+SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")
 
 
 def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
@@ -64,16 +66,22 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
         "first": waiting[:MOST_FIRST],
         "coverage": round(100 * document["overall"]["coverage"]),
         "confidence": round(100 * document["overall"]["confidence"]),
-        "scores": bar("Score by section", "Each section's score of 100.", scored, unit="Score", of=100),
+        "scores": bar(
+            gettext("Score by section"),
+            gettext("Each section's score out of 100."),
+            scored,
+            unit=gettext("Score"),
+            of=100,
+        ),
         "statuses": stacked_bar(
-            "Criteria by status",
-            "How many criteria are met, partly met, not met, without evidence, or do not apply.",
+            gettext("Criteria by status"),
+            gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable."),
             [
                 ChartSlice(STATUSES[status], counts[status], rest=True, tone=SHADES.get(status, ""))
                 for status in STATUSES
                 if counts[status]
             ],
-            unit="Criteria",
+            unit=gettext("Criteria"),
         ),
     }
 
@@ -105,4 +113,4 @@ def _citation(citation: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]
     address = f"/manage/documents/{citation['documentId']}/file" if name else ""
     if address and has_pages and citation["page"]:
         address += f"#page={citation['page']}"
-    return {**citation, "word": name or "Document", "address": address}
+    return {**citation, "word": name or gettext("Document"), "address": address}

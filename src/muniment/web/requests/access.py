@@ -15,6 +15,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
@@ -37,7 +38,7 @@ def account_of(request: HttpRequest) -> Account:
     """
     account = request.user
     if not isinstance(account, Account):
-        raise Forbidden("This needs an account.", "Sign in first.")
+        raise Forbidden(gettext("You need an account to do this."), gettext("Sign in first."))
     return account
 
 
@@ -61,7 +62,7 @@ def signed_in(*methods: str) -> Callable[[View], View]:
             try:
                 response = view(request, **where)
             except NotFound as refusal:
-                raise NotFound("You have nothing of this address.", "What is yours stands at /manage.") from refusal
+                raise NotFound(gettext("Not found."), gettext("Your listings are at /manage.")) from refusal
             return _with_author(request, response)
 
         return enter
@@ -76,7 +77,7 @@ def reviewer(*methods: str) -> Callable[[View], View]:
         @functools.wraps(view)
         def enter(request: HttpRequest, **where: Any) -> HttpResponse:
             if not actor_of(request).is_reviewer:
-                raise NotFound("No page has this address.", "Check the address.")
+                raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
             return view(request, **where)
 
         return signed_in(*methods)(enter)
@@ -89,7 +90,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     here = request.get_full_path()
     if request.method == "POST" and not can_return:
         here = page_of_form(request)
-        messages.info(request, "You were signed out meanwhile, and nothing was done. Sign in, then send it again.")
+        messages.info(request, gettext("You were signed out, so nothing was changed. Sign in and try again."))
     elif request.method == "POST":
         body = request.POST.copy()
         body.pop("csrfmiddlewaretoken", None)
@@ -97,7 +98,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
         typed = body.urlencode()
         if len(typed) <= MAX_KEPT_BYTES:
             request.session[KEPT_FORM] = {"path": request.path, "typed": typed, "author": _author(request)}
-            messages.info(request, "You were signed out meanwhile. What you typed is kept: sign in to go on.")
+            messages.info(request, gettext("You were signed out. We kept what you entered. Sign in to continue."))
     return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
 
 

@@ -11,21 +11,22 @@ from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequi
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import Internal, Problem
 from muniment.store.database.retry import RETRY_AFTER_S, attempted, is_away
 
 log = logging.getLogger(__name__)
 _TITLES = {
-    400: "That does not work",
-    403: "Not allowed",
-    404: "Nothing is here",
-    405: "Not this way",
-    409: "It has moved on",
-    413: "Too large",
-    429: "Too many at once",
-    500: "Something broke on this side",
-    503: "Not up just now",
+    400: gettext_lazy("Invalid request"),
+    403: gettext_lazy("Not allowed"),
+    404: gettext_lazy("Page not found"),
+    405: gettext_lazy("Method not allowed"),
+    409: gettext_lazy("This was changed by someone else"),
+    413: gettext_lazy("Too large"),
+    429: gettext_lazy("Too many requests"),
+    500: gettext_lazy("Something went wrong"),
+    503: gettext_lazy("Temporarily unavailable"),
 }
 
 
@@ -68,7 +69,7 @@ def page(request: HttpRequest, status: int, message: str, hint: str, problem: Pr
         "problem.html",
         {
             "status": int(status),
-            "problem_title": _TITLES.get(int(status), "That does not work"),
+            "problem_title": _TITLES.get(int(status), _TITLES[400]),
             "message": message,
             "hint": hint,
             "nearest": nearest,
@@ -89,17 +90,22 @@ def request_id(request: HttpRequest) -> str:
 
 def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer an address that no page has."""
-    return page(request, HTTPStatus.NOT_FOUND, "No page has this address.", "Check the address, or search.")
+    return page(
+        request, HTTPStatus.NOT_FOUND, gettext("This page doesn't exist."), gettext("Check the address or search.")
+    )
 
 
 def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer what the account may not do."""
-    return page(request, HTTPStatus.FORBIDDEN, "This needs a role that you do not have.", "Ask the operator for it.")
+    message = gettext("You don't have permission to view this page.")
+    return page(request, HTTPStatus.FORBIDDEN, message, gettext("Ask the operator of this registry for access."))
 
 
 def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Answer a request that cannot be read."""
-    return page(request, HTTPStatus.BAD_REQUEST, "The request cannot be read.", "Go back and try again.")
+    return page(
+        request, HTTPStatus.BAD_REQUEST, gettext("We couldn't read the request."), gettext("Go back and try again.")
+    )
 
 
 def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
@@ -107,8 +113,8 @@ def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
     return page(
         request,
         HTTPStatus.FORBIDDEN,
-        "This form was not sent from a page of this site, or the page was open for too long.",
-        "Go back, reload the page and send it again. Cookies must be allowed.",
+        gettext("The form expired or was not sent from this site."),
+        gettext("Allow cookies, go back, reload the page and submit the form again."),
     )
 
 
@@ -123,8 +129,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _without_database() -> HttpResponse:
     """Answer where even what surrounds a page asks the database."""
-    text = "The database does not answer. Public pages go on; try again in a few seconds."
-    response = HttpResponse(f'<!doctype html><html lang="en"><title>Not up just now</title><h1>{text}</h1></html>')
+    text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
+    response = HttpResponse(f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>')
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
     response["Retry-After"] = str(RETRY_AFTER_S)
     response["Cache-Control"] = "no-store"

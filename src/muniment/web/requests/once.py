@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
 
 from muniment.web.requests.access import View, page_of_form
 
@@ -29,7 +30,7 @@ def once(view: View) -> View:
         key = f"once:{request.user.pk}:{token[:40]}"
         if not cache.add(key, page_of_form(request), ONCE_S):  # where the twin of one under way is led
             went = str(cache.get(key) or "/manage")
-            messages.info(request, "This was saved already.")
+            messages.info(request, gettext("You already submitted this form."))
             return HttpResponseRedirect(went)
         try:
             response = view(request, **where)

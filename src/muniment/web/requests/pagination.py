@@ -5,6 +5,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext
 
 from muniment.kernel.problems import BadRequest
 
@@ -39,7 +40,9 @@ def asked_page(query: QueryDict, name: str = "page") -> int:
     """
     text = query.get(name) or "1"
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
-        raise BadRequest(f"There is no page called {text[:40]}.", "Pages are numbered from 1.")
+        raise BadRequest(
+            gettext("Page “%(page)s” doesn't exist.") % {"page": text[:40]}, gettext("Use a page number from 1.")
+        )
     return int(text)
 
 
@@ -52,7 +55,10 @@ def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
     """
     value = query.get(name, "")
     if value and value not in allowed:
-        raise BadRequest(f"{name} cannot be {value[:40]}.", f"It is one of: {', '.join(allowed)}.")
+        values = {"name": name, "value": value[:40], "allowed": ", ".join(allowed)}
+        raise BadRequest(
+            gettext("%(name)s can't be “%(value)s”.") % values, gettext("Use one of: %(allowed)s.") % values
+        )
     return value
 
 

@@ -19,7 +19,7 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
             raise MethodNotAllowed(str(request.method), "POST")
         if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY_BYTES:
-            raise TooLarge("An event takes at most 256 KB.", "Send it as it was signed.")
+            raise TooLarge("An event is at most 256 KB.", "Send the event unchanged.")
         outcome = receive_event(request.body, request.headers.get("Stripe-Signature", ""))
     except Problem as problem:
         return JsonResponse(problem.to_wire(), status=problem.status, headers=problem.headers)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -66,7 +67,7 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
                 headers = {**_PREFLIGHT, "Access-Control-Allow-Methods": allow, "Allow": allow}
                 return HttpResponse(status=204, headers=headers)
             if request.method not in methods:
-                refused = _refused(Refusal("invalid_request", f"Use {' or '.join(methods)} here."), status=405)
+                refused = _refused(Refusal("invalid_request", f"Use {' or '.join(methods)}."), status=405)
                 refused["Allow"] = allow
                 return refused
             try:
@@ -111,7 +112,7 @@ def _form(request: HttpRequest) -> dict[str, str]:
     try:
         pairs = parse_qsl(_body(request), keep_blank_values=True, errors="strict", max_num_fields=50)
     except ValueError:
-        raise Refusal("invalid_request", "The form cannot be read.") from None
+        raise Refusal("invalid_request", "The form cannot be parsed.") from None
     return _once(pairs)
 
 
@@ -119,11 +120,11 @@ def _once(pairs: list[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found and name in _KNOWN and not (name == "resource" and found[name] == value):
-            raise Refusal("invalid_request", f"{name} is given twice.")
+            raise Refusal("invalid_request", f"{name} is repeated.")
         if len(value) > MAX_VALUE_CHARACTERS:
             raise Refusal("invalid_request", "A value has more than 4000 characters.")
         if text_fault(value):
-            raise Refusal("invalid_request", "A value has characters that no text holds.")
+            raise Refusal("invalid_request", "A value contains control characters or invalid Unicode.")
         found[name] = value
     return found
 
@@ -187,8 +188,8 @@ def protected_resource(request: HttpRequest) -> HttpResponse:
 def no_metadata(request: HttpRequest) -> HttpResponse:
     """Answer any other well-known address: clients look for several, and read JSON (service document, Errors)."""
     problem = NotFound(
-        f"Nothing is at {request.path[:200]}.",
-        "GET /.well-known/mcp.json describes the tool servers, /.well-known/oauth-authorization-server the sign-in.",
+        f"{request.path[:200]} does not exist.",
+        "See /.well-known/mcp.json for the tool servers and /.well-known/oauth-authorization-server for sign-in.",
     )
     return _json(problem.to_wire(), int(problem.status))
 
@@ -218,7 +219,7 @@ def _hold_to_rate(request: HttpRequest) -> None:
     if cache.incr(key) > REGISTRATIONS_AN_HOUR:
         raise Refusal(
             "temporarily_unavailable",
-            f"This address has registered {REGISTRATIONS_AN_HOUR} clients within the hour; keep the client_id.",
+            f"Limit of {REGISTRATIONS_AN_HOUR} client registrations per hour reached. Reuse the client_id you have.",
         )
 
 
@@ -256,7 +257,7 @@ def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
     identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
     client = clients.find_client(identifier, may_fetch=is_signed_in)
     if client is None and (is_signed_in or not clients.is_document(identifier)):
-        raise Refusal("invalid_client", "The client_id is unknown here; the app must register again.")
+        raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
     return client
 
 
@@ -265,7 +266,7 @@ def _query(request: HttpRequest) -> dict[str, str]:
     try:
         return _once(parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=50))
     except ValueError:
-        raise Refusal("invalid_request", "The address cannot be read.") from None
+        raise Refusal("invalid_request", "The query string cannot be parsed.") from None
 
 
 def _wanted(request: HttpRequest, asked: dict[str, str]) -> dict[str, Any]:
@@ -289,7 +290,7 @@ def _scopes(text: str) -> frozenset[str]:
     if not asked:
         return ALL_SCOPES
     if not asked & ALL_SCOPES:
-        raise Refusal("invalid_scope", f"The scopes here are: {', '.join(SCOPES)}.")
+        raise Refusal("invalid_scope", f"Unknown scope. Use: {', '.join(SCOPES)}.")
     return ALL_SCOPES & asked
 
 
@@ -311,7 +312,7 @@ def _consent(
         request,
         "oauth/consent.html",
         {
-            "client_name": client.name or "An app without a name",
+            "client_name": client.name or gettext("Unnamed app"),
             "client_home": clients.home_of(client),
             "goes_to": redirects.host(target),
             "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
@@ -327,7 +328,7 @@ def _answered(
 ) -> HttpResponse:
     """Send the person's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
     if request.POST.get("answer") != "allow":
-        return _back(request, target, asked, error="access_denied", error_description="The person said no.")
+        return _back(request, target, asked, error="access_denied", error_description="The user declined the request.")
     permitted = wanted["scopes"]
     if request.POST.get("access") == "read":
         permitted = permitted & scopes.READ_SCOPES or permitted
@@ -371,7 +372,7 @@ def token(request: HttpRequest) -> HttpResponse:
     """Give tokens for a code or for a refresh token (RFC 6749, section 5.1)."""
     asked = _form(request)
     if "client_id" not in asked:
-        raise Refusal("invalid_request", "client_id is missing; clients here are public and name themselves.")
+        raise Refusal("invalid_request", "client_id is missing. Public clients must send it.")
     resource = resources.requested([asked.get("resource", "")], address(request))
     kind = asked.get("grant_type")
     if kind == "authorization_code":

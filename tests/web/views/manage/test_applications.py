@@ -49,7 +49,7 @@ def test_a_report_is_submitted_read_and_answered(sides):
     mine, theirs = signed_in(me), signed_in(runner)
     where = f"/manage/reports/{report.run_id}"
     assert "Submit to <bdi>Harbour Fund" in page(mine, where)
-    assert "can read the report now" in mine.post(f"{where}/submit", follow=True).content.decode()
+    assert "Report submitted. Harbour Fund" in mine.post(f"{where}/submit", follow=True).content.decode()
     made = Application.objects.get()
     assert "Withdraw" in page(mine, where)
     assert "Withdraw" in page(mine, HOME)
@@ -62,7 +62,7 @@ def test_a_report_is_submitted_read_and_answered(sides):
     assert theirs.get(where).status_code == 404
     assert theirs.get(f"/manage/documents/{paper.pk}/file").status_code == 404
     answered = theirs.post(f"{HOME}/{made.pk}/accept", {"note": "Come <in>"}, follow=True).content.decode()
-    assert "is accepted" in answered
+    assert "Application accepted." in answered
     for path in (where, HOME):
         assert "Come &lt;in&gt;" in page(mine, path)
     assert "is accepted already" in theirs.post(f"{HOME}/{made.pk}/decline", follow=True).content.decode()

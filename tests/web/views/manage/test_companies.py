@@ -224,7 +224,7 @@ def test_an_incomplete_draft_cannot_be_submitted(browser_of_owner):
     browser_of_owner.post("/manage/companies/new", {"name": "Bare"})
     answer = browser_of_owner.post("/manage/companies/bare/submit")
     assert answer.status_code == 400
-    assert b"a description" in answer.content
+    assert b"Missing: type, summary, website." in answer.content
     assert b"Submit for review" not in browser_of_owner.get("/manage/companies/bare").content
 
 
@@ -232,7 +232,7 @@ def test_name_symbol_and_type_of_a_published_listing_wait(browser_of_owner, publ
     page = browser_of_owner.get(f"/manage/companies/{published}/edit/basics").content.decode()
     fields = {**fields_of(page), "name": "Tidal Works United", "industry": "Energy"}
     answer = browser_of_owner.post(f"/manage/companies/{published}/edit/basics", fields, follow=True)
-    assert "A reviewer must agree to: name" in answer.content.decode()
+    assert "Saved. Your new name is pending review." in answer.content.decode()
     company = Company.objects.get(slug=published)
     assert (company.name, company.industry) == ("Tidal Works", "Energy")
     assert "Tidal Works <ins>" in browser_of_owner.get(f"/manage/companies/{published}").content.decode() or (
@@ -321,7 +321,7 @@ def test_a_logo_loses_what_the_file_carried_beside_its_pixels(browser_of_owner, 
         (moving("WEBP"), "moves"),
         (moving("PNG"), "moves"),
         (b"\x89PNG\r\n\x1a\n" + b"\0" * (3 << 20), "3.0 MB"),
-        (b"", "No picture was sent"),
+        (b"", "No image was uploaded"),
     ],
     ids=["text", "svg", "gif", "cut", "bomb", "too wide", "animated webp", "animated png", "large", "empty"],
 )

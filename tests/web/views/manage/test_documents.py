@@ -87,8 +87,8 @@ def test_a_plain_form_takes_several_files_and_tells_of_each(page, slug):
         follow=True,
     )
     text = answer.content.decode()
-    assert "a.pdf is kept." in text
-    assert "b.txt is kept." in text
+    assert "a.pdf uploaded." in text
+    assert "b.txt uploaded." in text
     assert "a web page" in text
     assert {row.filename for row in Document.objects.all()} == {"a.pdf", "b.txt"}
     assert len(blob_keys()) == 2
@@ -103,7 +103,7 @@ def test_the_script_gets_a_link_sends_the_file_and_completes(page, slug):
     Link().put(upload["url"].rpartition("/")[2], content, content_type="application/pdf")
     address = f"{HOME}/{upload['uploadId']}/complete"
     assert page.post(address, headers={"accept": "application/json"}).json()["data"]["state"] == "ready"
-    assert "a.pdf is kept." in page.post(address, follow=True).content.decode()
+    assert "a.pdf uploaded." in page.post(address, follow=True).content.decode()
 
 
 def test_the_scripts_calls_refuse_in_json(page, slug):
@@ -226,7 +226,7 @@ def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, 
     assert "The virus scanner gave no verdict." in shown
     assert "Scan again</button>" in shown
     again = page.post(f"{HOME}/{document.pk}/complete", follow=True).content.decode()
-    assert "minutes.txt is kept." in again
+    assert "minutes.txt uploaded." in again
     assert "gave no verdict" not in again
 
 

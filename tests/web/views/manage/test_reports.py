@@ -119,7 +119,7 @@ def test_a_link_shows_the_report_until_it_is_ended(me):
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"
     told = browser.post(f"{where}/share", follow=True).content.decode()
-    link = re.search(r'aria-label="The link"><code>http://\S+(/reports/shared/\w{32})</code>', told)[1]
+    link = re.search(r'aria-label="Share link"><code>http://\S+(/reports/shared/\w{32})</code>', told)[1]
     seen = Client().get(link)
     assert (seen.status_code, seen["Referrer-Policy"], seen["X-Robots-Tag"]) == (200, "no-referrer", "noindex")
     assert "teamSize: 5" in seen.content.decode()
@@ -187,7 +187,7 @@ def test_a_quote_leads_to_the_page_of_its_document_for_owners_and_for_nobody_els
     )
     assert 'href="#c1-2"' in shown
     assert "Publish the accounts." in shown
-    assert "Show it in the listing or in a document" in shown
+    assert "Add evidence to the listing or upload a document" in shown
     link = f"/reports/shared/{sharing.share_report(actor, report.run_id)}"
     seen = page(Client(), link)
     assert "Document, page 1" in seen

@@ -154,7 +154,7 @@ def test_a_company_page_shows_when_it_changed(visitor, publisher):
     publisher.publish(harbour(), at="2026-05-07T10:00:00.000000Z")
     html = text(visitor, "/companies/harbour")
     assert "7 May 2026" in html
-    assert html.index("Changed") < html.index("Published <time")
+    assert html.index("<li>Updated <time") < html.index("Published <time")
 
 
 def test_a_remote_logo_shows_as_a_monogram(visitor):

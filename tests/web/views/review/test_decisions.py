@@ -232,7 +232,7 @@ def test_each_fault_of_a_specification_is_told_with_its_path_and_what_was_typed_
     assert "sections[0].weight" in answer.content.decode()
     assert "line 1" in client.post("/review/frameworks/tide-test/validate", {"specification": "{"}).content.decode()
     deep = client.post("/review/frameworks/tide-test/validate", {"specification": "[" * 200_000})
-    assert b"is no JSON" in deep.content
+    assert b"is not valid JSON" in deep.content
     assert not FrameworkSpecification.objects.exists()
 
 

@@ -49,7 +49,7 @@
     const title = document.createElement("bdi");
     title.textContent = name;
     words.className = "quiet small";
-    words.textContent = "Waits";
+    words.textContent = "Waiting";
     bar.max = 1;
     bar.value = 0;
     bar.setAttribute("aria-label", name);
@@ -88,7 +88,7 @@
       });
       request.addEventListener("load", () => {
         if (request.status === 201) return resolve();
-        let said = "The server did not take it.";
+        let said = "The server rejected the file.";
         try {
           const { error } = JSON.parse(request.responseText);
           said = `${error.message} ${error.hint}`;
@@ -99,7 +99,7 @@
         fault.gone = request.status === 404;
         reject(fault);
       });
-      request.addEventListener("error", () => reject(new Error("The connection broke off.")));
+      request.addEventListener("error", () => reject(new Error("The connection was lost.")));
       request.send(file);
     });
 
@@ -109,7 +109,7 @@
       (each) => each.name === file.name && each.size === file.size && each.company === company,
     );
     try {
-      if (file.size > Number(form.dataset.max)) throw new Error("It is larger than what is taken.");
+      if (file.size > Number(form.dataset.max)) throw new Error("The file is larger than the limit.");
       if (!upload) {
         const given = await ask("/manage/documents/begin", { company, filename: file.name, size: file.size, type: "" });
         upload = { ...given, name: file.name, size: file.size, company };
@@ -117,11 +117,11 @@
       }
       shown.say("0 %");
       await put(file, upload, shown);
-      shown.say("Is being checked");
+      shown.say("Checking");
       await ask(`/manage/documents/${upload.uploadId}/complete`, {});
       forget(upload.uploadId);
       shown.fill(1);
-      shown.say("Kept");
+      shown.say("Uploaded");
       kept += 1;
     } catch (fault) {
       if (fault.gone && upload) forget(upload.uploadId);
@@ -168,7 +168,7 @@
     for (const upload of remembered()) {
       const state = document.querySelector(`[data-document="${CSS.escape(upload.uploadId)}"]`)?.dataset.state;
       if (state === "pending") {
-        row(upload.name).say("Choose or drop the same file again to go on.");
+        row(upload.name).say("Choose or drop the same file again to continue.");
       } else {
         forget(upload.uploadId);
         if (state === "uploaded") {

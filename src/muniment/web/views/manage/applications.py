@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext
 
 from muniment.assessments import applications
 from muniment.kernel.problems import NotFound, Problem
@@ -50,12 +51,18 @@ def act(request: HttpRequest, application_id: str, action: str) -> HttpResponse:
     try:
         if action == "withdraw":
             applications.withdraw_application(actor, application_id)
-            messages.success(request, "The application is withdrawn: its report is yours alone again.")
+            messages.success(request, gettext("Application withdrawn. The program can no longer read your report."))
         else:
             found = applications.decide_application(
                 actor, application_id, accept=action == "accept", note=request.POST.get("note", "")
             )
-            messages.success(request, f"The application is {found.state}. Its owners are told.")
+            accepted = found.state == "accepted"
+            messages.success(
+                request,
+                gettext("Application accepted. We've emailed the applicant.")
+                if accepted
+                else gettext("Application declined. We've emailed the applicant."),
+            )
     except NotFound:
         raise
     except Problem as problem:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.problems import BadRequest, Conflict
@@ -26,20 +27,22 @@ from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 STEPS: Final[dict[str, type[FormStep]]] = {"basics": Basics, "about": About, "links": Links}
 ORDER: Final = ("basics", "about", "links", "team", "token", "review")
 TITLES: Final = {
-    "basics": "Basics",
-    "about": "About",
-    "links": "Links",
-    "team": "Team and places",
-    "token": "Token and votes",
-    "review": "Check and submit",
+    "basics": gettext_lazy("Basics"),
+    "about": gettext_lazy("About"),
+    "links": gettext_lazy("Links"),
+    "team": gettext_lazy("Team and addresses"),
+    "token": gettext_lazy("Token and governance"),
+    "review": gettext_lazy("Check and submit"),
 }
 STATES: Final = {
-    "draft": "Only you see it. Submit it when it is ready.",
-    "submitted": "A reviewer looks at it. You can still change it.",
-    "changes_requested": "A reviewer asks for changes. Make them and submit it again.",
-    "published": "It is public. Name, symbol and type wait for a reviewer; all else is public at once.",
-    "unlisted": "A reviewer took it out of everything public.",
-    "rejected": "A reviewer refused it.",
+    "draft": gettext_lazy("Draft. Only owners see it. Submit it for review when it's ready."),
+    "submitted": gettext_lazy("Submitted for review. You can still edit it."),
+    "changes_requested": gettext_lazy("A reviewer requested changes. Make them and submit the listing again."),
+    "published": gettext_lazy(
+        "Published. Changes to name, symbol or type need review; other changes go live immediately."
+    ),
+    "unlisted": gettext_lazy("A reviewer unlisted it. It is no longer public."),
+    "rejected": gettext_lazy("A reviewer declined it."),
 }
 
 
@@ -80,7 +83,7 @@ def new(request: HttpRequest) -> HttpResponse:
             except BadFields as refusal:
                 form.put(refusal.faults)
             else:
-                messages.success(request, f"{made.name} is saved as a draft.")
+                messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
                 return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
     name = form["name"].value() or ""
     return render(
@@ -186,9 +189,12 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     """Put a draft before the reviewers."""
     mine = operations.get_company(actor_of(request), slug)
     if lacking := missing_of(mine):
-        raise BadRequest(f"Still missing: {', '.join(lacking)}.", "Fill it in, then submit.")
+        raise BadRequest(
+            gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(lacking)},
+            gettext("Complete these fields, then submit."),
+        )
     decisions.submit_company(actor_of(request), slug, expected_version=asked_version(request))
-    messages.success(request, "It is with the reviewers now. You will be mailed.")
+    messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 
 
@@ -221,7 +227,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
     """Put back what one entry of the history changed."""
     done = operations.revert_company(actor_of(request), slug, entry)
-    _say(request, done, "Put back")
+    _say(request, done, gettext("Reverted."))
     return HttpResponseRedirect(f"/manage/companies/{slug}/history")
 
 
@@ -233,7 +239,7 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         if post.get("do") == "close":
             operations.close_funding_round(actor, slug, closed=post.get("closed") or None)
-            messages.success(request, "The round is closed.")
+            messages.success(request, gettext("Round closed."))
         else:
             operations.open_funding_round(
                 actor,
@@ -242,7 +248,7 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
                 target=post.get("target") or None,
                 opened=post.get("opened") or None,
             )
-            messages.success(request, "The round is open.")
+            messages.success(request, gettext("Round opened."))
     except (BadFields, Conflict) as refusal:
         messages.error(request, f"{refusal.message} {refusal.hint if isinstance(refusal, Conflict) else ''}")
     return HttpResponseRedirect(f"/manage/companies/{slug}#funding")
@@ -251,7 +257,7 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
 def missing_of(mine: OwnedCompany) -> list[str]:
     """Give what a reviewer would miss at once."""
     facts = mine.bundle["company"]
-    wanted = {"type": "a type", "description": "a description", "website": "a website"}
+    wanted = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
     return [words for key, words in wanted.items() if not facts.get(key)]
 
 
@@ -269,7 +275,7 @@ def frame(mine: OwnedCompany, tab: str) -> dict[str, Any]:
         "mine": mine,
         "facts": mine.bundle["company"],
         "tab": tab,
-        "crumbs": [("Manage", "/manage"), (mine.name, "")],
+        "crumbs": [(gettext("Manage"), "/manage"), (mine.name, "")],
     }
 
 
@@ -306,14 +312,18 @@ def asked_version(request: HttpRequest) -> int | None:
 def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
     """Hold what was typed against what somebody else saved meanwhile."""
     difference = compare(owned(actor, slug), read_change(change, settings.CURRENCY))
-    return differences.lines_of(difference.to_wire()) or [differences.line("Nothing differs any more", "", "")]
+    return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
 
 
-def _say(request: HttpRequest, done: operations.CompanyUpdate, word: str = "Saved") -> None:
+def _say(request: HttpRequest, done: operations.CompanyUpdate, said: str = "") -> None:
+    said = said or gettext("Saved.")
     if done.awaiting_review:
         names = ", ".join(differences.LABELS.get(key, key).lower() for key in done.awaiting_review)
-        messages.warning(request, f"{word}. A reviewer must agree to: {names}.")
+        pending = ngettext(
+            "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)
+        )
+        messages.warning(request, f"{said} {pending % {'fields': names}}")
     elif done.applied:
-        messages.success(request, f"{word}.")
+        messages.success(request, said)
     else:
-        messages.info(request, "Nothing has changed.")
+        messages.info(request, gettext("No changes to save."))

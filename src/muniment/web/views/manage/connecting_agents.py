@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.web.context import address
 from muniment.web.requests.page_cache import published
@@ -37,34 +38,43 @@ def clients(base: str) -> list[dict[str, Any]]:
         _client(
             "claude-code",
             "Claude Code",
-            "Sign in to the second server with /mcp inside Claude Code.",
-            ("Public", f"claude mcp add --transport http registry {public}"),
-            ("Your listings", f"claude mcp add --transport http my-registry {manage}"),
+            gettext("Run the command in a terminal. To sign in to the owner server, enter /mcp in Claude Code."),
+            (gettext("Public server"), f"claude mcp add --transport http registry {public}"),
+            (gettext("Owner server"), f"claude mcp add --transport http my-registry {manage}"),
             (
-                "Your listings, with a token",
+                gettext("Owner server, with a token"),
                 f'claude mcp add --transport http my-registry {manage} --header "Authorization: Bearer {TOKEN}"',
             ),
         ),
         _client(
             "claude",
-            "Claude on the web and desktop",
-            "Settings, Connectors, Add custom connector. Paste an address; for your listings Claude opens the sign-in.",
-            ("Public", public),
-            ("Your listings", manage),
+            gettext("Claude on the web and desktop"),
+            gettext(
+                "Open Settings > Connectors > Add custom connector and paste an address. "
+                "For the owner server, sign in when asked."
+            ),
+            (gettext("Public server"), public),
+            (gettext("Owner server"), manage),
         ),
         _client(
             "cursor",
             "Cursor",
-            "In .cursor/mcp.json of a project, or ~/.cursor/mcp.json for all.",
-            ("Both servers", _json({"mcpServers": {"registry": {"url": public}, "my-registry": {"url": manage}}})),
-            ("Your listings, with a token", _json({"mcpServers": {"my-registry": {"url": manage, "headers": bearer}}})),
+            gettext("Add this to .cursor/mcp.json in a project, or to ~/.cursor/mcp.json for all projects."),
+            (
+                gettext("Both servers"),
+                _json({"mcpServers": {"registry": {"url": public}, "my-registry": {"url": manage}}}),
+            ),
+            (
+                gettext("Owner server, with a token"),
+                _json({"mcpServers": {"my-registry": {"url": manage, "headers": bearer}}}),
+            ),
         ),
         _client(
             "vscode",
             "VS Code",
-            "In .vscode/mcp.json of a workspace.",
+            gettext("Add this to .vscode/mcp.json in a workspace."),
             (
-                "Both servers",
+                gettext("Both servers"),
                 _json(
                     {
                         "servers": {
@@ -78,17 +88,19 @@ def clients(base: str) -> list[dict[str, Any]]:
         _client(
             "chatgpt",
             "ChatGPT",
-            "Settings, Apps and connectors, Advanced, Developer mode; then Create, and paste an address. "
-            "Choose no authentication for the public server and OAuth for your listings.",
-            ("Public", public),
-            ("Your listings", manage),
+            gettext(
+                "Turn on Settings > Apps and connectors > Advanced > Developer mode. Then select Create and paste an "
+                "address. Choose no authentication for the public server and OAuth for the owner server."
+            ),
+            (gettext("Public server"), public),
+            (gettext("Owner server"), manage),
         ),
         _client(
             "mcp-remote",
-            "Any client that only starts commands",
-            "mcp-remote bridges from standard input and output.",
+            gettext("Clients that only run local commands"),
+            gettext("The npm package mcp-remote connects standard input and output to the server."),
             (
-                "Both servers",
+                gettext("Both servers"),
                 _json(
                     {
                         "mcpServers": {
@@ -101,14 +113,17 @@ def clients(base: str) -> list[dict[str, Any]]:
         ),
         _client(
             "curl",
-            "Plain curl",
-            "Each call stands alone: no session, JSON in and out.",
-            ("What the public server offers", _call(public, "tools/list", {})),
+            "curl",
+            gettext("Send one JSON request per call. You don't need a session."),
+            (gettext("List the public tools"), _call(public, "tools/list", {})),
             (
-                "Search companies",
+                gettext("Search companies"),
                 _call(public, "tools/call", {"name": "list_companies", "arguments": {"q": "energy", "pageSize": 3}}),
             ),
-            ("Your listings", _call(manage, "tools/call", {"name": "list_my_companies", "arguments": {}}, token=True)),
+            (
+                gettext("List your listings"),
+                _call(manage, "tools/call", {"name": "list_my_companies", "arguments": {}}, token=True),
+            ),
         ),
     ]
 

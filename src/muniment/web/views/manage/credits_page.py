@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.credits.models import Purchase, PurchaseState
 from muniment.credits.operations import Entry, get_balance
@@ -24,11 +25,11 @@ from muniment.web.requests.security_headers import with_forms_to
 HOME: Final = "/manage/credits"
 IN_FILE: Final = 100_000
 WORDS: Final = {
-    "start": "Starting credits",
-    "grant": "Granted",
-    "run": "Report run",
-    "purchase": "Bought",
-    "refund": "Payment returned",
+    "start": gettext_lazy("Starting balance"),
+    "grant": gettext_lazy("Granted by the operator"),
+    "run": gettext_lazy("Report run"),
+    "purchase": gettext_lazy("Purchase"),
+    "refund": gettext_lazy("Refund"),
 }
 
 
@@ -40,18 +41,22 @@ class Told(NamedTuple):
 
 
 BOUGHT: Final = {
-    PurchaseState.PAID: Told("good", "The payment came: {credits:,} credits are yours."),
-    PurchaseState.PENDING: Told("wait", "Your bank has yet to confirm the payment. The {credits:,} credits come then."),
-    PurchaseState.OPEN: Told(
-        "wait", "The payment is not confirmed yet. Reload this page in a moment: the credits come by themselves."
+    PurchaseState.PAID: ("good", gettext_lazy("Payment received. We added %(credits)s credits.")),
+    PurchaseState.PENDING: (
+        "wait",
+        gettext_lazy("Your bank has not confirmed the payment yet. We'll add %(credits)s credits when it does."),
     ),
-    PurchaseState.FAILED: Told("bad", "The payment did not go through, and nothing was credited. Try again below."),
-    PurchaseState.EXPIRED: Told("bad", "The payment page was open for too long. Nothing was charged; try again below."),
-    PurchaseState.REFUSED: Told(
-        "bad", "The payment does not match the order, so nothing was credited. Ask the operator about purchase {id}."
+    PurchaseState.OPEN: ("wait", gettext_lazy("The payment is not confirmed yet. Reload this page in a moment.")),
+    PurchaseState.FAILED: ("bad", gettext_lazy("The payment failed. No credits were added. Try again below.")),
+    PurchaseState.EXPIRED: ("bad", gettext_lazy("The payment page expired. You were not charged. Try again below.")),
+    PurchaseState.REFUSED: (
+        "bad",
+        gettext_lazy(
+            "The payment doesn't match the order, so no credits were added. Ask the operator about purchase %(id)s."
+        ),
     ),
 }
-LEFT: Final = Told("wait", "You left the payment page. Nothing was charged.")
+LEFT: Final = ("wait", gettext_lazy("You left the payment page. You were not charged."))
 
 
 @signed_in()
@@ -75,7 +80,9 @@ def entries(request: HttpRequest) -> HttpResponse:
         for entry in found.entries
     ]
     points = [ChartSlice(f"{entry.at:%d %B %Y, %H:%M}", entry.balance) for entry in reversed(found.entries)]
-    chart = sparkline("Balance", "The balance after each of the latest entries.", points, unit="Credits")
+    chart = sparkline(
+        gettext("Balance"), gettext("The balance after each of the latest entries."), points, unit=gettext("Credits")
+    )
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {
         "room": "manage",
@@ -112,13 +119,13 @@ def _told(request: HttpRequest, actor: Actor) -> Told | None:
         return _said(check_purchase(actor, bought))
     if left := request.GET.get("left"):
         purchase = get_purchase(actor, left)
-        return LEFT if purchase.state == PurchaseState.OPEN else _said(purchase)
+        return Told(LEFT[0], str(LEFT[1])) if purchase.state == PurchaseState.OPEN else _said(purchase)
     return None
 
 
 def _said(purchase: Purchase) -> Told:
-    told = BOUGHT[PurchaseState(purchase.state)]
-    return Told(told.tone, told.words.format(credits=purchase.credits, id=purchase.pk))
+    tone, words = BOUGHT[PurchaseState(purchase.state)]
+    return Told(tone, words % {"credits": f"{purchase.credits:,}", "id": purchase.pk})
 
 
 @signed_in("GET", "HEAD")

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext
 
 from muniment.documents import downloading, operations, records
 from muniment.documents.content import inspection
@@ -62,7 +63,7 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
     company = request.POST.get("company", "")
     files = [each for each in request.FILES.getlist("files") if isinstance(each, UploadedFile)]
     if not files:
-        messages.error(request, "Choose at least one file.")
+        messages.error(request, gettext("Choose at least one file."))
     for each in files:
         try:
             kept = operations.keep(
@@ -78,7 +79,8 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 
 def _told(document: Document) -> str:
-    return f"{document.filename} is {'kept' if document.state == State.READY else 'being scanned for viruses'}."
+    said = gettext("%(file)s uploaded.") if document.state == State.READY else gettext("Scanning %(file)s for viruses.")
+    return said % {"file": document.filename}
 
 
 def _as_json(problem: Problem) -> JsonResponse:
@@ -95,7 +97,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     size = request.POST.get("size", "")
     try:
         if not size.isdecimal() or len(size) > 15:
-            raise BadRequest("The size is no number.", "Reload the page.")
+            raise BadRequest(gettext("The file size is not a number."), gettext("Reload the page and try again."))
         upload = operations.begin_upload(
             actor_of(request),
             request.POST.get("company", ""),
@@ -132,7 +134,9 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
 def delete(request: HttpRequest, document_id: str) -> HttpResponse:
     """Delete a document; it can be taken back below."""
     document = operations.delete_document(actor_of(request), document_id)
-    messages.success(request, f"{document.filename} is deleted. You can restore it below for 30 days.")
+    messages.success(
+        request, gettext("%(file)s deleted. You can restore it for 30 days.") % {"file": document.filename}
+    )
     return HttpResponseRedirect(HOME)
 
 
@@ -140,7 +144,7 @@ def delete(request: HttpRequest, document_id: str) -> HttpResponse:
 def restore(request: HttpRequest, document_id: str) -> HttpResponse:
     """Take a deletion back."""
     document = operations.restore_document(actor_of(request), document_id)
-    messages.success(request, f"{document.filename} is back.")
+    messages.success(request, gettext("%(file)s restored.") % {"file": document.filename})
     return HttpResponseRedirect(HOME)
 
 

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext
 
 from muniment.kernel.problems import Conflict, TooMany
 from muniment.registry.company import operations
@@ -20,7 +21,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     email = request.POST.get("email", "")
     try:
         invitations.invite_owner(actor_of(request), slug, email, base_url=address(request))
-        messages.success(request, f"An invitation is on its way to {email}.")
+        messages.success(request, gettext("Invitation sent to %(email)s.") % {"email": email})
     except (BadFields, Conflict, TooMany) as refusal:
         messages.error(request, f"{refusal.message} {refusal.hint}")
     return HttpResponseRedirect(f"/manage/companies/{slug}")
@@ -31,7 +32,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show an invitation, and accept it."""
     if request.method == "POST":
         company = invitations.accept_invitation(actor_of(request), token)
-        messages.success(request, f"You own the listing of {company.name} now.")
+        messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})
         return HttpResponseRedirect(f"/manage/companies/{company.slug}")
     return render(
         request, "manage/invitation.html", {"room": "manage", "invitation": invitations.find_invitation(token)}
@@ -43,5 +44,5 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     """Stop owning a listing."""
     operations.leave_company(actor_of(request), slug)
-    messages.success(request, "You no longer own it. Its history stays.")
+    messages.success(request, gettext("You've left this listing."))
     return HttpResponseRedirect("/manage")

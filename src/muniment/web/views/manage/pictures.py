@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext
 
 from muniment.kernel.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
@@ -28,7 +29,7 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
         except BadRequest as refusal:
             fault = f"{refusal.message} {refusal.hint}"
         else:
-            messages.success(request, "The logo is changed." if path else "The logo is removed.")
+            messages.success(request, gettext("Logo updated.") if path else gettext("Logo removed."))
             return HttpResponseRedirect(f"/manage/companies/{slug}/logo")
     return render(
         request,
@@ -46,7 +47,7 @@ def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:
         return HttpResponse(status=304, headers=headers)
     body = pictures.picture_bytes(digest, int(size))
     if body is None:
-        raise Http404("There is no such picture.")
+        raise Http404("unknown picture")
     return HttpResponse(body, content_type="image/webp", headers={**headers, "Content-Security-Policy": "sandbox"})
 
 
@@ -59,11 +60,11 @@ def read_picture(request: HttpRequest) -> bytes:
     """
     sent = request.FILES.get("picture")
     if sent is None or isinstance(sent, list):
-        raise BadRequest("No picture was sent.", "Choose a file first.")
+        raise BadRequest(gettext("No image was uploaded."), gettext("Choose an image file first."))
     if (sent.size or 0) > pictures.MAX_BYTES:
         raise BadRequest(
-            f"The picture has {(sent.size or 0) / (1 << 20):.1f} MB.",
-            "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels.",
+            gettext("The image is too large: %(size)s MB.") % {"size": f"{(sent.size or 0) / (1 << 20):.1f}"},
+            gettext("Upload a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."),
         )
     content: bytes = sent.read()
     return content

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import pictures
@@ -22,12 +23,12 @@ from muniment.web.views.manage.pictures import read_picture
 class ProfileForm(forms.Form):
     """Name and words of a profile."""
 
-    name = forms.CharField(label="Name", max_length=LIMITS["name"], strip=True)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=LIMITS["name"], strip=True)
     bio = forms.CharField(
-        label="About you",
+        label=gettext_lazy("About you"),
         required=False,
         max_length=LIMITS["bio"],
-        help_text="Markdown.",
+        help_text=gettext_lazy("You can use Markdown."),
         widget=forms.Textarea(attrs={"rows": 8}),
     )
 
@@ -53,7 +54,7 @@ def profile(request: HttpRequest) -> HttpResponse:
             for fault in refusal.faults:
                 form.add_error(fault.field if fault.field in form.fields else None, f"{fault.reason}.")
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             return HttpResponseRedirect("/manage/profile")
     return _profile(request, form, person)
 
@@ -70,7 +71,7 @@ def portrait(request: HttpRequest) -> HttpResponse:
         person = profiles.get_profile(actor)
         standing = {"name": person.name, "bio": person.bio} if person else {}
         return _profile(request, ProfileForm(initial=standing), person, f"{refusal.message} {refusal.hint}")
-    messages.success(request, "The picture is changed.")
+    messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")
 
 

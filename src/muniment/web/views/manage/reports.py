@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.html import format_html
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
@@ -153,15 +154,21 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
             operations.cancel_run(actor, run_id)
         elif action == "share":
             link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
-            copied = render_to_string("part/copy.html", {"text": link, "label": "The link"})
-            told = format_html("Whoever has this link can read the report. It is shown once.{}", copied)
+            copied = render_to_string("part/copy.html", {"text": link, "label": gettext("Share link")})
+            told = format_html(
+                "{}{}", gettext("Anyone with this link can read the report. Copy it now: we show it only once."), copied
+            )
             messages.success(request, told)
         elif action == "submit":
             made = applications.submit_application(actor, run_id)
-            messages.success(request, f"{made.receiver.name} can read the report now, and will answer you.")
+            messages.success(
+                request,
+                gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
+                % {"name": made.receiver.name},
+            )
         elif action == "unshare":
             sharing.unshare_report(actor, run_id)
-            messages.success(request, "The link shows nothing any more.")
+            messages.success(request, gettext("Link disabled."))
         else:
             sharing.set_badge(actor, run_id, shown=action == "badge")
     except NotFound:
@@ -192,21 +199,26 @@ def compare(request: HttpRequest) -> HttpResponse:
             "changed": [_compared(each) for each in found.changed],
             "unchanged": [_compared(each) for each in found.unchanged],
             "overall": ChartPair(
-                "Overall", *(each.document["overall"]["score"] for each in (found.before, found.after))
+                gettext("Overall"), *(each.document["overall"]["score"] for each in (found.before, found.after))
             ),
-            "scores": paired_bar("Score by section", "Each section's score of 100, before and after.", pairs, of=100),
+            "scores": paired_bar(
+                gettext("Score by section"),
+                gettext("Each section's score out of 100, before and after."),
+                pairs,
+                of=100,
+            ),
         },
     )
 
 
 COURSES: Final = {
-    "worse": ("Worse", "bad"),
-    "better": ("Better", "good"),
-    "changed": ("Changed", "wait"),
-    "new": ("New", ""),
-    "gone": ("No longer asked", ""),
-    "evidence": ("Other evidence", ""),
-    "same": ("Same", ""),
+    "worse": (gettext_lazy("Worse"), "bad"),
+    "better": (gettext_lazy("Better"), "good"),
+    "changed": (gettext_lazy("Changed"), "wait"),
+    "new": (gettext_lazy("New"), ""),
+    "gone": (gettext_lazy("Removed"), ""),
+    "evidence": (gettext_lazy("Different evidence"), ""),
+    "same": (gettext_lazy("Same"), ""),
 }
 """How a page names what became of a criterion, and the tone of the word."""
 
@@ -249,7 +261,7 @@ def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001
     """Show a report's score as a picture, where its owners want it shown."""
     document = sharing.badge_of(report_id).document
     overall = document["overall"]
-    score = "none" if overall["score"] is None else f"{overall['score']:g}"
+    score = gettext("none") if overall["score"] is None else f"{overall['score']:g}"
     right = f"{score} {overall['band'] or ''}".strip()[:24]
     left = document["frameworkName"][:40]
     answer = HttpResponse(_badge(left, right), content_type="image/svg+xml; charset=utf-8")

@@ -1,13 +1,13 @@
 """The page of personal tokens and connected apps."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
@@ -21,11 +21,11 @@ from muniment.web.requests.pagination import asked_page, pager
 
 HOME = "/manage/tokens"
 APPS = "apps"
-_LIFETIMES: Sequence[tuple[str, str]] = (
-    ("30", "30 days"),
-    ("90", "90 days"),
-    ("365", "a year"),
-    ("never", "no end, until I revoke it"),
+_LIFETIMES: Final = (
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("1 year")),
+    ("never", gettext_lazy("Never")),
 )
 
 
@@ -33,16 +33,24 @@ class NewTokenForm(forms.Form):
     """What a new token is called, how long it lives, what it may do."""
 
     name = forms.CharField(
-        max_length=operations.MAX_NAME_CHARACTERS, help_text="Where it will be used, such as laptop."
+        max_length=operations.MAX_NAME_CHARACTERS,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Where you'll use it, for example: laptop."),
     )
-    lifetime = forms.ChoiceField(label="Valid for", choices=_LIFETIMES, initial=str(operations.DEFAULT_DAYS))
+    lifetime = forms.ChoiceField(
+        label=gettext_lazy("Expires in"), choices=_LIFETIMES, initial=str(operations.DEFAULT_DAYS)
+    )
     access = forms.ChoiceField(
-        label="What it may do",
-        choices=(("all", "Everything that I may do"), ("read", "Only see"), ("chosen", "What I choose below")),
+        label=gettext_lazy("Access"),
+        choices=(
+            ("all", gettext_lazy("Full access")),
+            ("read", gettext_lazy("Read only")),
+            ("chosen", gettext_lazy("Selected permissions")),
+        ),
         initial="all",
     )
     chosen = forms.MultipleChoiceField(
-        label="What you choose",
+        label=gettext_lazy("Selected permissions"),
         required=False,
         choices=[(scope, f"{scopes.WORDS[scope]} ({scope})") for scope in SCOPES],
         widget=forms.CheckboxSelectMultiple,
@@ -82,7 +90,7 @@ def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token."""
     row = operations.revoke_token(actor_of(request), _id(token_id))
-    messages.success(request, f"The token {row.name} is revoked.")
+    messages.success(request, gettext("Token %(name)s revoked.") % {"name": row.name})
     return redirect("tokens")
 
 
@@ -90,7 +98,7 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
     """End an app's access."""
     grant = grants.disconnect(actor_of(request), _id(grant_id))
-    messages.success(request, f"{grant.client} is disconnected.")
+    messages.success(request, gettext("%(app)s disconnected.") % {"app": grant.client})
     return redirect("tokens")
 
 
@@ -98,13 +106,13 @@ def _may(held: str) -> str:
     """Say in a word or two what scopes permit."""
     found = scopes.read(held)
     if found == ALL_SCOPES:
-        return "Everything that you may"
-    return "Only see" if found == scopes.READ_SCOPES else ", ".join(scopes.in_order(found))
+        return gettext("Full access")
+    return gettext("Read only") if found == scopes.READ_SCOPES else ", ".join(scopes.in_order(found))
 
 
 def _id(number: int) -> int:
     if number >= 1 << 63:
-        raise NotFound("You have nothing of this number.", "The page /manage/tokens lists what you have.")
+        raise NotFound(gettext("Not found."), gettext("Your tokens and apps are at /manage/tokens."))
     return number
 
 
@@ -137,8 +145,8 @@ def _page(
             "connections": [
                 {
                     "id": grant.pk,
-                    "name": grant.client.name or "An app without a name",
-                    "publisher": clients.home_of(grant.client) or "unverified",
+                    "name": grant.client.name or gettext("Unnamed app"),
+                    "publisher": clients.home_of(grant.client) or gettext("unverified"),
                     "may": _may(grant.scopes),
                     "created_at": grant.created_at,
                     "last_used_on": grant.last_used_on,
@@ -167,22 +175,22 @@ def configurations(base: str, token: str) -> list[dict[str, str]]:
     return [
         {
             "name": "Claude Code",
-            "words": "In a terminal.",
+            "words": gettext("Run this command in a terminal."),
             "text": f'claude mcp add --transport http {name} {url} --header "Authorization: Bearer {token}"',
         },
         {
             "name": "Cursor",
-            "words": "In ~/.cursor/mcp.json, or .cursor/mcp.json of a project.",
+            "words": gettext("Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json in a project."),
             "text": _json({"mcpServers": {name: {"url": url, "headers": headers}}}),
         },
         {
             "name": "VS Code",
-            "words": "In .vscode/mcp.json of a workspace; this editor names the transport http.",
+            "words": gettext("Add this to .vscode/mcp.json in a workspace. VS Code calls the transport http."),
             "text": _json({"servers": {name: {"type": "http", "url": url, "headers": headers}}}),
         },
         {
             "name": "mcp-remote",
-            "words": "For clients that only start commands.",
+            "words": gettext("Use mcp-remote with clients that only run local commands."),
             "text": _json(
                 {
                     "mcpServers": {
@@ -196,8 +204,8 @@ def configurations(base: str, token: str) -> list[dict[str, str]]:
             ),
         },
         {
-            "name": "Any other client",
-            "words": "Transport type streamable-http.",
+            "name": gettext("Any other client"),
+            "words": gettext("Use the transport type streamable-http."),
             "text": _json({"mcpServers": {name: {"type": "streamable-http", "url": url, "headers": headers}}}),
         },
     ]

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields, CompanyChange
@@ -20,9 +21,11 @@ class ClaimForm(FormStep):
     """Why it is theirs."""
 
     text = forms.CharField(
-        label="How can a reviewer tell?",
+        label=gettext_lazy("How can we verify this?"),
         max_length=claims.MAX_TEXT,
-        help_text="For example: an address at the organisation's domain, or a public page that names you.",
+        help_text=gettext_lazy(
+            "For example, your email address at the organization's domain or a public page that names you."
+        ),
         widget=forms.Textarea(attrs={"rows": 5}),
     )
 
@@ -38,10 +41,10 @@ class SuggestForm(FormStep):
     symbol = Basics.base_fields["symbol"]
     description = About.base_fields["description"]
     text = forms.CharField(
-        label="Why, or what else is wrong",
+        label=gettext_lazy("Reason and other corrections"),
         required=False,
         max_length=claims.MAX_TEXT,
-        help_text="A source helps the reviewer.",
+        help_text=gettext_lazy("Add a source to help the reviewer."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
@@ -63,7 +66,7 @@ def _petition(
 def _public(slug: str) -> Company:
     company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first()
     if company is None:
-        raise NotFound("There is no such listing.", "Search among all companies.")
+        raise NotFound(gettext("This company doesn't exist."), gettext("Search all companies."))
     return company
 
 
@@ -83,9 +86,9 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
     return _petition(
         request,
         form,
-        title="Claim this listing",
-        lead="As its owner you keep it current. A reviewer checks that it is yours, and you are mailed.",
-        crumbs=[("Companies", "/companies"), (company.name, f"/companies/{slug}")],
+        title=gettext("Claim listing"),
+        lead=gettext("Owners can edit this listing. We'll email you after review."),
+        crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
     )
 
 
@@ -111,9 +114,9 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return _petition(
         request,
         form,
-        title="Suggest an edit",
-        lead="Change what is wrong; leave the rest. A reviewer looks at it, and you are mailed.",
-        crumbs=[("Companies", "/companies"), (company.name, f"/companies/{slug}")],
+        title=gettext("Suggest edit"),
+        lead=gettext("Correct the fields that are wrong and leave the others unchanged. We'll email you after review."),
+        crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
     )
 
 
@@ -123,7 +126,7 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask to be joined to a person's profile."""
     person = Person.objects.filter(slug=slug, published=True).first()
     if person is None:
-        raise NotFound("There is no such person.", "Search among all people.")
+        raise NotFound(gettext("This person doesn't exist."), gettext("Search all people."))
     form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
         try:
@@ -135,12 +138,12 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
     return _petition(
         request,
         form,
-        title="This is me",
-        lead="A claimed profile is yours to edit. A reviewer checks that it is you, and you are mailed.",
-        crumbs=[("People", "/people"), (person.name, f"/people/{slug}")],
+        title=gettext("Claim this profile"),
+        lead=gettext("Claim your profile to edit it. We'll email you after review."),
+        crumbs=[(gettext("People"), "/people"), (person.name, f"/people/{slug}")],
     )
 
 
 def _thanks(request: HttpRequest) -> HttpResponse:
-    messages.success(request, "Thank you. It is with the reviewers now.")
+    messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
     return HttpResponseRedirect("/manage")

@@ -6,6 +6,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext
 
 from muniment.kernel.wire import parse_timestamp
 from muniment.store.queries import CompanyQuery
@@ -48,7 +49,7 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
     kind = _ROOMS.get(room)
     first = (int(number) - 1) * ADDRESSES_A_MAP
     if kind is None or first >= _count(kind):
-        raise Http404("The site map has no such part.")
+        raise Http404("unknown part of the site map")
     base = address(request)
     entries = "".join(
         f"<url><loc>{base}/{room}/{quote(key)}</loc></url>\n"
@@ -71,7 +72,7 @@ def feed(request: HttpRequest) -> HttpResponse:
 
 def _atom(base: str, entries: list[dict[str, str]], updated: str) -> Iterator[str]:
     yield f'{_XML}<feed xmlns="http://www.w3.org/2005/Atom">\n<id>{base}/feed.atom</id>\n'
-    yield f"<title>New listings</title>\n<updated>{_moment(updated)}</updated>\n"
+    yield f"<title>{gettext('New listings')}</title>\n<updated>{_moment(updated)}</updated>\n"
     yield f'<link rel="self" href="{base}/feed.atom"/>\n<link rel="alternate" href="{base}/companies"/>\n'
     yield f"<author><name>{escape(base)}</name></author>\n"
     for entry in entries:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
@@ -31,7 +32,11 @@ PEOPLE_PARAMETERS = ("q", "sort", "page")
 NEWEST_SHOWN = 6
 CAP_TABLE_SHOWN = 25
 CHANGES_SHOWN = 8
-_CHANGES = {"published": "Published", "updated": "Changed", "unlisted": "Taken out"}
+_CHANGES = {
+    "published": gettext_lazy("Published"),
+    "updated": gettext_lazy("Updated"),
+    "unlisted": gettext_lazy("Unlisted"),
+}
 
 _decode = msgspec.json.decode
 
@@ -49,11 +54,11 @@ def home(request: HttpRequest) -> HttpResponse:
         {
             "hide_search": True,
             "figures": [
-                {"label": "reviewed companies", "value": f"{stats['total']:,}"},
-                {"label": "people", "value": f"{stats['founders']:,}"},
-                {"label": "raising now", "value": f"{stats['projectsRaising']:,}"},
-                {"label": "combined treasury", "value": stats["totalTreasury"]},
-                {"label": "frameworks", "value": f"{stats['frameworks']:,}"},
+                {"label": gettext("reviewed companies"), "value": f"{stats['total']:,}"},
+                {"label": gettext("people"), "value": f"{stats['founders']:,}"},
+                {"label": gettext("raising now"), "value": f"{stats['projectsRaising']:,}"},
+                {"label": gettext("combined treasury"), "value": stats["totalTreasury"]},
+                {"label": gettext("frameworks"), "value": f"{stats['frameworks']:,}"},
             ],
             "newest": [_decode(item) for item in newest.items],
             "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
@@ -97,15 +102,19 @@ def companies(request: HttpRequest) -> HttpResponse:
             "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
             "pager": pagination.pager(request, COMPANY_PARAMETERS, page, found.page_count, found.total),
             "selects": [
-                _select("status", "Status", STATUSES, status),
-                _select("type", "Type", _values("type"), query.get("type", "")),
-                _select("industry", "Industry", _values("industry"), query.get("industry", "")),
-                _select("theme", "Theme", _values("theme"), query.get("theme", "")),
+                _select("status", gettext("Status"), STATUSES, status),
+                _select("type", gettext("Type"), _values("type"), query.get("type", "")),
+                _select("industry", gettext("Industry"), _values("industry"), query.get("industry", "")),
+                _select("theme", gettext("Theme"), _values("theme"), query.get("theme", "")),
                 _select(
-                    "raising", "Raising", ("true", "false"), raising, {"true": "raising now", "false": "not raising"}
+                    "raising",
+                    gettext("Fundraising"),
+                    ("true", "false"),
+                    raising,
+                    {"true": gettext("Raising now"), "false": gettext("Not raising")},
                 ),
             ],
-            "sorts": _select("sort", "Order", SORTS, sort, {"newest": "newest first", "name": "by name"}),
+            "sorts": _sorts(sort),
         },
     )
 
@@ -135,7 +144,7 @@ def people(request: HttpRequest) -> HttpResponse:
             "total": found.total,
             "q": text,
             "pager": pagination.pager(request, PEOPLE_PARAMETERS, page, found.page_count, found.total),
-            "sorts": _select("sort", "Order", SORTS, sort, {"newest": "newest first", "name": "by name"}),
+            "sorts": _sorts(sort),
         },
     )
 
@@ -158,7 +167,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             "room": "companies",
             "has_claims": True,
             "suggest_address": f"/companies/{quote(slug)}/suggest",
-            "crumbs": [("Companies", "/companies"), (facts["name"], "")],
+            "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
             "company": facts,
             "chips": _chips(facts),
             "facts": company_facts(facts, found.updated_at),
@@ -193,7 +202,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         {
             "room": "people",
             "has_claims": True,
-            "crumbs": [("People", "/people"), (facts["name"], "")],
+            "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
             "person": facts,
             "further": further_fields(facts),
             "json_ld": json_for_script(profile_of_person(facts, address(request))),
@@ -230,7 +239,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "registry/framework.html",
         {
             "room": "frameworks",
-            "crumbs": [("Frameworks", "/frameworks"), (facts["frameworkName"], "")],
+            "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
             "framework": facts,
             "summary": markdown.plain(facts["description"], 200),
             "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
@@ -251,11 +260,13 @@ def _missing(kind: str, key: str) -> HttpResponse:
     Raises:
         NotFound: always.
     """
-    rooms = {"company": "companies", "person": "people", "framework": "frameworks"}
-    problem = NotFound(
-        f"There is no {kind} called {key[:200]} here.", f"Search among all {rooms[kind]}, or check the address."
-    )
-    nearest = [(near, f"/{rooms[kind]}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
+    folder, message = {
+        "company": ("companies", gettext("No company has the slug “%(key)s”.")),
+        "person": ("people", gettext("No person has the slug “%(key)s”.")),
+        "framework": ("frameworks", gettext("No framework has the id “%(key)s”.")),
+    }[kind]
+    problem = NotFound(message % {"key": key[:200]}, gettext("Check the address or search."))
+    nearest = [(near, f"/{folder}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
     problem.nearest = nearest  # type: ignore[attr-defined]  # for the page of trouble, which looks for it
     raise problem
 
@@ -274,6 +285,12 @@ def _values(name: str) -> tuple[str, ...]:
 
 def _sort(chosen: str) -> Sort | None:
     return next((sort for sort in SORTS if sort == chosen), None)
+
+
+def _sorts(chosen: str) -> dict[str, Any]:
+    return _select(
+        "sort", gettext("Sort by"), SORTS, chosen, {"newest": gettext("Newest first"), "name": gettext("Name")}
+    )
 
 
 def _select(

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
@@ -20,11 +21,11 @@ from muniment.web.requests.pagination import asked_page, pager
 from muniment.web.views.manage.companies import asked_version
 
 _DECISIONS = {
-    "approve": "It is published.",
-    "request_changes": "It is back with its owner.",
-    "reject": "It is refused.",
-    "unlist": "It is no longer public.",
-    "relist": "It is public again.",
+    "approve": gettext_lazy("Listing published."),
+    "request_changes": gettext_lazy("Sent back to the owner."),
+    "reject": gettext_lazy("Listing declined."),
+    "unlist": gettext_lazy("Listing unlisted. It is no longer public."),
+    "relist": gettext_lazy("Listing published again."),
 }
 
 
@@ -69,7 +70,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
     actor, post = actor_of(request), request.POST
     what, note = post.get("do", ""), post.get("note", "")
     if what not in _DECISIONS:
-        raise BadRequest("No decision was sent.", "Use the buttons of the page.")
+        raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
     try:
         match what:
             case "approve":
@@ -94,7 +95,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     """Show fields of a published listing that wait, against what is published."""
     pending = PendingChange.objects.filter(pk=number).select_related("company", "account", "decided_by").first()
     if pending is None:
-        raise NotFound("There is no such change.", "/review lists what waits.")
+        raise NotFound(gettext("This change doesn't exist."), gettext("Open items are at /review."))
     mine = operations.get_company(actor_of(request), pending.company.slug)
     facts = mine.bundle["company"]
     shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
@@ -121,7 +122,7 @@ def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/changes/{number}")
     review_queue.leave(actor, f"change:{number}")
-    messages.success(request, "The change is published." if approve else "The change is refused.")
+    messages.success(request, gettext("Change published.") if approve else gettext("Change declined."))
     return HttpResponseRedirect("/review")
 
 
@@ -130,7 +131,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     """Show what somebody asks for."""
     found = Petition.objects.filter(pk=number).select_related("account", "company", "person").first()
     if found is None:
-        raise NotFound("There is no such request.", "/review lists what waits.")
+        raise NotFound(gettext("This request doesn't exist."), gettext("Open items are at /review."))
     subject = f"petition:{number}"
     name = str(found.company or found.person)
     return render(
@@ -149,7 +150,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
             "diff": differences.lines_of(claims.describe(found)),
             "subject": subject,
             "taken_by": review_queue.taken_by(subject),
-            "crumbs": [("Review", "/review"), (name, "")],
+            "crumbs": [(gettext("Review"), "/review"), (name, "")],
             "once": fresh_token(),
         },
     )
@@ -166,7 +167,7 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/requests/{number}")
     review_queue.leave(actor, f"petition:{number}")
-    messages.success(request, "It is granted." if approve else "It is refused.")
+    messages.success(request, gettext("Request approved.") if approve else gettext("Request declined."))
     return HttpResponseRedirect("/review")
 
 
@@ -195,28 +196,28 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None =
     lacking = [
         words
         for key, words in (
-            ("type", "type"),
-            ("description", "description"),
-            ("website", "website"),
-            ("body", "long text"),
+            ("type", gettext("type")),
+            ("description", gettext("summary")),
+            ("website", gettext("website")),
+            ("body", gettext("full description")),
         )
         if not facts.get(key)
     ]
     return [
         {
-            "what": "Website",
+            "what": gettext("Website"),
             "well": bool(host),
-            "found": f"{host}{'; the email address is of the same host' if same_host else ''}"
-            if host
-            else "none given",
+            "found": gettext("%(host)s (matches the email address)") % {"host": host}
+            if same_host
+            else host or gettext("missing"),
         },
         {
-            "what": "Duplicates",
+            "what": gettext("Duplicates"),
             "well": not twins,
-            "found": "none by name, website or symbol",
+            "found": gettext("none with the same name, website or symbol"),
             "links": [(company.name, f"/review/companies/{company.slug}", shared) for company, shared in twins],
         },
-        {"what": "Missing fields", "well": not lacking, "found": ", ".join(lacking) or "none"},
+        {"what": gettext("Missing fields"), "well": not lacking, "found": ", ".join(lacking) or gettext("none")},
     ]
 
 
@@ -228,7 +229,7 @@ def _frame(subject: str, mine: OwnedCompany) -> dict[str, Any]:
         "facts": mine.bundle["company"],
         "subject": subject,
         "taken_by": review_queue.taken_by(subject),
-        "crumbs": [("Review", "/review"), (mine.name, "")],
+        "crumbs": [(gettext("Review"), "/review"), (mine.name, "")],
         "once": fresh_token(),
     }
 

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields
@@ -46,20 +47,20 @@ STARTER = {
 class FrameworkForm(forms.Form):
     """Name, summary and price of a framework."""
 
-    name = forms.CharField(label="Name", max_length=200)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     description = forms.CharField(
-        label="What it assesses",
+        label=gettext_lazy("Description"),
         required=False,
         max_length=50_000,
-        help_text="Markdown, public. The specification itself stays private.",
+        help_text=gettext_lazy("Public. You can use Markdown. The specification stays private."),
         widget=forms.Textarea(attrs={"rows": 8}),
     )
     runCost = forms.IntegerField(  # noqa: N815 - the wire's name
-        label="Price of a run",
+        label=gettext_lazy("Price per run"),
         required=False,
         min_value=0,
         max_value=2**31 - 1,
-        help_text="In credits; empty for the usual price.",
+        help_text=gettext_lazy("In credits. Leave empty to use the default price."),
     )
 
 
@@ -67,22 +68,25 @@ class NewFrameworkForm(FrameworkForm):
     """What is chosen once, beside them."""
 
     kind = forms.ChoiceField(
-        label="Kind",
+        label=gettext_lazy("Type"),
         choices=[
-            ("score", "Score: measures any company"),
-            ("program", "Program: run by a company, takes applications"),
+            ("score", gettext_lazy("Score: measures any company")),
+            ("program", gettext_lazy("Program: run by a company, accepts applications")),
         ],
         widget=forms.RadioSelect,
         initial="score",
     )
     company = forms.CharField(
-        label="Company", required=False, max_length=200, help_text="Its slug. A program needs one."
-    )
-    frameworkId = forms.CharField(  # noqa: N815 - the wire's name
-        label="Id",
+        label=gettext_lazy("Company"),
         required=False,
         max_length=200,
-        help_text="The last part of its address, for ever; made from the name.",
+        help_text=gettext_lazy("The company's slug. Required for a program."),
+    )
+    frameworkId = forms.CharField(  # noqa: N815 - the wire's name
+        label=gettext_lazy("ID"),
+        required=False,
+        max_length=200,
+        help_text=gettext_lazy("The last part of the permanent address. Leave empty to derive it from the name."),
     )
     field_order = ("name", "kind", "company", "frameworkId", "description", "runCost")
 
@@ -128,9 +132,12 @@ def new(request: HttpRequest) -> HttpResponse:
         except BadFields as refusal:
             _put(form, refusal.faults)
         else:
-            messages.success(request, f"{made.name} is listed. It opens once its specification is authored.")
+            messages.success(
+                request, gettext("%(name)s created. It opens when you publish a specification.") % {"name": made.name}
+            )
             return HttpResponseRedirect(f"/review/frameworks/{made.slug}")
-    context = {"form": form, "once": fresh_token(), "crumbs": [("Frameworks", "/review/frameworks"), ("New", "")]}
+    crumbs = [(gettext("Frameworks"), "/review/frameworks"), (gettext("New"), "")]
+    context = {"form": form, "once": fresh_token(), "crumbs": crumbs}
     status = 422 if form.errors else 200
     return render(request, "review/framework_new.html", {"room": "manage", **context}, status=status)
 
@@ -146,7 +153,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         actor, what = actor_of(request), request.POST.get("do", "")
         if what in {"open", "close"}:
             operations.update_framework(actor, framework_id, closed=what == "close")
-            messages.success(request, "It is open." if what == "open" else "It is closed.")
+            messages.success(request, gettext("Framework opened.") if what == "open" else gettext("Framework closed."))
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
         form = FrameworkForm(request.POST)
         if form.is_valid():
@@ -158,7 +165,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
             except BadFields as refusal:
                 _put(form, refusal.faults)
             else:
-                messages.success(request, "Saved.")
+                messages.success(request, gettext("Saved."))
                 return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
     return _page(request, found, form)
 
@@ -184,7 +191,7 @@ def author(request: HttpRequest, framework_id: str) -> HttpResponse:
         except BadFields as refusal:
             faults = [(fault.field, fault.reason) for fault in refusal.faults]
         else:
-            messages.success(request, f"Version {stored.version} stands.")
+            messages.success(request, gettext("Version %(number)s published.") % {"number": stored.version})
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
     standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
     return _page(request, found, FrameworkForm(initial=standing), text, faults)
@@ -214,7 +221,7 @@ def _page(
             "faults": faults or [],
             "history": found.history.select_related("account").order_by("-at", "-pk")[:20],
             "once": fresh_token(),
-            "crumbs": [("Frameworks", "/review/frameworks"), (found.name, "")],
+            "crumbs": [(gettext("Frameworks"), "/review/frameworks"), (found.name, "")],
         },
         status=422 if faults or form.errors else 200,
     )
@@ -222,12 +229,12 @@ def _page(
 
 def _read(text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
     if len(text) > MAX_CHARACTERS:
-        return None, [("$", f"has {len(text):,} characters, at most {MAX_CHARACTERS:,} are taken")]
+        return None, [("$", gettext("is too long: at most %(limit)s characters") % {"limit": f"{MAX_CHARACTERS:,}"})]
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "$"
-        return None, [(place, "is no JSON")]
+        return None, [(place, gettext("is not valid JSON"))]
     faults = faults_of(document)
     return (document if isinstance(document, dict) else None), faults
 
@@ -242,5 +249,5 @@ def _put(form: forms.Form, faults: list[Fault]) -> None:
 def _found(framework_id: str) -> Framework:
     found = Framework.objects.filter(slug=framework_id).select_related("company").first()
     if found is None:
-        raise NotFound("There is no such framework.", "/review/frameworks lists them.")
+        raise NotFound(gettext("This framework doesn't exist."), gettext("All frameworks are at /review/frameworks."))
     return found
