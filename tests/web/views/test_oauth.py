@@ -263,7 +263,14 @@ def test_signing_in_changes_the_session(with_password):
 def test_the_consent_page_says_who_where_what_and_for_whom(browser, owner):
     page = browser.get(App().address(scope="companies:read companies:write"))
     text = page.content.decode()
-    for said in ("Harbour Agent", "Unverified", "this computer", owner.email, "Change your listings", "Read-only access"):
+    for said in (
+        "Harbour Agent",
+        "Unverified",
+        "this computer",
+        owner.email,
+        "Change your listings",
+        "Read-only access",
+    ):
         assert said in text
     assert "Spend" not in text
     assert "profile:read" not in text
