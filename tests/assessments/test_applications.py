@@ -46,7 +46,7 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
     assert [each.pk for each in applications.list_received(runner).items] == [made.pk]
     assert applications.get_received(runner, made.pk).report.run_id == run_id
     [(subject, text)] = letters.to("runner@example.org")
-    assert "applies to" in subject
+    assert "applied to" in subject
     assert f"/manage/applications/{made.pk}" in text
     assert letters.to("applicant@example.org") == []
     with django_capture_on_commit_callbacks(execute=True):
@@ -78,7 +78,7 @@ def test_a_withdrawn_application_is_read_no_more_and_may_be_made_again(sides, dj
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         applications.withdraw_application(me, made.pk)
-    assert "withdraws" in letters.to("runner@example.org")[0][0]
+    assert "withdrew" in letters.to("runner@example.org")[0][0]
     assert applications.withdraw_application(me, made.pk).state == "withdrawn"
     for who in (runner, reviewer()):
         with pytest.raises(NotFound):

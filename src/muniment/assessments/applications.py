@@ -11,6 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from muniment.accounts import mail
 from muniment.assessments.models import Application, Report
@@ -70,8 +71,8 @@ def submit_application(actor: Actor, run_id: str) -> Application:
             _remember(actor, "application submitted", run.company, f"To {run.framework.name}.")
             _tell(
                 made.receiver,
-                f"{run.company.name} applies to {run.framework.name}",
-                f"{run.company.name} has submitted its report to {run.framework.name}. You can read it here:",
+                gettext("%(applicant)s applied to %(program)s") % _names(made),
+                gettext("%(applicant)s submitted a report to %(program)s. Read it here:") % _names(made),
                 made,
             )
     except IntegrityError:
@@ -97,8 +98,8 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
         _remember(actor, "application withdrawn", found.applicant, f"From {found.framework.name}.")
         _tell(
             found.receiver,
-            f"{found.applicant.name} withdraws from {found.framework.name}",
-            f"{found.applicant.name} has withdrawn its application to {found.framework.name}. What waits:",
+            gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
+            gettext("%(applicant)s withdrew its application to %(program)s. Open applications:") % _names(found),
         )
     return found
 
@@ -124,12 +125,16 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
         _remember(
             actor, f"application {found.state}", found.receiver, f"{found.applicant.name} to {found.framework.name}."
         )
+        told = (
+            gettext("Your application to %(program)s is accepted.")
+            if accept
+            else gettext("Your application to %(program)s is declined.")
+        )
+        noted = f"{gettext('Note:')}\n{said}\n\n" if said else ""
         _tell(
             found.applicant,
-            f"{found.framework.name}: {found.state}",
-            f"Your application to {found.framework.name} is {found.state}.\n"
-            + (f"\nThe note:\n{said}\n" if said else "")
-            + "\nYour applications:",
+            (gettext("%(program)s: accepted") if accept else gettext("%(program)s: declined")) % _names(found),
+            f"{told % _names(found)}\n\n{noted}{gettext('Your applications:')}",
         )
     return found
 
@@ -212,6 +217,10 @@ def _second(report: Report, applicant: Company, framework: Framework) -> Conflic
 
 def _remember(actor: Actor, action: str, company: Company, note: str) -> None:
     history.entry(actor, action, before={}, after={}, company=company, note=note).save()
+
+
+def _names(application: Application) -> dict[str, str]:
+    return {"applicant": application.applicant.name, "program": application.framework.name}
 
 
 def _tell(company: Company, subject: str, text: str, application: Application | None = None) -> None:

@@ -12,6 +12,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.utils.translation import gettext
 
 from muniment.accounts import mail
 from muniment.accounts.models import Account
@@ -70,12 +71,16 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         )
         history.entry(actor, "owner invited", before={}, after={"email": address}, company=company).save()
         inviter = Account.objects.filter(pk=actor.account_id).first()
-        text = (
-            f"{inviter or 'An owner'} invites you to keep the listing of {company.name} with them.\n\n"
-            f"{base_url}/manage/invitations/{token}\n\n"
-            "The link is good for 14 days and for one account. Ignore this mail if you do not know what it is about.\n"
-        )
-        transaction.on_commit(lambda: mail.send(address, f"Keep {company.name} together", text))
+        text = gettext(
+            "%(inviter)s invites you to co-own the listing of %(name)s.\n\n%(link)s\n\n"
+            "The link expires in 14 days and works for one account. If you don't expect this invitation, ignore it.\n"
+        ) % {
+            "inviter": inviter or gettext("An owner"),
+            "name": company.name,
+            "link": f"{base_url}/manage/invitations/{token}",
+        }
+        subject = gettext("Co-own the listing of %(name)s") % {"name": company.name}
+        transaction.on_commit(lambda: mail.send(address, subject, text))
         return invitation
 
 

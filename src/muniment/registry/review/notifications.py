@@ -3,42 +3,65 @@
 from typing import Final
 
 from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import mail
 from muniment.registry.models import Company, Petition
 
-_SAID: Final = {
-    "submitted": "{name} is with the reviewers now. You will be mailed when they have decided.",
-    "approved": "{name} is published.",
-    "changes requested": "A reviewer asks for changes on {name} before it can be published.",
-    "rejected": "A reviewer has refused {name}.",
-    "unlisted": "A reviewer has taken {name} out of everything public.",
-    "relisted": "{name} is public again.",
-    "change approved": "The changes of {name} that waited are published.",
-    "change refused": "A reviewer has refused the changes of {name} that waited.",
+_TO_OWNERS: Final = {
+    "submitted": (
+        gettext_lazy("%(name)s: submitted"),
+        gettext_lazy("We received %(name)s for review. We'll email you when a reviewer decides."),
+    ),
+    "approved": (
+        gettext_lazy("%(name)s: approved"),
+        gettext_lazy("A reviewer approved %(name)s. It is now published."),
+    ),
+    "changes requested": (
+        gettext_lazy("%(name)s: changes requested"),
+        gettext_lazy("A reviewer requested changes to %(name)s. Make the changes and submit the listing again."),
+    ),
+    "rejected": (gettext_lazy("%(name)s: declined"), gettext_lazy("A reviewer declined %(name)s.")),
+    "unlisted": (
+        gettext_lazy("%(name)s: unlisted"),
+        gettext_lazy("A reviewer unlisted %(name)s. It is no longer public."),
+    ),
+    "relisted": (gettext_lazy("%(name)s: published again"), gettext_lazy("%(name)s is public again.")),
+    "change approved": (
+        gettext_lazy("%(name)s: change approved"),
+        gettext_lazy("A reviewer approved the pending changes to %(name)s. They are now published."),
+    ),
+    "change refused": (
+        gettext_lazy("%(name)s: change declined"),
+        gettext_lazy("A reviewer declined the pending changes to %(name)s."),
+    ),
 }
-_ASKED: Final = {
-    "claim": "Your claim of the listing {name} is {decision}.",
-    "profile": "Your claim of the profile {name} is {decision}.",
-    "suggestion": "Your suggested edit of {name} is {decision}.",
+_TO_REQUESTER: Final = {
+    ("claim", "approved"): gettext_lazy("Your claim of the listing %(name)s is approved. You can now edit it."),
+    ("claim", "refused"): gettext_lazy("Your claim of the listing %(name)s is declined."),
+    ("profile", "approved"): gettext_lazy("Your claim of the profile %(name)s is approved. You can now edit it."),
+    ("profile", "refused"): gettext_lazy("Your claim of the profile %(name)s is declined."),
+    ("suggestion", "approved"): gettext_lazy("Your suggested edit of %(name)s is approved and published."),
+    ("suggestion", "refused"): gettext_lazy("Your suggested edit of %(name)s is declined."),
 }
 
 
 def tell_owners(company: Company, step: str, note: str) -> None:
     """Mail every owner of *company* what happened to it."""
-    said = _SAID.get(step, "{name}: " + step).format(name=company.name)
+    subject, said = (words % {"name": company.name} for words in _TO_OWNERS[step])
     text = f"{said}\n{_noted(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
-        mail.send(owner.email, f"{company.name}: {step}", text)
+        mail.send(owner.email, subject, text)
 
 
 def tell_petitioner(petition: Petition) -> None:
     """Mail whoever asked how it was decided."""
     name = str(petition.company or petition.person)
-    said = _ASKED[petition.kind].format(name=name, decision=petition.decision)
+    said = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
+    subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
     text = f"{said}\n{_noted(petition.note)}\n{settings.BASE_URL}/manage\n"
-    mail.send(petition.account.email, f"{name}: {petition.decision}", text)
+    mail.send(petition.account.email, subject % {"name": name}, text)
 
 
 def _noted(note: str) -> str:
-    return f"\nThe reviewer's note:\n{note}\n" if note.strip() else ""
+    return f"\n{gettext('Note from the reviewer:')}\n{note}\n" if note.strip() else ""
