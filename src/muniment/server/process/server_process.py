@@ -20,12 +20,13 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
 from muniment.server.app import logs
-from muniment.server.app.app import MANAGE_PATH, App, Application
+from muniment.server.app.app import App, Application
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
 from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
+from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.process.poller import Poller
@@ -35,6 +36,7 @@ from muniment.server.process.worker_process import LISTENING, READY, WorkerProce
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
     from muniment.jobs.worker import Worker
+    from muniment.store.replica import Replica
 
 FOLLOW_AGAIN_S: Final = 1.0
 QUIET_S: Final = 5.0
@@ -43,20 +45,6 @@ GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
 """The C library's number for how many heaps it may make."""
-TOOL_PATHS: Final = (
-    MANAGE_PATH,
-    "/api/mcp",
-    "/api/mcp/server-card",
-    "/api/mcp/icon.svg",
-    "/.well-known/mcp.json",
-    "/.well-known/mcp/server-card.json",
-    "/.well-known/mcp/server.json",
-    "/.well-known/ai-catalog.json",
-)
-"""Addresses of the tool servers: a request that comes before it is there waits for it."""
-if TYPE_CHECKING:
-    from muniment.store.replica import Replica
-
 log = logging.getLogger("muniment.server")
 
 
@@ -118,19 +106,18 @@ class Process:
         if member is not None:
             self.front.metrics.figures = member.figures
         self.bridge = Bridge()
-        self._showing = RegistryFile(config, self.front, on_registry=self._tools_are_ready)
+        self._tools = ToolServers(
+            config, self.front, self.bridge, file=lambda: self._showing, startup=lambda: self._warmup
+        )
+        self._showing = RegistryFile(config, self.front, on_registry=self._tools.mount)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._warmup: Startup | None = None
         self._follower: Replica | None = None
         self._following: asyncio.Task[None] | None = None
         self._clock: Poller | None = None
-        self._mounting: asyncio.Task[None] | None = None
         self._tracing: asyncio.Task[None] | None = None
-        self._mounted = asyncio.Event()
-        self._managing = asyncio.Event()
         self._worker: Worker | None = None
-        self._lives = contextlib.AsyncExitStack()
         self._readiness = Readiness(config, self.bridge)
         self._stop: Callable[[], None] = _nothing
         self._hears_first = True
@@ -165,78 +152,6 @@ class Process:
         self._stop = server.end
         server.run(sockets=[listener])
 
-    async def _mount_tools(self) -> None:
-        """Give the tool servers their addresses, once there is a registry to read."""
-        from muniment import __version__
-        from muniment.mcp.cards import Cards, Identity
-        from muniment.mcp.protocol.origin import OriginPolicy
-        from muniment.mcp.protocol.transport import ToolServer
-        from muniment.mcp.tools.public import public_offer
-        from muniment.server.fastpath.tools import PublicToolAnswers
-
-        config = self.config
-        reader = self._showing.reader
-        if reader is None or self.front.api is None or self._mounted.is_set():
-            return
-        offer = public_offer(reader, base_url=config.base_url, registry_name=config.registry_name)
-        gate = OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins)
-        public = ToolServer(offer, gate=gate, limiter=self.front.limiter)
-        await self._lives.enter_async_context(public.run())
-        self.front.mounts["/api/mcp"] = public
-        self.front.fast_path.tools[b"/api/mcp"] = PublicToolAnswers(public)
-        cards = Cards(
-            Identity(
-                base_url=config.base_url,
-                title=config.registry_name,
-                version=__version__,
-            )
-        )
-        self.front.mounts.update(dict.fromkeys(cards.paths, cards))
-        self._mounted.set()
-
-    async def _mount_manage(self) -> None:
-        """Give the owner-scoped tool server its address; called when Django and the database are there."""
-        from muniment.mcp.protocol.origin import OriginPolicy
-        from muniment.mcp.tools.owner_companies import manage_server
-        from muniment.mcp.tools.owner_documents import document_tools
-        from muniment.mcp.tools.owner_reports import report_tools
-
-        config = self.config
-        manage = manage_server(
-            self.bridge.call,
-            gate=OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
-            limiter=self.front.limiter,
-            base_url=config.base_url,
-            registry_name=config.registry_name,
-            more=(
-                *document_tools(self.bridge.call, config.base_url),
-                *report_tools(self.bridge.call, config.base_url),
-            ),
-        )
-        await self._lives.enter_async_context(manage.run())
-        self.front.mounts[MANAGE_PATH] = manage
-        self._managing.set()
-
-    async def _tools(self, scope: Any, receive: Any, send: Any) -> None:
-        """Wait until the tool servers are there, and let them answer."""
-        ready = self._managing if scope["path"].rstrip("/") == MANAGE_PATH else self._mounted
-        if self._warmup is not None:
-            await self._warmup.until(ready.is_set, "The tool server is not up yet.")
-        await self.front.mounts[scope["path"].rstrip("/")](scope, receive, send)
-
-    def _tools_are_ready(self, *, has_database: bool = False) -> None:
-        """Mount what can be mounted now; called in the loop, when nothing is left to import and again with tables."""
-        former = self._mounting
-
-        async def mount() -> None:
-            if former is not None:
-                await former
-            await self._mount_tools()
-            if has_database:
-                await self._mount_manage()
-
-        self._mounting = asyncio.ensure_future(mount())
-
     # ------------------------------------------------------------------ life
 
     async def begin(self, state: ServerState) -> None:
@@ -245,7 +160,7 @@ class Process:
         self._pages = loop.create_future()
         self.front.pages = self.pages
         self.front.health = self.health
-        self.front.mounts.update(dict.fromkeys(TOOL_PATHS, self._tools))
+        self._tools.begin()
         pages = self._pages
         self.front.metrics.gauge(
             "muniment_ready", "1 when pages and tools are up, not reads alone.", lambda: float(pages.done())
@@ -263,7 +178,7 @@ class Process:
         self._warmup = Startup(
             self.config,
             loop,
-            on_tools=self._tools_are_ready,
+            on_tools=self._tools.mount,
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
             on_published=self._published,
@@ -312,9 +227,7 @@ class Process:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._warmup is not None:
             self._warmup.stop()
-        if self._mounting is not None:
-            await self._mounting
-        await self._lives.aclose()
+        await self._tools.end()
         self._showing.close()
         if self._following is not None:
             self._following.cancel()
@@ -343,7 +256,7 @@ class Process:
 
     def _database_is_ready(self) -> None:
         self._showing.database_is_ready()
-        self._tools_are_ready(has_database=True)
+        self._tools.mount(has_database=True)
 
     def _published(self, _edition: int) -> None:
         """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""

@@ -1,0 +1,127 @@
+"""Mount both tool servers once what they need is there; a request that comes earlier waits."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from muniment.config import Config
+from muniment.server.app.app import MANAGE_PATH, App
+
+if TYPE_CHECKING:
+    from muniment.server.app.registry_file import RegistryFile
+    from muniment.server.app.startup import Startup
+    from muniment.server.app.threads import Bridge
+
+PUBLIC_PATH: Final = "/api/mcp"
+TOOL_PATHS: Final = (
+    MANAGE_PATH,
+    PUBLIC_PATH,
+    "/api/mcp/server-card",
+    "/api/mcp/icon.svg",
+    "/.well-known/mcp.json",
+    "/.well-known/mcp/server-card.json",
+    "/.well-known/mcp/server.json",
+    "/.well-known/ai-catalog.json",
+)
+
+
+class ToolServers:
+    """
+    The public and the owner tool server of *app*.
+
+    Args:
+        bridge: runs the operations of the owner tools.
+        file: whose reader the public tools use.
+        startup: what a waiting request waits for; None before the process has begun.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        app: App,
+        bridge: "Bridge",
+        *,
+        file: "Callable[[], RegistryFile]",
+        startup: "Callable[[], Startup | None]",
+    ) -> None:
+        self._config = config
+        self._app = app
+        self._bridge = bridge
+        self._file = file
+        self._startup = startup
+        self._public = asyncio.Event()
+        self._owner = asyncio.Event()
+        self._mounting: asyncio.Task[None] | None = None
+        self._running = contextlib.AsyncExitStack()
+
+    def begin(self) -> None:
+        """Let requests wait for the tool servers from now on."""
+        self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))
+
+    async def end(self) -> None:
+        """Stop the tool servers."""
+        if self._mounting is not None:
+            await self._mounting
+        await self._running.aclose()
+
+    def mount(self, *, has_database: bool = False) -> None:
+        """Mount the public server, and the owner server if *has_database*; called in the event loop."""
+        former = self._mounting
+
+        async def mount() -> None:
+            if former is not None:
+                await former
+            await self._mount_public()
+            if has_database:
+                await self._mount_owner()
+
+        self._mounting = asyncio.ensure_future(mount())
+
+    async def _wait(self, scope: Any, receive: Any, send: Any) -> None:
+        path = scope["path"].rstrip("/")
+        ready = self._owner if path == MANAGE_PATH else self._public
+        startup = self._startup()
+        if startup is not None:
+            await startup.until(ready.is_set, "The tool server is still starting.")
+        await self._app.mounts[path](scope, receive, send)
+
+    async def _mount_public(self) -> None:
+        from muniment import __version__
+        from muniment.mcp.cards import Cards, Identity
+        from muniment.mcp.protocol.origin import OriginPolicy
+        from muniment.mcp.protocol.transport import ToolServer
+        from muniment.mcp.tools.public import public_offer
+        from muniment.server.fastpath.tools import PublicToolAnswers
+
+        config, reader = self._config, self._file().reader
+        if reader is None or self._app.api is None or self._public.is_set():
+            return
+        offer = public_offer(reader, base_url=config.base_url, registry_name=config.registry_name)
+        gate = OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins)
+        server = ToolServer(offer, gate=gate, limiter=self._app.limiter)
+        await self._running.enter_async_context(server.run())
+        self._app.mounts[PUBLIC_PATH] = server
+        self._app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
+        cards = Cards(Identity(base_url=config.base_url, title=config.registry_name, version=__version__))
+        self._app.mounts.update(dict.fromkeys(cards.paths, cards))
+        self._public.set()
+
+    async def _mount_owner(self) -> None:
+        from muniment.mcp.protocol.origin import OriginPolicy
+        from muniment.mcp.tools.owner_companies import manage_server
+        from muniment.mcp.tools.owner_documents import document_tools
+        from muniment.mcp.tools.owner_reports import report_tools
+
+        config, call = self._config, self._bridge.call
+        server = manage_server(
+            call,
+            gate=OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
+            limiter=self._app.limiter,
+            base_url=config.base_url,
+            registry_name=config.registry_name,
+            more=(*document_tools(call, config.base_url), *report_tools(call, config.base_url)),
+        )
+        await self._running.enter_async_context(server.run())
+        self._app.mounts[MANAGE_PATH] = server
+        self._owner.set()
