@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -21,6 +23,7 @@ from muniment.store.replica import Replica
 from services.ports import wait_until
 
 pytestmark = pytest.mark.postgresql
+BACKUP = Path(__file__).parents[2] / "docs" / "BACKUP.md"
 
 
 class Feed:
@@ -127,14 +130,19 @@ def test_pruned_changes_lead_to_a_file_built_anew(source, follower, reader):
     assert shown(reader) == ["company-2", "company-1"]
 
 
-def test_a_restored_backup_is_followed_back(source, follower, reader):
+def test_a_restored_backup_is_followed_back_after_the_statement_of_the_manual(source, follower, reader):
+    """The statement in docs/BACKUP.md gives a new epoch and keeps the schema that it names."""
+    (statement,) = re.findall(r"UPDATE published_edition .+;", BACKUP.read_text())
     source.publish(company(1))
     follower.catch_up()
     assert shown(reader) == ["company-1"]
     source.connection.execute("DELETE FROM published_document")
     source.connection.execute("DELETE FROM published_change")
     source.connection.execute("UPDATE published_edition SET value = 0")
-    postgres_feed.renew_epoch(source.connection)
+    epoch = postgres_feed.head(source.connection).epoch
+    source.connection.execute(statement)
+    assert postgres_feed.head(source.connection).epoch != epoch
+    postgres_feed.check(source.connection)
     source.publish(company(7))
     follower.catch_up()
     assert shown(reader) == ["company-7"]

@@ -48,11 +48,6 @@ def create(connection: Connection) -> None:
     )
 
 
-def renew_epoch(connection: Connection) -> None:
-    """Tell every follower that history has changed, as a restored backup does: each builds its file anew."""
-    connection.execute("UPDATE published_edition SET epoch = %s", (_epoch(_schema(head(connection).epoch)),))
-
-
 def check(connection: Connection) -> None:
     """
     Look whether this version of the software wrote the documents.
