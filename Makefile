@@ -1,9 +1,9 @@
-# Set-up and the daily commands. `make help` lists them.
+# Setup and daily commands. `make help` lists them.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-# A registry in the import form, and the reference systems of the benchmark: beside the checkout when nothing is said.
+# A registry in the import form, and the reference systems of the benchmark; by default next to the checkout.
 export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
@@ -13,9 +13,9 @@ COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-ha
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-# The environment is complete when its stamp is newer than what it is made from. Everything in it is
-# pinned by hash, uv and the build backend too; pip and the standard library are all that it starts from. Bytecode is
-# part of it: where PYTHONDONTWRITEBYTECODE is set, every process would compile all of it again.
+# The environment is up to date when its stamp is newer than its sources. Everything in it is pinned by hash, including
+# uv and the build backend; only pip and the standard library must exist before. It includes bytecode, because with
+# PYTHONDONTWRITEBYTECODE every process would otherwise compile everything again.
 install: $(VENV)/.installed ## build .venv from the pinned requirements
 
 $(VENV)/.installed: requirements/dev.lock pyproject.toml
@@ -30,7 +30,7 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 serve: install ## start the registry with its fictional demo data
 	$(BIN)/muniment serve --demo
 
-services: ## install the browser, the database and the npm packages that the tests start
+services: ## install the browser, the database and the npm packages that the tests need
 	@checks/services
 	@cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
@@ -41,7 +41,7 @@ test: install services ## the whole suite: on SQLite, then what uses a database 
 	$(BIN)/pytest -n $(WORKERS) --database postgresql || failed=1; \
 	exit $$failed
 
-check: install ## style, types, floors, ceilings, migrations and locks
+check: install ## style, types, layers, module lengths, migrations and locks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
@@ -50,15 +50,15 @@ check: install ## style, types, floors, ceilings, migrations and locks
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
-# Proofs measure: they run one after another, and want the machine for themselves.
-prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes a product
+# Proofs measure time: they run one after another and need an otherwise idle machine.
+prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes per product
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest -n $(WORKERS) --database postgresql --served 2 --timeout 600 || failed=1; \
 	exit $$failed
 
-bench: install ## measure the product beside the reference systems
+bench: install ## compare the product with the reference systems
 	$(BIN)/python bench/run.py $(BENCH_FLAGS)
 
 reference: install ## write the tables of docs/REFERENCE.md
