@@ -15,7 +15,7 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
-from muniment.store.reader import FeedGapError, Found, Page, Reader
+from muniment.store.reader import FeedGapError, Found, ListPage, Reader
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100
@@ -197,17 +197,12 @@ class _cursor_of:  # noqa: N801 - reads as a statement
             ) from None
 
 
-def _listed(kind: str, path: str, values: Values, page: Page, headers: bytes) -> Made:
+def _listed(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Made:
     items = page.items
     if values["fields"] is not None:
         kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
         items = [_sparse(item, kept) for item in items]
-    pagination: dict[str, int | str] = {
-        "page": page.page,
-        "pageSize": page.page_size,
-        "pageCount": page.page_count,
-        "total": page.total,
-    }
+    pagination: dict[str, int | str] = {**page.to_wire()}
     if page.next_cursor is not None:
         pagination["nextCursor"] = page.next_cursor
     body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
@@ -221,7 +216,7 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
     return msgspec.json.encode({name: value for name, value in members.items() if name in kept})
 
 
-def _page_links(path: str, values: Values, page: Page) -> bytes:
+def _page_links(path: str, values: Values, page: ListPage) -> bytes:
     """Give the addresses of the neighbouring pages, with everything else as it was asked."""
     kept = {
         name: _written(value)
@@ -239,10 +234,10 @@ def _page_links(path: str, values: Values, page: Page) -> bytes:
         if page.next_cursor is not None:
             relations.append(("next", address(page.next_cursor, "cursor")))
         return link_line(relations)
-    if page.page > 1:
-        relations.append(("prev", address(min(page.page - 1, page.page_count))))
-    if page.page < page.page_count:
-        relations.append(("next", address(page.page + 1)))
+    if page.previous_page:
+        relations.append(("prev", address(page.previous_page)))
+    if page.next_page:
+        relations.append(("next", address(page.next_page)))
     return link_line([*relations, ("last", address(page.page_count))])
 
 
@@ -308,15 +303,13 @@ def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> 
 
 def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -> Made:
     """Answer a page of a company's token holders."""
-    page, size = values["page"] or 1, values["pageSize"] or 25
-    found = context.reader.cap_table(key, page, size)
+    found = context.reader.cap_table(key, values["page"] or 1, values["pageSize"] or 25)
     if found is None:
         raise unknown(context, "company", f"{V1}/companies", key)
-    following = page + 1 if page * size < found.total else None
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (
         b",".join(found.items),
         found.total,
-        msgspec.json.encode(following),
+        msgspec.json.encode(found.next_page),
     )
     answer = Answer(body, digest(body).encode(), found.updated_at, headers)
     return Made(answer, found.edition, (("company", key),))

@@ -4,8 +4,6 @@ A report is submitted to the company that runs its program, which reads it and a
 Source: assessment-spec/1, report; decision 15.
 """
 
-import math
-from dataclasses import dataclass
 from typing import Final
 
 from django.conf import settings
@@ -18,6 +16,7 @@ from muniment.assessments.models import Application, Report
 from muniment.assessments.operations import get_report
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
@@ -27,16 +26,7 @@ from muniment.registry.models import Company, Framework
 MAX_NOTE: Final = 2_000
 _WAY: Final = "The page of applications shows how each of them stands."
 State = Application.State
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A page of applications."""
-
-    items: list[Application]
-    page: int
-    page_count: int
-    total: int
+NEWEST: Final = ("-submitted_at", "-pk")
 
 
 def submit_application(actor: Actor, run_id: str) -> Application:
@@ -139,20 +129,14 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
     return found
 
 
-def list_sent(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
+def list_sent(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Application]:
     """Give the applications of the actor's companies, newest first."""
-    return _listed(_sent(actor), page, page_size)
+    return Page.of(_sent(actor).order_by(*NEWEST), page, page_size)
 
 
-def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
+def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Application]:
     """Give the applications that the actor's companies received, newest first; reviewers see everybody's."""
-    return _listed(_received(actor), page, page_size)
-
-
-def _listed(found: QuerySet[Application], page: int, page_size: int) -> Listed:
-    total, start = found.count(), (page - 1) * page_size
-    items = list(found.order_by("-submitted_at", "-pk")[start : start + page_size]) if start < total else []
-    return Listed(items, page, max(1, math.ceil(total / page_size)), total)
+    return Page.of(_received(actor).order_by(*NEWEST), page, page_size)
 
 
 def get_received(actor: Actor, application_id: str) -> Application:

@@ -6,7 +6,6 @@ A run that is started costs nothing; executing it holds the credits, its end tak
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from muniment.documents.records import own_company
 from muniment.jobs import queue
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
@@ -87,16 +87,6 @@ class SeenRun:
             "finishedAt": _moment(row.finished_at),
             "reportId": self.report_id,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class ListedRuns:
-    """A page of runs."""
-
-    items: list[SeenRun]
-    page: int
-    page_count: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +340,7 @@ def get_run(actor: Actor, run_id: str) -> SeenRun:
     raise _unknown(run_id)
 
 
-def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> ListedRuns:
+def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[SeenRun]:
     """List the runs of the actor's companies, newest first."""
     total = 0
     if actor.account_id is not None:
@@ -358,7 +348,7 @@ def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> ListedRuns
     start = (page - 1) * page_size
     newest = f"true ORDER BY {_RUN}.created_at DESC, {_RUN}.id DESC LIMIT %s OFFSET %s"
     items = list(_seen(actor, newest, [page_size, start])) if start < total else []
-    return ListedRuns(items, page, max(1, math.ceil(total / page_size)), total)
+    return Page(items, page, page_size, total)
 
 
 def get_report(actor: Actor, run_id: str) -> Report:

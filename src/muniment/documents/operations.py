@@ -8,7 +8,6 @@ removed afterwards. What a crash leaves between the two is a blob without a row,
 
 import hashlib
 import logging
-import math
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -43,6 +42,7 @@ from muniment.documents.records import (
     used_bytes,
 )
 from muniment.jobs import queue
+from muniment.kernel import pagination
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, TooLarge
@@ -54,19 +54,10 @@ COMPLETED: Final = "documents.completed"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A page of documents."""
+class DocumentList(pagination.Page[Document]):
+    """A page of documents, with the quota of the account that asks."""
 
-    items: list[Document]
-    page: int
-    page_size: int
-    total: int
     quota: Quota
-
-    @property
-    def page_count(self) -> int:
-        """Give the number of pages, at least one."""
-        return max(1, math.ceil(self.total / self.page_size))
 
 
 def quota(actor: Actor) -> Quota:
@@ -82,7 +73,7 @@ def list_documents(
     page_size: int = 25,
     deleted: bool = False,
     ready: bool = False,
-) -> Listed:
+) -> DocumentList:
     """
     List documents of the actor's companies, newest first; expired announcements are left out.
 
@@ -101,10 +92,8 @@ def list_documents(
         found = found.filter(state=State.READY)
     if company_slug is not None:
         found = found.filter(company=own_company(actor, company_slug))
-    total = found.count()
-    start = (page - 1) * page_size
-    items = list(found.order_by("-created_at", "-pk")[start : start + page_size]) if start < total else []
-    return Listed(items, page, page_size, total, quota(actor))
+    listed = pagination.Page.of(found.order_by("-created_at", "-pk"), page, page_size)
+    return DocumentList(listed.items, page, page_size, listed.total, quota(actor))
 
 
 def ready_documents(actor: Actor, company_slug: str, document_ids: Iterable[str]) -> list[Document]:

@@ -8,7 +8,6 @@ Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decision
 """
 
 import hmac
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +21,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.tokens import burn_token
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.oauth import pkce
@@ -51,16 +51,6 @@ class Issued:
     pair: TokenPair
     expires_in_s: int
     scopes: str
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """A page of connected apps."""
-
-    items: list[Grant]
-    page: int
-    page_count: int
-    total: int
 
 
 def issue_code(
@@ -242,16 +232,14 @@ def revoke(token: str) -> None:
             _end(grant, "revoked by the app")
 
 
-def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Connected:
+def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Grant]:
     """List the apps connected to the actor's account, newest first."""
     if actor.account_id is None:
-        return Connected([], page, 1, 0)
+        return Page([], page, page_size, 0)
     live = Grant.objects.select_related("client").filter(
         account_id=actor.account_id, revoked_at=None, refresh_expires_at__gt=now()
     )
-    total, start = live.count(), (page - 1) * page_size
-    items = list(live.order_by("-created_at", "-pk")[start : start + page_size]) if start < total else []
-    return Connected(items, page, max(1, math.ceil(total / page_size)), total)
+    return Page.of(live.order_by("-created_at", "-pk"), page, page_size)
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:

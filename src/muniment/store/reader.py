@@ -10,12 +10,14 @@ import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
+from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
@@ -49,26 +51,13 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     edition: int
 
 
-class Page(NamedTuple):
-    """A page of a list. The page is the true one, also when a cursor led to it."""
+@dataclass(frozen=True, slots=True)
+class ListPage(Page[bytes]):
+    """A page of finished list items. The page is the true one, also when a cursor led to it."""
 
-    items: list[bytes]
-    page: int
-    page_size: int
-    page_count: int
-    total: int
-    next_cursor: str | None
     edition: int
     updated_at: str
-
-
-class ListSlice(NamedTuple):
-    """A page of the parts of one document."""
-
-    items: list[bytes]
-    total: int
-    edition: int
-    updated_at: str
+    next_cursor: str | None = None
 
 
 class ChangeRow(NamedTuple):
@@ -148,7 +137,7 @@ class Reader(PublishedFile):
                     found[name] = Found(row[0], etag, updated_at, edition)
         return found
 
-    def companies(self, query: CompanyQuery) -> Page:
+    def companies(self, query: CompanyQuery) -> ListPage:
         """
         Give a page of companies.
 
@@ -157,7 +146,7 @@ class Reader(PublishedFile):
         """
         return self._page(selection("company", query), query)
 
-    def people(self, query: PeopleQuery) -> Page:
+    def people(self, query: PeopleQuery) -> ListPage:
         """
         Give a page of people.
 
@@ -206,15 +195,17 @@ class Reader(PublishedFile):
         body = msgspec.json.encode({"data": data})
         return Found(body, digest(body), state.at, state.edition)
 
-    def cap_table(self, slug: str, page: int, page_size: int) -> ListSlice | None:
+    def cap_table(self, slug: str, page: int, page_size: int) -> ListPage | None:
         """Give a page of a company's token holders, or None when there is no such company."""
         found = self.document("company", slug)
         if found is None:
             return None
         holders = msgspec.json.decode(found.body, type=_Detail).data.cap_table
         start = (page - 1) * page_size
-        return ListSlice(
+        return ListPage(
             [bytes(holder) for holder in holders[start : start + page_size]],
+            page,
+            page_size,
             len(holders),
             found.edition,
             found.updated_at,
@@ -288,7 +279,7 @@ class Reader(PublishedFile):
             near += [row[0] for row in rows]
         return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
 
-    def _page(self, chosen: Selection, query: PeopleQuery) -> Page:
+    def _page(self, chosen: Selection, query: PeopleQuery) -> ListPage:
         size = query.page_size
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
         with self.snapshot() as (connection, state):
@@ -319,11 +310,10 @@ class Reader(PublishedFile):
                 cursor = Mark(
                     chosen.order, last, name, end if chosen.order in {"relevance", "treasury"} else 0
                 ).to_cursor()
-        return Page(
+        return ListPage(
             items=items,
             page=query.page if mark is None else start // size + 1,
             page_size=size,
-            page_count=max(1, -(-total // size)),
             total=total,
             next_cursor=cursor,
             edition=state.edition,

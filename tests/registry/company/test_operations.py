@@ -50,7 +50,7 @@ def test_a_stranger_is_told_nothing_and_changes_nothing(stranger):
     for attempt in (
         lambda slug: operations.get_company(actor, slug),
         lambda slug: operations.update_company(actor, slug, change),
-        lambda slug: operations.company_history(actor, slug),
+        lambda slug: operations.company_history(actor, slug).items,
         lambda slug: operations.revert_company(actor, slug, 1),
         lambda slug: operations.open_funding_round(actor, slug, name="Seed"),
         lambda slug: operations.close_funding_round(actor, slug),
@@ -77,7 +77,7 @@ def test_an_edit_of_a_published_listing_is_public_at_once_with_history_naming_th
     assert update.applied == ["status", "description"]
     assert update.diff["description"] == {"before": None, "after": "New words."}
     assert document("company", mine.slug)["company"]["description"] == "New words."
-    entry = operations.company_history(me, mine.slug)[0]
+    entry = operations.company_history(me, mine.slug).items[0]
     assert (entry.action, entry.via, entry.credential, entry.account_id) == (
         "updated",
         "token",
@@ -260,14 +260,14 @@ def test_revert_puts_back_what_an_entry_changed():
             description="Second.", socials={"email": "x@y.example"}, positions=[{"person": {"name": "Ada Moss"}}]
         ),
     )
-    entry = operations.company_history(me, mine.slug)[0]
+    entry = operations.company_history(me, mine.slug).items[0]
     operations.revert_company(me, mine.slug, entry.pk)
     data = document("company", mine.slug)
     assert data["company"]["description"] == "First."
     assert (data["company"]["socials"]["twitter"], data["company"]["socials"]["email"]) == ("@first", None)
     assert data["positions"] == []
     assert document("person", "ada-moss") is None
-    created = operations.company_history(me, mine.slug)[-1]
+    created = operations.company_history(me, mine.slug).items[-1]
     with pytest.raises(NotFound):
         operations.revert_company(me, mine.slug, created.pk + 10_000)
 
@@ -275,7 +275,7 @@ def test_revert_puts_back_what_an_entry_changed():
 def test_what_cannot_be_put_back_is_said():
     me = owner()
     mine = published(me)
-    approved = next(entry for entry in operations.company_history(me, mine.slug) if entry.action == "approved")
+    approved = next(entry for entry in operations.company_history(me, mine.slug).items if entry.action == "approved")
     with pytest.raises(BadRequest, match="no field that can be put back"):
         operations.revert_company(me, mine.slug, approved.pk)
 
@@ -288,7 +288,7 @@ def test_an_owner_leaves_and_a_further_owner_stays():
     with pytest.raises(NotFound):
         operations.get_company(me, mine.slug)
     assert operations.get_company(other, mine.slug).slug == mine.slug
-    left, added = operations.company_history(other, mine.slug)[:2]
+    left, added = operations.company_history(other, mine.slug).items[:2]
     assert (left.action, left.account_id) == ("owner left", me.account_id)
     assert (left.before, left.after) == ({"owner": me.account_id}, {})
     assert (added.action, added.account_id) == ("owner added", me.account_id)
@@ -301,7 +301,7 @@ def test_a_reviewer_who_owns_no_listing_leaves_none():
     with pytest.raises(NotFound):
         operations.leave_company(reviewer(), mine.slug)
     assert Company.objects.get().owners.get().pk == me.account_id
-    assert operations.company_history(me, mine.slug)[0].action == "created"
+    assert operations.company_history(me, mine.slug).items[0].action == "created"
 
 
 def test_a_further_owner_is_added_once():
@@ -309,7 +309,7 @@ def test_a_further_owner_is_added_once():
     mine = draft(me)
     for _ in range(2):
         operations.add_owner(me, mine.slug, other.account_id)
-    actions = [entry.action for entry in operations.company_history(me, mine.slug)]
+    actions = [entry.action for entry in operations.company_history(me, mine.slug).items]
     assert actions == ["owner added", "created"]
 
 

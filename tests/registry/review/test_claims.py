@@ -228,7 +228,7 @@ def test_an_approved_suggestion_is_published_with_the_reviewer_in_the_history():
     judge = reviewer()
     claims.decide_petition(judge, asked.pk, approve=True)
     assert document("company", slug)["company"]["description"] == "Boats and nets."
-    assert operations.company_history(me, slug)[0].account_id == judge.account_id
+    assert operations.company_history(me, slug).items[0].account_id == judge.account_id
     assert owners(slug) == {me.account_id}
 
 

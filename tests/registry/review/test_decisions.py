@@ -48,7 +48,7 @@ def test_a_listing_goes_from_draft_over_changes_requested_to_published():
     decisions.approve_company(judge, mine.slug, expected_version=version)
     assert "createdAt" in document("company", mine.slug)["company"]
     assert document("person", "ada-moss")["positions"][0]["company"]["slug"] == mine.slug
-    assert [entry.action for entry in operations.company_history(me, mine.slug)] == [
+    assert [entry.action for entry in operations.company_history(me, mine.slug).items] == [
         "approved", "submitted", "updated", "changes requested", "submitted", "created"
     ]  # fmt: skip
 

@@ -42,7 +42,7 @@ def test_an_invited_account_becomes_an_owner_and_the_history_says_so(tokens):
     assert not owns(guest, slug)
     assert invitations.accept_invitation(guest, "token 1").slug == slug
     assert owns(guest, slug)
-    newest, before = operations.company_history(me, slug)[:2]
+    newest, before = operations.company_history(me, slug).items[:2]
     assert (newest.action, newest.account_id, newest.after) == (
         "owner added",
         guest.account_id,

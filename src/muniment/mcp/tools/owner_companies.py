@@ -136,12 +136,6 @@ class ManageTools:
             found = operations.list_companies(
                 _actor(caller), page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
             )
-            pagination = {
-                "page": found.page,
-                "pageSize": found.page_size,
-                "pageCount": found.page_count,
-                "total": found.total,
-            }
             items = [
                 {
                     "id": each.slug,
@@ -154,9 +148,7 @@ class ManageTools:
                 }
                 for each in found.items
             ]
-            following = found.page + 1 if found.page < found.page_count else None
-            rest = {"pagination": pagination, "nextPage": following}
-            return truncation.page(items, rest, lambda item: self._own_url(item["id"]))
+            return truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
 
         return self._call(work)
 

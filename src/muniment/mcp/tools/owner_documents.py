@@ -84,16 +84,7 @@ class DocumentTools:
                 page=arguments.get("page", 1),
                 page_size=arguments.get("pageSize", 25),
             )
-            rest = {
-                "pagination": {
-                    "page": found.page,
-                    "pageSize": found.page_size,
-                    "pageCount": found.page_count,
-                    "total": found.total,
-                },
-                "nextPage": found.page + 1 if found.page < found.page_count else None,
-                "quota": found.quota.to_wire(),
-            }
+            rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
             shown = [records.to_wire(document) for document in found.items]
             return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
 

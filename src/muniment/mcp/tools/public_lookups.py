@@ -17,7 +17,7 @@ from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
 from muniment.registry.company.form_options import form_options
 from muniment.store.queries import CompanyQuery, PeopleQuery
-from muniment.store.reader import Page, Reader
+from muniment.store.reader import Reader
 
 
 class PublicTools:
@@ -74,7 +74,9 @@ class PublicTools:
 
         def make() -> bytes:
             found = self._reader.companies(query)
-            return truncation.items(found.items, _beside(found), self._company_url, drop=() if full else ("body",))
+            return truncation.items(
+                found.items, truncation.paging(found), self._company_url, drop=() if full else ("body",)
+            )
 
         return self._kept(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
 
@@ -86,7 +88,7 @@ class PublicTools:
 
         def make() -> bytes:
             found = self._reader.people(query)
-            return truncation.items(found.items, _beside(found), self._person_url)
+            return truncation.items(found.items, truncation.paging(found), self._person_url)
 
         return self._kept(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
 
@@ -224,15 +226,3 @@ class _Kind(msgspec.Struct):
 
 class _Framework(msgspec.Struct):
     data: _Kind
-
-
-def _beside(found: Page) -> dict[str, Any]:
-    return {
-        "pagination": {
-            "page": found.page,
-            "pageSize": found.page_size,
-            "pageCount": found.page_count,
-            "total": found.total,
-        },
-        "nextPage": found.page + 1 if found.page < found.page_count else None,
-    }

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from muniment.kernel.pagination import Page
+
 BUDGET_BYTES = 60_000
 MAX_LISTED = 100
 FRAMEWORK_DESCRIPTION_CHARACTERS = 500
@@ -210,12 +212,14 @@ def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = 
     # From the beginning any size will do; one with many divisors can give way again further on.
     sizes = range(1, fitting + 1) if start else [each for each in _PAGE_SIZES if each <= fitting]
     size = max((each for each in sizes if start % each == 0), default=1)
-    number, count = start // size + 1, -(-pagination["total"] // size)
-    following = number + 1 if number < count else None
-    hint = f"No more than {size} fit into one answer. Go on with page {following} and pageSize {size}."
-    smaller = {"page": number, "pageSize": size, "pageCount": count, "total": pagination["total"]}
-    more = {"pagination": smaller, "nextPage": following, **({"hint": hint} if following else {})}
-    return _encode({"data": records[:size], **rest, **more})
+    smaller = Page(records[:size], start // size + 1, size, pagination["total"])
+    hint = f"No more than {size} fit into one answer. Go on with page {smaller.next_page} and pageSize {size}."
+    return _encode({"data": smaller.items, **rest, **paging(smaller), **({"hint": hint} if smaller.next_page else {})})
+
+
+def paging(found: Page[Any]) -> dict[str, Any]:
+    """Return the members that a list has beside its data."""
+    return {"pagination": found.to_wire(), "nextPage": found.next_page}
 
 
 def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str], *, where: str = "") -> bytes:

@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.kernel.wire import UNSET
 from muniment.registry import history
@@ -82,33 +83,19 @@ class CompanyUpdate:
     diff: dict[str, dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A page of an owner's listings."""
-
-    items: list[OwnedCompany]
-    page: int
-    page_size: int
-    total: int
-
-    @property
-    def page_count(self) -> int:
-        """Give the number of pages, at least one."""
-        return max(1, -(-self.total // self.page_size))
-
-
-def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Listed:
+def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[OwnedCompany]:
     """List the listings that *actor* owns, the last changed first; without their bundles."""
     if actor.account_id is None:
-        return Listed([], page, page_size, 0)
+        return Page([], page, page_size, 0)
     mine = Company.objects.filter(ownerships__account_id=actor.account_id)
-    start = (page - 1) * page_size
-    found = list(mine.order_by("-updated_at", "pk")[start : start + page_size])
-    waiting = PendingChange.objects.filter(company__in=found, decision="").values_list("company_id", "changes")
-    held = Ownership.objects.filter(company__in=found, account_id=actor.account_id).values_list("company_id", "role")
+    found = Page.of(mine.order_by("-updated_at", "pk"), page, page_size)
+    waiting = PendingChange.objects.filter(company__in=found.items, decision="").values_list("company_id", "changes")
+    held = Ownership.objects.filter(company__in=found.items, account_id=actor.account_id).values_list(
+        "company_id", "role"
+    )
     pending, roles = dict(waiting), dict(held)
-    items = [_shown(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found]
-    return Listed(items, page, page_size, mine.count())
+    items = [_shown(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found.items]
+    return found.with_items(items)
 
 
 def get_company(actor: Actor, slug: str) -> OwnedCompany:
@@ -271,17 +258,7 @@ def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Differe
         history.entry(actor, "asked", before=asked.before, after=asked.after, company=company).save()
 
 
-def count_history(actor: Actor, slug: str) -> int:
-    """
-    Count what happened to a listing that *actor* owns.
-
-    Raises:
-        NotFound: unknown, or not owned.
-    """
-    return HistoryEntry.objects.filter(company=owned(actor, slug)).count()
-
-
-def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 100) -> list[HistoryEntry]:
+def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 100) -> Page[HistoryEntry]:
     """
     Give what happened to a listing that *actor* owns, the latest first.
 
@@ -290,8 +267,7 @@ def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 
     """
     company = owned(actor, slug)
     entries = HistoryEntry.objects.filter(company=company).select_related("account")
-    start = (page - 1) * page_size
-    return list(entries.order_by("-at", "-pk")[start : start + page_size])
+    return Page.of(entries.order_by("-at", "-pk"), page, page_size)
 
 
 def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: int | None = None) -> CompanyUpdate:

@@ -4,7 +4,6 @@ What waits for the reviewers, oldest first, and who of them is working on it.
 Taking an item locks nothing: it tells the others. What cannot happen twice is decided by the decisions themselves.
 """
 
-import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.company.editing import decides
 from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
@@ -45,16 +45,6 @@ _ROOMS = {"company": "companies", "change": "changes", "petition": "requests"}
 _ASKED = {"claim": "claim of the listing", "profile": "claim of the profile", "suggestion": "suggested edit"}
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A page of what waits."""
-
-    items: list[Waiting]
-    page: int
-    page_count: int
-    total: int
-
-
 def count_waiting(actor: Actor) -> int:
     """
     Count what waits.
@@ -66,7 +56,7 @@ def count_waiting(actor: Actor) -> int:
     return _everything().count()
 
 
-def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Queue:
+def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Waiting]:
     """
     Give what waits, oldest first.
 
@@ -74,22 +64,20 @@ def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Queue:
         Forbidden: the actor is no reviewer.
     """
     need_reviewer(actor)
-    everything = _everything()
-    total, start = everything.count(), (page - 1) * page_size
-    here = list(everything.order_by("since", "of", "pk")[start : start + page_size]) if start < total else []
-    told = _told(here)
+    found = Page.of(_everything().order_by("since", "of", "pk"), page, page_size)
+    told = _told(found.items)
     subjects = [subject for subject, *_ in told.values()]
     fresh = Taking.objects.filter(at__gt=now() - TAKEN_FOR, subject__in=subjects).select_related("account")
     takings = {taking.subject: taking for taking in fresh}
     items = []
-    for of, key, since in here:
+    for of, key, since in found.items:
         if (of, key) not in told:
             continue  # it has gone since
         subject, what, name, by = told[of, key]
         taking = takings.get(subject)
         mine = taking is not None and taking.account_id == actor.account_id
         items.append(Waiting(subject, what, name, since, by, str(taking.account) if taking else "", mine))
-    return Queue(items, page, max(1, math.ceil(total / page_size)), total)
+    return found.with_items(items)
 
 
 def _everything() -> QuerySet[Any, tuple[str, int, datetime]]:

@@ -51,7 +51,7 @@ def reader() -> Reader:
     return _reader
 
 
-class Page(NamedTuple):
+class CachedPage(NamedTuple):
     """A rendered page."""
 
     edition: int
@@ -65,7 +65,7 @@ class Page(NamedTuple):
         return self.content.size_bytes + 500
 
 
-pages: LRUCache[str, Page] = LRUCache(24_000_000, getsizeof=attrgetter("size_bytes"))
+pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=attrgetter("size_bytes"))
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
 View = Callable[..., HttpResponse]
 
@@ -107,13 +107,13 @@ def published(*parameters: str) -> Callable[[View], View]:
     return decorate
 
 
-def _finish(response: HttpResponse, edition: int) -> Page:
+def _finish(response: HttpResponse, edition: int) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
         # What is told once, to one browser, waits for a page that is made for that browser alone.
         response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
     body = response.content
-    return Page(
+    return CachedPage(
         edition,
         response.status_code,
         Content(body, digest(body), response["Content-Type"]),

@@ -1,12 +1,13 @@
 """What the lists of the pages share: reading the address, and the links of a pager."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext
 
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest
 
 PAGE_SIZE = 25
@@ -77,9 +78,7 @@ def address(
 def pager(
     request: HttpRequest,
     parameters: tuple[str, ...],
-    page: int,
-    page_count: int,
-    total: int,
+    found: Page[Any],
     *,
     name: str = "page",
     path: str = "",
@@ -95,6 +94,7 @@ def pager(
     def to(number: int) -> str:
         return address(request, parameters, name, path=path, **{name: number})
 
+    page, page_count = found.page, found.page_count
     near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
     links: list[Link] = []
     for number, before in zip(near, [0, *near], strict=False):
@@ -104,8 +104,8 @@ def pager(
     return Pager(
         page,
         page_count,
-        total,
-        to(min(page - 1, page_count)) if page > 1 else "",
-        to(page + 1) if page < page_count else "",
+        found.total,
+        to(found.previous_page) if found.previous_page else "",
+        to(found.next_page) if found.next_page else "",
         links,
     )

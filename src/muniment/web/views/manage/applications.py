@@ -29,8 +29,8 @@ def home(request: HttpRequest) -> HttpResponse:
             "room": "manage",
             "received": received,
             "sent": sent,
-            "pager": pager(request, PARAMETERS, received.page, received.page_count, received.total),
-            "sent_pager": pager(request, PARAMETERS, sent.page, sent.page_count, sent.total, name=SENT),
+            "pager": pager(request, PARAMETERS, received),
+            "sent_pager": pager(request, PARAMETERS, sent, name=SENT),
         },
     )
 

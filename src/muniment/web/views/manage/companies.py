@@ -61,7 +61,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "attention": attention,
             "profile": get_profile(actor),
             "waiting": review_queue.count_waiting(actor) if actor.is_reviewer else 0,
-            "pager": pager(request, ("page",), mine.page, mine.page_count, mine.total),
+            "pager": pager(request, ("page",), mine),
         },
     )
 
@@ -201,8 +201,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Show every change with its diff; each can be put back."""
-    actor, page = actor_of(request), asked_page(request.GET)
+    actor = actor_of(request)
     mine = operations.get_company(actor, slug)
+    found = operations.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
     entries = [
         {
             "entry": entry,
@@ -211,10 +212,9 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
             and any(key in entry.before for key in entry.after)
             and entry.action != "created",
         }
-        for entry in operations.company_history(actor, slug, page=page, page_size=PAGE_SIZE)
+        for entry in found.items
     ]
-    total = operations.count_history(actor, slug)
-    links = pager(request, ("page",), page, max(1, -(-total // PAGE_SIZE)), total)
+    links = pager(request, ("page",), found)
     return render(
         request,
         "manage/history.html",

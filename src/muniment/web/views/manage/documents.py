@@ -52,8 +52,8 @@ def home(request: HttpRequest) -> HttpResponse:
             "taken": inspection.TAKEN,
             "max_bytes": records.max_bytes(),
             "form_bytes": min(FORM_BYTES, records.max_bytes()),
-            "pager": pager(request, PARAMETERS, found.page, found.page_count, found.total),
-            "deleted_pager": pager(request, PARAMETERS, deleted.page, deleted.page_count, deleted.total, name=GONE),
+            "pager": pager(request, PARAMETERS, found),
+            "deleted_pager": pager(request, PARAMETERS, deleted, name=GONE),
         },
     )
 

@@ -55,7 +55,7 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
         {
             "room": "manage",
             "runs": runs,
-            "pager": pager(request, PARAMETERS, runs.page, runs.page_count, runs.total),
+            "pager": pager(request, PARAMETERS, runs),
             "companies": named,
             "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
             "frameworks": [
@@ -103,8 +103,8 @@ def _quotable(actor: Actor, slug: str, given: QueryDict) -> dict[str, Any]:
         "total": found.total,
         "first": first + 1,
         "last": first + len(found.items),
-        "previous": min(found.page - 1, found.page_count),
-        "next": found.page + 1 if found.page < found.page_count else 0,
+        "previous": found.previous_page,
+        "next": found.next_page,
     }
 
 

@@ -154,9 +154,7 @@ def _page(
                 }
                 for grant in connected.items
             ],
-            "apps_pager": pager(
-                request, (APPS,), connected.page, connected.page_count, connected.total, name=APPS, path=HOME
-            ),
+            "apps_pager": pager(request, (APPS,), connected, name=APPS, path=HOME),
         },
         status=status,
     )

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
 from muniment.web.context import address
@@ -100,7 +101,7 @@ def companies(request: HttpRequest) -> HttpResponse:
             "total": found.total,
             "q": text,
             "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
-            "pager": pagination.pager(request, COMPANY_PARAMETERS, page, found.page_count, found.total),
+            "pager": pagination.pager(request, COMPANY_PARAMETERS, found),
             "selects": [
                 _select("status", gettext("Status"), STATUSES, status),
                 _select("type", gettext("Type"), _values("type"), query.get("type", "")),
@@ -143,7 +144,7 @@ def people(request: HttpRequest) -> HttpResponse:
             "people": [_decode(item) for item in found.items],
             "total": found.total,
             "q": text,
-            "pager": pagination.pager(request, PEOPLE_PARAMETERS, page, found.page_count, found.total),
+            "pager": pagination.pager(request, PEOPLE_PARAMETERS, found),
             "sorts": _sorts(sort),
         },
     )
@@ -157,9 +158,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         return _missing("company", slug)
     bundle = _decode(found.body)["data"]
     facts = bundle["company"]
-    holders = bundle.get("capTable") or []
-    page = min(max(_natural(request.GET.get("holders", "1")), 1), max(1, -(-len(holders) // CAP_TABLE_SHOWN)))
-    first = (page - 1) * CAP_TABLE_SHOWN
+    holders = _holders(request, bundle.get("capTable") or [])
     return TemplateResponse(
         request,
         "registry/company.html",
@@ -174,9 +173,9 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             "links": links_of(facts),
             "further": further_fields(facts),
             "positions": bundle.get("positions") or [],
-            "holders": holders[first : first + CAP_TABLE_SHOWN],
-            "holders_total": len(holders),
-            "holders_pager": _holders_pager(request, page, len(holders)),
+            "holders": holders.items,
+            "holders_total": holders.total,
+            "holders_pager": _holders_pager(request, holders),
             **shares(bundle),
             "json_ld": json_for_script(profile_of_company(facts, bundle.get("positions") or [], address(request))),
             "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
@@ -312,12 +311,18 @@ def _chips(facts: dict[str, Any]) -> list[dict[str, str]]:
     return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
 
 
-def _holders_pager(request: HttpRequest, page: int, total: int) -> dict[str, Any]:
-    count = max(1, -(-total // CAP_TABLE_SHOWN))
+def _holders(request: HttpRequest, holders: list[dict[str, Any]]) -> Page[dict[str, Any]]:
+    last = Page(holders, 1, CAP_TABLE_SHOWN, len(holders)).page_count
+    page = min(max(_natural(request.GET.get("holders", "1")), 1), last)
+    start = (page - 1) * CAP_TABLE_SHOWN
+    return Page(holders[start : start + CAP_TABLE_SHOWN], page, CAP_TABLE_SHOWN, len(holders))
+
+
+def _holders_pager(request: HttpRequest, found: Page[Any]) -> dict[str, Any]:
     return {
-        "page": page,
-        "page_count": count,
-        "previous": f"{request.path}?holders={page - 1}#cap-table" if page > 1 else "",
-        "next": f"{request.path}?holders={page + 1}#cap-table" if page < count else "",
+        "page": found.page,
+        "page_count": found.page_count,
+        "previous": f"{request.path}?holders={found.previous_page}#cap-table" if found.previous_page else "",
+        "next": f"{request.path}?holders={found.next_page}#cap-table" if found.next_page else "",
         "links": [],
     }

@@ -33,7 +33,7 @@ _DECISIONS = {
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
     found = review_queue.waiting(actor_of(request), page=asked_page(request.GET))
-    links = pager(request, ("page",), found.page, found.page_count, found.total)
+    links = pager(request, ("page",), found)
     return render(request, "review/home.html", {"room": "manage", "tab": "queue", "found": found, "pager": links})
 
 
@@ -58,7 +58,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             **_frame(f"company:{slug}", mine),
             "diff": differences.lines_of(shown),
             "checks": checks_of(actor, mine),
-            "history": operations.company_history(actor, slug, page_size=8),
+            "history": operations.company_history(actor, slug, page_size=8).items,
         },
     )
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.rows import Fault
@@ -94,18 +95,17 @@ class NewFrameworkForm(FrameworkForm):
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """List every framework, by name."""
-    page, total = asked_page(request.GET), Framework.objects.count()
     authored = Exists(FrameworkSpecification.objects.filter(framework=OuterRef("pk")))
-    found = Framework.objects.select_related("company").annotate(authored=authored).order_by("name", "pk")
-    start = (page - 1) * PAGE_SIZE
+    frameworks = Framework.objects.select_related("company").annotate(authored=authored).order_by("name", "pk")
+    found = Page.of(frameworks, asked_page(request.GET), PAGE_SIZE)
     return render(
         request,
         "review/frameworks.html",
         {
             "room": "manage",
             "tab": "frameworks",
-            "frameworks": found[start : start + PAGE_SIZE],
-            "pager": pager(request, ("page",), page, max(1, -(-total // PAGE_SIZE)), total),
+            "frameworks": found.items,
+            "pager": pager(request, ("page",), found),
         },
     )
 

@@ -1,0 +1,57 @@
+"""Pagination: one page of a list, and the numbers around it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+Item = TypeVar("Item")
+Other = TypeVar("Other")
+Item_co = TypeVar("Item_co", covariant=True)
+
+
+class Rows(Protocol[Item_co]):
+    """A list that is counted and cut where it is, as a query set is."""
+
+    def count(self) -> int:
+        """Return the number of all items."""
+
+    def __getitem__(self, part: slice, /) -> Iterable[Item_co]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """One page of a list; pages are counted from 1."""
+
+    items: list[Item]
+    page: int
+    page_size: int
+    total: int
+
+    @classmethod
+    def of(cls, rows: Rows[Item], page: int, page_size: int) -> "Page[Item]":
+        """Return page *page* of *rows*, empty beyond their end."""
+        total, start = rows.count(), (page - 1) * page_size
+        return Page(list(rows[start : start + page_size]) if start < total else [], page, page_size, total)
+
+    @property
+    def page_count(self) -> int:
+        """Return the number of pages, at least one."""
+        return max(1, -(-self.total // self.page_size))
+
+    @property
+    def next_page(self) -> int | None:
+        """Return the next page's number, or None at the end."""
+        return self.page + 1 if self.page < self.page_count else None
+
+    @property
+    def previous_page(self) -> int | None:
+        """Return the number of the page before; the last page's, from beyond the end."""
+        return min(self.page - 1, self.page_count) if self.page > 1 else None
+
+    def with_items(self, items: list[Other]) -> "Page[Other]":
+        """Return this page with other *items* in place of its own."""
+        return Page(items, self.page, self.page_size, self.total)
+
+    def to_wire(self) -> dict[str, int]:
+        """Return the member ``pagination`` of an answer."""
+        return {"page": self.page, "pageSize": self.page_size, "pageCount": self.page_count, "total": self.total}
