@@ -102,6 +102,12 @@ def test_every_source_file_that_a_document_names_exists():
             assert any((root / named).exists() for root in roots), f"{file.relative_to(ROOT)}: {named}"
 
 
+def test_no_document_uses_an_outdated_phrase():
+    phrases = re.compile(r"(?i)\b(?:whoever|nobody|somebody|anew|for ever|of old|goes on|express lane)\b")
+    for file in DOCUMENTS:
+        assert not (found := phrases.findall(file.read_text())), (file.name, found)
+
+
 def test_the_pictures_of_the_readme_are_small_and_none_is_left_over():
     shown = {ROOT / target for target in re.findall(r"!\[[^]]+\]\(([^)]+)\)", README)}
     assert len(shown) >= 2
