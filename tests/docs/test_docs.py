@@ -140,9 +140,15 @@ def test_every_decision_is_listed_by_its_title_and_has_its_four_parts():
 
 
 def test_the_packages_of_the_architecture_are_those_of_the_code():
-    drawn = set(re.findall(r"(?m)^  (\w+)/ ", (ROOT / "docs" / "ARCHITECTURE.md").read_text()))
-    packages = {folder.name for folder in (ROOT / "src" / "muniment").iterdir() if (folder / "__init__.py").exists()}
-    assert packages <= drawn
+    source = ROOT / "src" / "muniment"
+    drawn = []
+    for indent, name in re.findall(r"(?m)^(  |    )(\w+)/ ", (ROOT / "docs" / "ARCHITECTURE.md").read_text()):
+        drawn.append(
+            (source if indent == "  " else drawn[-1] if drawn[-1].parent == source else drawn[-1].parent) / name
+        )
+    assert all((folder / "__init__.py").exists() for folder in drawn), drawn
+    packages = {folder for folder in source.iterdir() if (folder / "__init__.py").exists()}
+    assert packages == {folder for folder in drawn if folder.parent == source}
 
 
 @pytest.mark.requirement("cli.demo")
