@@ -21,7 +21,7 @@ def main() -> None:
     from muniment.registry.company.company_change import CompanyChange
     from muniment.registry.company.operations import add_owner, update_company
     from muniment.registry.publishing import publisher
-    from muniment.store.database.retry import attempted
+    from muniment.store.database.retry import with_retry
 
     number, changes, email, notes, *slugs = sys.argv[1:]
     if number == "-1":
@@ -35,7 +35,7 @@ def main() -> None:
     with Path(notes).open("w") as out:
         for _ in range(int(changes)):
             slug, website = chance.choice(slugs), f"https://writer-{number}.example/{time.time_ns()}"
-            attempted(update_company, actor, slug, CompanyChange(website=website))
+            with_retry(update_company, actor, slug, CompanyChange(website=website))
             edition, at = stood[-1]
             out.write(json.dumps({"edition": edition, "at": at, "slug": slug, "website": website}) + "\n")
 

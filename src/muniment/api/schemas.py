@@ -373,7 +373,7 @@ ERROR_EXAMPLES: Final[dict[str, Any]] = {
     },
     "internal_error": {
         "code": "internal_error",
-        "message": "Something went wrong on this side (request 01jexample0000000000000000).",
-        "hint": "Try again; if it stays, tell the operator the request id.",
+        "message": "Something went wrong on our side (request 01jexample0000000000000000).",
+        "hint": "Try again; if the error persists, send the operator the request id.",
     },
 }

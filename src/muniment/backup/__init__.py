@@ -1,1 +1,1 @@
-"""The instance as one stream of parts: written to a file, proved, loaded into an empty instance."""
+"""Back up, verify, restore and move an instance as one stream of parts."""

@@ -1,9 +1,8 @@
 """
-One file: a tar archive, compressed with Zstandard, and its own digest behind it.
+The backup file: a tar archive compressed with Zstandard, followed by its digest.
 
-The digest stands in a skippable frame, which every Zstandard reader passes over, so that ``tar --zstd -xf``
-opens a backup without this software. It covers every byte before it, and is itself compared byte for byte:
-no flipped bit and no missing end goes unnoticed.
+The digest is in a skippable frame, which every Zstandard reader ignores, so ``tar --zstd -xf`` opens a backup without
+this software. It covers every byte before it and is compared byte for byte: any flipped bit or missing end is found.
 
 Source: RFC 8878, section 3.1.2, skippable frames.
 """
@@ -35,14 +34,14 @@ _ENTRIES: Final = "entries.jsonl"
 
 
 class Damaged(BadRequest):
-    """The file is not what was once written, or never was a backup."""
+    """The file is damaged, or is not a backup."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "Use another backup.")
 
 
 class _Digested(io.RawIOBase):
-    """Writes through, and digests what goes by."""
+    """Writes to a file and digests what is written."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -78,20 +77,20 @@ class _Limited(io.RawIOBase):
 
 def write(path: Path, parts: Iterable[Part], *, proved: Callable[[Path], object]) -> int:
     """
-    Write *parts* to *path*: whole and proved, or not at all. Readable by this user alone.
+    Write *parts* to *path*, verified, or nothing at all. Readable by this user only.
 
     Args:
-        proved: reads the finished file back before it gets its name; raises when something is wrong.
+        proved: verifies the finished file before it gets its name; raises if something is wrong.
 
     Returns:
         The size of the file.
 
     Raises:
-        Conflict: there is something at *path*, or another backup is being written there.
-        OSError: no room, no such folder, no permission. Nothing is left behind.
+        Conflict: *path* exists, or another backup is being written there.
+        OSError: no space, no such folder, no permission. Nothing is left behind.
     """
     if path.exists():
-        raise Conflict(f"{path} is there already.", "Name another file, or move that one away.")
+        raise Conflict(f"{path} already exists.", "Choose another file name, or move the existing file.")
     with _draft(path) as (draft, out):
         digested: Any = _Digested(out)
         with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(digested, closefd=False) as packed:
@@ -114,11 +113,11 @@ def _draft(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Conflict(
-                f"Another backup is being written to {path}.", "Wait for it, or name another file."
+                f"Another backup is being written to {path}.", "Wait until it finishes, or choose another file name."
             ) from None
         try:
             os.fchmod(out.fileno(), 0o600)
-            out.truncate(0)  # what a killed process left
+            out.truncate(0)  # left by a killed process
             yield draft, out
         finally:
             draft.unlink(missing_ok=True)
@@ -153,7 +152,7 @@ def _put(archive: tarfile.TarFile, each: Part) -> str:
 
 
 class _Pieces(io.RawIOBase):
-    """Pieces as a file."""
+    """An iterable of pieces as a file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -181,11 +180,11 @@ def _line(name: str, size_bytes: int, sha256: str) -> bytes:
 
 def check_bytes(path: Path) -> None:
     """
-    Hold every byte of the file against the digest at its end.
+    Verify every byte of the file against the digest at its end.
 
     Raises:
-        Damaged: they do not agree.
-        OSError: it cannot be read.
+        Damaged: the digests differ.
+        OSError: the file cannot be read.
     """
     with path.open("rb") as file:
         left = os.fstat(file.fileno()).st_size - _TRAILER_BYTES
@@ -198,18 +197,18 @@ def check_bytes(path: Path) -> None:
             left -= len(piece)
         trailer = file.read() if left == 0 else b""
     if trailer[: len(_FRAME)] != _FRAME:
-        raise Damaged(f"{path} is no backup of Muniment, or its end is missing.")
+        raise Damaged(f"{path} is not a Muniment backup, or its end is missing.")
     if trailer[len(_FRAME) :] != digest.digest():
-        raise Damaged(f"{path} is damaged: its bytes are not those that were written.")
+        raise Damaged(f"{path} is damaged: its checksum does not match.")
 
 
 def read(path: Path) -> Generator[Part]:
     """
-    Give the parts of a file, each to be read before the next; what is left unread of one is read over.
+    Yield the parts of a file; read each before the next. Unread content is skipped.
 
     Raises:
-        Damaged: an entry has other bytes than the list at the end tells, or the file cannot be unpacked.
-        OSError: it cannot be read.
+        Damaged: an entry differs from the list at the end, or the file cannot be unpacked.
+        OSError: the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -228,7 +227,7 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
     for member in archive:
         content = archive.extractfile(member)
         if content is None:
-            raise Damaged(f"{path} holds {member.name}, which is no file.")
+            raise Damaged(f"{path} contains {member.name}, which is not a file.")
         digest = hashlib.sha256()
         pieces = hashed(iter(functools.partial(content.read, PIECE_BYTES), b""), digest)
         if member.name == _ENTRIES:
@@ -241,4 +240,4 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
             pass
         seen.update(_line(member.name, member.size, digest.hexdigest()))
     if listed != seen.digest():
-        raise Damaged(f"{path} does not hold the entries that its list names.")
+        raise Damaged(f"The entries of {path} do not match its list.")

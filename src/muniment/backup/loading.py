@@ -1,8 +1,8 @@
 """
-Parts become an instance: an empty one only, all or nothing.
+Load parts into an empty instance, all or nothing.
 
-Everything is written in one transaction, the database's form and what is published included, and is counted
-again before the commit. Blobs and keys come before it: an empty instance that holds some is empty still.
+One transaction writes everything, including the schema and the published documents, and counts it again before the
+commit. Blobs and keys are written before it: an empty instance that has some still counts as empty.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from muniment.config import Config
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.publishing import publisher
-from muniment.store.database.migrations import alone, pending
+from muniment.store.database.migrations import migration_lock, pending
 
 HERE: Final = "default"
 
@@ -47,11 +47,11 @@ HERE: Final = "default"
 @dataclass(slots=True)
 class Loaded:
     """
-    What came.
+    The result of loading.
 
     Args:
-        blobs_there: how many of the blobs stood in the store already.
-        notes: what the operator should know.
+        blobs_there: how many of the blobs were already in the store.
+        notes: remarks for the operator.
     """
 
     header: Header
@@ -61,33 +61,33 @@ class Loaded:
     notes: list[str] = field(default_factory=list)
 
 
-class Differs(Exception):  # noqa: N818 - told with what differs
-    """What was written is not what was read."""
+class Differs(Exception):  # noqa: N818 - its message names the difference
+    """The written data differs from the data read."""
 
 
 def load(
     parts: Iterator[Part], config: Config, storage: Storage | None, *, tell: Callable[[str], object] = lambda _: None
 ) -> Loaded:
     """
-    Write an instance into the empty one that *config* names.
+    Load an instance into the empty one of *config*.
 
     Args:
-        storage: where its blobs go; None when the parts bring none, because they stand where they belong.
+        storage: the store for its blobs; None if the parts contain none because the store is shared.
         tell: called with the name of each part before it is written.
 
     Raises:
-        Conflict: the instance is not empty; or the parts are of a newer version or another currency.
-        Damaged: the parts are not what their manifest counts.
-        Differs: the database or the store gave back something else than it was given.
+        Conflict: the instance is not empty, or the parts come from a newer version or use another currency.
+        Damaged: the parts do not match their manifest.
+        Differs: the database or the store returned different data than was written.
     """
     first = next(parts, None)
     header = header_of(first)
     _check(header, config)
     loading = _Loading(header, config, storage, tell)
-    # SQLite cannot change its form while it checks references; all of them are checked before the commit.
+    # SQLite cannot change a schema while it checks references; all of them are checked before the commit.
     connection.disable_constraint_checking()
     try:
-        with alone(), transaction.atomic():  # a server that starts meanwhile waits
+        with migration_lock(), transaction.atomic():  # a starting server waits
             loading.prepare()
             for part in parts:
                 tell(part.name)
@@ -104,29 +104,29 @@ def load(
 def _check(header: Header, config: Config) -> None:
     if newer := rows.unknown(header.migrations):
         raise Conflict(
-            f"This was made by Muniment {header.version}, which is newer: this version lacks {', '.join(newer[:5])}.",
+            f"The data comes from a newer version, Muniment {header.version}; missing here: {', '.join(newer[:5])}.",
             "Use that version or a later one.",
         )
     if header.currency != config.currency:
         raise Conflict(
-            f"Its amounts are in {header.currency}, and MUNIMENT_CURRENCY is {config.currency} here.",
+            f"Its amounts are in {header.currency}, but MUNIMENT_CURRENCY is {config.currency} here.",
             f"Set MUNIMENT_CURRENCY={header.currency}.",
         )
 
 
 def refuse_unless_empty() -> None:
     """
-    Look whether anybody has used the instance.
+    Raise unless the instance is unused.
 
     Raises:
-        Conflict: somebody has.
+        Conflict: it contains data.
     """
     found = rows.filled(HERE)
     if found:
         raise Conflict(
             f"The instance is not empty: there are rows in {', '.join(found[:6])}{', …' if len(found) > 6 else ''}.",
             "Point MUNIMENT_DATA at another folder, or MUNIMENT_DATABASE_URL at another database."
-            " If a move or a restore has filled it, it is complete: serve it.",
+            " If a move or restore filled it, it is complete and ready to serve.",
         )
 
 
@@ -145,11 +145,11 @@ class _Loading:
         self._manifest: Manifest | None = None
 
     def prepare(self) -> None:
-        """Bring the empty database to the form that the parts have."""
+        """Migrate the empty database to the schema of the parts."""
         refuse_unless_empty()
         wanted = set(self.loaded.header.migrations)
         if rows.applied(HERE) != wanted:
-            self._tell("the database's form")
+            self._tell("database schema")
             _drop_everything()
             executor = MigrationExecutor(connection)
             nodes = executor.loader.graph.node_map
@@ -160,13 +160,14 @@ class _Loading:
         self._tables = rows.tables(wanted)
         for name, columns in self.loaded.header.tables.items():
             if name not in self._tables or not set(columns) <= set(self._tables[name].types):
-                raise BadRequest(f"This version does not know the table {name} in this form.", "Use another version.")
+                raise BadRequest(
+                    f"This version does not support this form of the table {name}.", "Use another version."
+                )
         publisher.clear(edition=self.loaded.header.edition)
         for table in self._tables.values():
             rows.delete_all(HERE, table)
 
     def take(self, part: Part) -> None:
-        """Write one part."""
         if part.name == MANIFEST:
             self._manifest = manifest_of(part)
         elif part.name.startswith(KEYS):
@@ -180,29 +181,31 @@ class _Loading:
             self._blob(part)
 
     def _blob(self, part: Part) -> None:
-        assert self._storage is not None  # noqa: S101 - who has no store asks for no blobs
+        assert self._storage is not None  # noqa: S101 - without a store there are no blobs
         key = part.name.removeprefix(BLOBS)
         expected = blob_of(HERE, key)
         if expected is None:
-            raise BadRequest(f"The backup holds the file {key}, which no document names.", "Use another backup.")
+            raise BadRequest(
+                f"The backup contains the file {key}, which belongs to no document.", "Use another backup."
+            )
         self.loaded.blobs += 1
         digest = hashlib.sha256()
         pieces = hashed(part.pieces, digest)
-        # From a run before, or from all time.
+        # From an earlier run, or from a shared store.
         if self._storage.size_bytes(key) == expected[0] and _digest(self._storage, key) == expected[1]:
             for _ in pieces:
                 pass
             self.loaded.blobs_there += 1
         else:
             self._written.append(key)
-            self._storage.remove_unfinished(key)  # of a run that was killed
+            self._storage.remove_unfinished(key)  # from a killed run
             self._storage.write(key, pieces)
             if _digest(self._storage, key) != digest.hexdigest():
-                raise Differs(f"the store of documents gave back other bytes of {key}")
+                raise Differs(f"the document store returned different content for {key}")
         self._blobs.add(blob_line(key, part.size_bytes, digest.hexdigest()))
 
     def finish(self) -> None:
-        """Count everything again, bring it to this version's form, publish, and put the keys in place."""
+        """Count everything again, migrate to this version's schema, publish, and put the keys in place."""
         manifest = self._manifest
         if manifest is None:
             raise BadRequest("The backup has no manifest.", "Use another backup.")
@@ -210,13 +213,13 @@ class _Loading:
         for name in self.loaded.header.tables:
             found, wanted = rows.count(HERE, self._tables[name]).count(), manifest.tables[name]
             if found != wanted:
-                raise Differs(f"{name} has {found.n:,} rows where {wanted.n:,} were read, or they differ")
+                raise Differs(f"{name} has {found.n:,} rows instead of {wanted.n:,}, or their content differs")
         if self._storage is not None and self._blobs.count() != manifest.blobs:
-            raise Differs("the documents' files are not those that the manifest counts")
+            raise Differs("the document files do not match the manifest")
         rows.set_next_ids(HERE, self._tables, self.loaded.header.next_ids)
         connection.check_constraints()
         if pending():
-            self._tell("this version's form")
+            self._tell("migrations")
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
         self._tell("publishing")
         publisher.publish_all(at=self.loaded.header.edition_at)
@@ -227,12 +230,12 @@ class _Loading:
         notes, header = self.loaded.notes, self.loaded.header
         if published_tally(HERE).count() != manifest.published:
             notes.append(
-                f"Public answers differ from those that Muniment {header.version} had published;"
-                f" they were made anew from the rows by {__version__}."
+                f"Published documents differ from those of Muniment {header.version};"
+                f" version {__version__} has rendered them again."
             )
-        for documents, what in ((manifest.lost, "had lost their file"), (manifest.damaged, "had a damaged file")):
+        for documents, what in ((manifest.lost, "missing"), (manifest.damaged, "damaged")):
             if documents:
-                notes.append(f"{len(documents):,} documents {what} before: {', '.join(documents[:5])}.")
+                notes.append(f"Files of {len(documents):,} documents were already {what}: {', '.join(documents[:5])}.")
 
     def _keep_keys(self) -> None:
         folder = self._config.data / "keys"
@@ -253,13 +256,13 @@ class _Loading:
             )
 
     def undo(self) -> None:
-        """Take back the blobs that were written: the rows that name them never came."""
+        """Delete the blobs of a failed run."""
         for key in self._written:
             try:
-                assert self._storage is not None  # noqa: S101 - it has written them
+                assert self._storage is not None  # noqa: S101 - it wrote them
                 self._storage.delete(key)
             except (OSError, obstore.exceptions.BaseError):
-                return  # a store that is away keeps them, and the next run finds them
+                return  # an unavailable store keeps them for the next run
 
 
 def _digest(storage: Storage, key: str) -> str:
@@ -270,7 +273,7 @@ def _digest(storage: Storage, key: str) -> str:
 
 
 def _drop_everything() -> None:
-    """Remove the tables of an instance that nobody has used: they have another version's form."""
+    """Drop the tables of an unused instance: their schema is of another version."""
     present: Any = connection.introspection.table_names()
     ours = {*rows.tables(rows.applied(HERE) & set(rows.loader().disk_migrations or ())), *rows.LEFT_OUT}
     names = [name for name in present if name in {*ours, "accounts_cache", "django_migrations"}]

@@ -1,8 +1,8 @@
 """
-An instance moves to another database and another store: what is read from the one is loaded into the other.
+Move an instance to another database or store.
 
-Nobody else may use the old instance meanwhile, or what they wrote would be lost. SQLite's exclusive mode keeps
-everybody out; on PostgreSQL the other connections of the same user are looked for, at the begin and at the end.
+The old instance must not be in use meanwhile, or later writes would be lost. SQLite's exclusive mode ensures this; on
+PostgreSQL, other connections of the same user are checked at the start and at the end.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ Tell = Callable[[str], object]
 
 def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Loaded:
     """
-    Make the empty instance of *target*, whose settings this process has, what the one of *source* is.
+    Copy the instance of *source* into the empty one of *target*, whose settings this process uses.
 
-    The old one stays as it was. After a crash at any point the same call begins again, and ends the same; blobs
-    that have arrived are not sent twice.
+    The old instance stays unchanged. After a crash, the same call starts again; blobs that have arrived are not sent
+    twice.
 
     Raises:
-        Conflict: somebody uses the old instance, or the new one is not empty. Nothing is written.
-        Differs: the new database or store gave back something else than it was given. Nothing is written.
+        Conflict: the old instance is in use, or the new one is not empty. Nothing is written.
+        Differs: the new database or store returned different data than was written. Nothing is written.
     """
     if not source.on_postgresql and not source.database_file.exists():
         raise no_instance()
@@ -52,7 +52,7 @@ def _place(config: Config) -> str:
 
 
 def _connect(source: Config) -> None:
-    """Add the old database to those that Django knows."""
+    """Add the old database to Django's connections."""
     described = database(source)
     if not source.on_postgresql:
         described["OPTIONS"] = {"timeout": 2, "init_command": "PRAGMA locking_mode=EXCLUSIVE"}
@@ -62,10 +62,10 @@ def _connect(source: Config) -> None:
 
 def _alone() -> None:
     """
-    Look whether anybody else uses the old database.
+    Raise if the old database is in use.
 
     Raises:
-        Conflict: somebody does.
+        Conflict: it has other connections.
     """
     connection = connections[SOURCE]
     hint = "Stop its servers and workers, then move it."

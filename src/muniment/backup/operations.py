@@ -1,4 +1,4 @@
-"""What an operator does: back up, restore."""
+"""Back up and restore an instance."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,14 +17,14 @@ Tell = Callable[[str], object]
 
 def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Proved:
     """
-    Write the instance, as it stands at this moment, into one file, while it is served and written.
+    Write the instance into one file while it stays in use.
 
-    Everything but the settings is in it: also the key that signs, and digests of passwords and tokens.
+    The file contains everything except the settings, including the secret key and the digests of passwords and tokens.
 
     Raises:
-        Conflict: *path* is taken, or there is no instance.
-        Damaged: what was written cannot be read back; nothing is left.
-        OSError: no room, no such folder. Nothing is left.
+        Conflict: *path* exists, or there is no instance.
+        Damaged: the written file cannot be read back; it is removed.
+        OSError: no space, no such folder. Nothing is left behind.
     """
     if not config.on_postgresql and not config.database_file.exists():
         raise no_instance()
@@ -47,13 +47,13 @@ def _told(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
 
 def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loaded:
     """
-    Make an empty instance what the one was that *path* was made of.
+    Restore the backup at *path* into an empty instance.
 
     Raises:
-        Conflict, Damaged, Differs: as :func:`muniment.backup.loading.load`. Nothing is written.
+        Conflict, Damaged, Differs: see :func:`muniment.backup.loading.load`. Nothing is written.
         OSError: the file cannot be read, or the disk is full. Nothing is written.
     """
-    if config.on_postgresql or config.database_file.exists():  # to ask would make SQLite's file
+    if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
         refuse_unless_empty()
     tell("proving")
     prove(path)

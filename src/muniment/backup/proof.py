@@ -1,4 +1,4 @@
-"""Proves a backup without an instance: every byte, every entry, every count, every document with its blob."""
+"""Verify a backup without an instance: every byte, every entry, every count, every document with its blob."""
 
 import hashlib
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ DOCUMENTS = "documents_document"
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """What a good backup holds."""
+    """The contents of a valid backup."""
 
     header: Header
     manifest: Manifest
@@ -38,7 +38,7 @@ class Proved:
 
     @property
     def rows(self) -> int:
-        """How many rows there are in all tables."""
+        """Return the number of rows in all tables."""
         return sum(count.n for count in self.manifest.tables.values())
 
 
@@ -47,21 +47,21 @@ def header_of(part: Part | None) -> Header:
     Read the first part.
 
     Raises:
-        Damaged: it is no header, or of a form that this version does not know.
+        Damaged: it is not a header, or has an unknown format.
     """
     try:
         if part is None or part.name != HEADER:
-            raise Damaged("The backup does not begin with its header.")
+            raise Damaged("The backup does not start with its header.")
         found = msgspec.json.decode(part.read(), type=Header)
     except msgspec.DecodeError as error:
         raise Damaged(f"The header of the backup cannot be read: {error}.") from error
     if found.format != FORMAT:
-        raise Damaged(f"The backup has the form {found.format}; this version reads {FORMAT}.")
+        raise Damaged(f"The backup has the format {found.format}; this version reads {FORMAT}.")
     return found
 
 
 def manifest_of(part: Part) -> Manifest:
-    """Read the last part; Damaged when it is no manifest."""
+    """Read the last part; raise :class:`Damaged` if it is not a manifest."""
     try:
         return msgspec.json.decode(part.read(), type=Manifest)
     except msgspec.DecodeError as error:
@@ -70,11 +70,11 @@ def manifest_of(part: Part) -> Manifest:
 
 def prove(path: Path) -> Proved:
     """
-    Prove the backup at *path*; nothing is written, and no more than a few megabytes are held.
+    Verify the backup at *path* with a few megabytes of memory; write nothing.
 
     Raises:
         Damaged: says what is wrong.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     container.check_bytes(path)
     parts = container.read(path)
@@ -85,7 +85,7 @@ def prove(path: Path) -> Proved:
 
 
 class _Contents:
-    """What was found while reading."""
+    """The tallies made while reading."""
 
     def __init__(self, header: Header) -> None:
         self.header = header
@@ -105,19 +105,19 @@ class _Contents:
         elif part.name.startswith(KEYS):
             self.keys += 1
         else:
-            raise Damaged(f"The backup holds {part.name}, which is no part of one.")
+            raise Damaged(f"The backup contains an unexpected part, {part.name}.")
 
     def _rows(self, part: Part) -> None:
         table = table_of(part.name)
         if table not in self._tables:
-            raise Damaged(f"The backup holds rows of {table}, which its header does not name.")
+            raise Damaged(f"The backup contains rows of {table}, which its header does not list.")
         lines = part.read().splitlines()
         self._tables[table].add(*lines)
         columns = self.header.tables[table]
         for line in lines:
             row = msgspec.json.decode(line)
             if len(row) != len(columns):
-                raise Damaged(f"A row of {table} has {len(row)} values, and the table {len(columns)} columns.")
+                raise Damaged(f"A row of {table} has {len(row)} values instead of {len(columns)}.")
             if table == DOCUMENTS:
                 self._wants(dict(zip(columns, row, strict=True)))
 
@@ -140,9 +140,9 @@ class _Contents:
             raise Damaged(f"{path} has no manifest.")
         for table, tally in self._tables.items():
             if manifest.tables.get(table) != tally.count():
-                raise Damaged(f"{path}: the rows of {table} are not those that its manifest counts.")
+                raise Damaged(f"{path}: the rows of {table} do not match its manifest.")
         if (manifest.blobs, manifest.blob_bytes) != (self._blobs.count(), self._blob_bytes):
-            raise Damaged(f"{path}: its documents' files are not those that its manifest counts.")
+            raise Damaged(f"{path}: the document files do not match its manifest.")
         if not (manifest.lost or manifest.damaged) and self._wanted.count() != self._blobs.count():
-            raise Damaged(f"{path}: documents and their files do not belong together.")
+            raise Damaged(f"{path}: documents and files do not match.")
         return manifest

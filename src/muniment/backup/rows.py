@@ -1,8 +1,8 @@
 """
-The rows of a database in a form that SQLite and PostgreSQL share, at any form that its migrations describe.
+Database rows in a form shared by SQLite and PostgreSQL, for any schema that the migrations describe.
 
-A value is null, a boolean, a number or a text: moments are ISO 8601 in UTC, days ISO 8601, binaries base64,
-JSON columns canonical text. A line is the JSON array of a row's values, the same bytes on both databases.
+A value is null, a boolean, a number or text: times are ISO 8601 in UTC, dates ISO 8601, binaries base64, JSON columns
+canonical text. A line is the JSON array of a row's values, the same bytes on both databases.
 """
 
 import base64
@@ -26,11 +26,11 @@ BATCH: Final = 500
 CHUNK_BYTES: Final = 1 << 20
 CHANGES: Final = "published_change"
 LEFT_OUT: Final = frozenset({"documents_blobhold"})
-"""What only a running process has a use for."""
+"""Only used by a running process."""
 IN_EVERY_INSTANCE: Final = frozenset(
     {"django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"}
 )
-"""Tables in which migrations and a server that nobody has used yet leave rows."""
+"""Tables that are not empty in a new instance: migrations and an unused server write to them."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -40,7 +40,7 @@ def _moment(value: datetime) -> str:
 
 
 def _canonical(value: Any) -> str:
-    """Order the keys: PostgreSQL keeps JSON columns in an order of its own."""
+    """Sort the keys: PostgreSQL stores JSON columns in its own order."""
     return msgspec.json.encode(msgspec.json.decode(value), order="sorted").decode()
 
 
@@ -66,7 +66,7 @@ _PLAIN: Final = frozenset(
 
 
 class Table(NamedTuple):
-    """A table at one form of the database; *counter* is its column that numbers itself, if it has one."""
+    """A table under one schema; *counter* is its auto-increment column, if any."""
 
     name: str
     key: str
@@ -83,27 +83,26 @@ CHANGES_TABLE: Final = Table(
 
 @lru_cache(maxsize=1)
 def loader() -> MigrationLoader:
-    """Give the migrations that this version has."""
     return MigrationLoader(None)
 
 
 def applied(using: str) -> set[tuple[str, str]]:
-    """Give the migrations that the database has."""
+    """Return the migrations applied to the database."""
     return set(MigrationRecorder(connections[using]).applied_migrations())
 
 
 def unknown(migrations: Migrations) -> list[str]:
-    """Name the migrations that this version of the software does not have."""
+    """Return the migrations that this version of the software does not have."""
     known = loader().disk_migrations or {}
     return sorted(f"{app}.{name}" for app, name in migrations if (app, name) not in known)
 
 
 def tables(migrations: Migrations) -> dict[str, Table]:
     """
-    Give every table of a database that has *migrations*, with the feed of changes.
+    Return every table of a database with *migrations*, and the change feed.
 
     Raises:
-        TypeError: a column has a type whose portable form is not decided.
+        TypeError: a column has a type without a portable form.
     """
     return _tables(frozenset(migrations))
 
@@ -114,13 +113,13 @@ def _tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
     found = [
         _table(model)
         for model in state.apps.get_models(include_auto_created=True)
-        if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - Django's public name
+        if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - documented by Django
     ]
     return {table.name: table for table in (*found, CHANGES_TABLE) if table.name not in LEFT_OUT}
 
 
 def _table(model: type[Model]) -> Table:
-    meta = model._meta  # noqa: SLF001 - Django's public name
+    meta = model._meta  # noqa: SLF001 - documented by Django
     types = {str(field.column): _type(field) for field in meta.local_concrete_fields}
     key = str(meta.pk.column)
     return Table(meta.db_table, key, types, key if types[key].endswith("AutoField") else "")
@@ -132,13 +131,13 @@ def _type(field: "Field[Any, Any]") -> str:
         column = column.target_field
     found = str(column.get_internal_type())
     if found not in _PLAIN and found not in _OUT:
-        message = f"{field} is a {found}, for which backups have no form"
+        message = f"{field} is a {found}, which backups do not support"
         raise TypeError(message)
     return found
 
 
 def read(using: str, table: Table) -> Iterator[bytes]:
-    """Give a table's lines in the order of its key, a batch at a time; inside a snapshot or a transaction."""
+    """Yield a table's lines in key order, in batches. Requires a snapshot or a transaction."""
     connection = connections[using]
     quoted = connection.ops.quote_name
     columns = ", ".join(map(quoted, table.types))
@@ -165,7 +164,7 @@ def read(using: str, table: Table) -> Iterator[bytes]:
 
 
 def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
-    """Gather lines into pieces of about a megabyte, and count them."""
+    """Group lines into pieces of about a megabyte, and count them."""
     held, size = [], 0
     for line in lines:
         tally.add(line)
@@ -179,7 +178,7 @@ def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
 
 
 def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> None:
-    """Write lines, whose values stand in the order of *columns*."""
+    """Insert lines whose values are in the order of *columns*."""
     connection = connections[using]
     quoted, ops = connection.ops.quote_name, connection.ops
     converters = [_IN.get(table.types[column]) for column in columns]
@@ -199,7 +198,7 @@ def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> 
 
 
 def count(using: str, table: Table) -> Tally:
-    """Count and digest what stands in a table."""
+    """Count and digest the rows of a table."""
     tally = Tally()
     for line in read(using, table):
         tally.add(line)
@@ -207,14 +206,13 @@ def count(using: str, table: Table) -> Tally:
 
 
 def delete_all(using: str, table: Table) -> None:
-    """Empty a table."""
     connection = connections[using]
     with connection.cursor() as cursor:
         cursor.execute(f"DELETE FROM {connection.ops.quote_name(table.name)}")
 
 
 def filled(using: str) -> list[str]:
-    """Name the tables that hold what somebody would miss; none in an empty instance."""
+    """Return the tables that contain user data; none in an empty instance."""
     connection = connections[using]
     present = connection.introspection.table_names()
     if "django_migrations" not in present:
@@ -232,7 +230,7 @@ def filled(using: str) -> list[str]:
 
 
 def next_ids(using: str, found: dict[str, Table]) -> dict[str, int]:
-    """Give the highest number that each table which numbers its rows has ever given."""
+    """Return the highest id that each auto-increment table has ever assigned."""
     connection = connections[using]
     given: dict[str, int] = {}
     with connection.cursor() as cursor:
@@ -251,7 +249,7 @@ def next_ids(using: str, found: dict[str, Table]) -> dict[str, int]:
 
 
 def set_next_ids(using: str, found: dict[str, Table], given: dict[str, int]) -> None:
-    """Have each table go on after the highest number that it has ever given."""
+    """Let each table continue after the highest id it has ever assigned."""
     connection = connections[using]
     with connection.cursor() as cursor:
         for name, number in given.items():

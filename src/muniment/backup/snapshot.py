@@ -1,4 +1,4 @@
-"""A living instance as a stream of parts, as it stood at one moment."""
+"""A consistent snapshot of a running instance as a stream of parts."""
 
 import hashlib
 from collections.abc import Callable, Generator, Iterator
@@ -39,18 +39,18 @@ from muniment.store.database.snapshots import snapshot
 
 PIECE_BYTES: Final = 1 << 20
 HOLDS: Final = ("documents", "0002_blob_hold")
-"""From this migration on, an instance can be asked to leave its blobs alone for a while."""
+"""Since this migration, the deletion of blobs can be paused."""
 
 
 @dataclass(slots=True)
 class Living:
     """
-    An instance.
+    A running instance.
 
     Args:
-        using: the name of its database among Django's.
-        storage: where its blobs are; None leaves them out, because the other side has the same store.
-        check: called before the first part and before the last one; what it raises ends the stream.
+        using: the Django alias of its database.
+        storage: the store of its blobs; None leaves them out because both sides share the store.
+        check: called before the first and before the last part; an exception ends the stream.
     """
 
     config: Config
@@ -64,12 +64,12 @@ class Living:
 
     def parts(self) -> Generator[Part]:
         """
-        Give everything that makes the instance up but its settings.
+        Yield everything except the settings.
 
         Raises:
             Conflict: the database is of a newer version, or empty.
-            Unavailable: it took so long that blobs may have gone.
-        OSError: the store of documents cannot be read.
+            Unavailable: it took so long that blobs may have been deleted.
+            OSError: the document store cannot be read.
         """
         with ExitStack() as stack:
             self.check()
@@ -78,8 +78,8 @@ class Living:
                 raise no_instance()
             if newer := rows.unknown(migrations):
                 raise Conflict(
-                    f"The database is of a newer version of Muniment: it has {', '.join(newer[:5])}.",
-                    "Use the version that serves it.",
+                    f"The database belongs to a newer version of Muniment; unknown migrations: {', '.join(newer[:5])}.",
+                    "Use that version.",
                 )
             if self.storage is not None and self.using == "default" and HOLDS in migrations:
                 stack.enter_context(blobs_held())
@@ -129,7 +129,7 @@ class Living:
         for number, key, size_bytes, sha256 in blobs(self.using):
             with ExitStack() as stack:
                 try:
-                    # A file of this machine: a store cannot be read from within another one's writing.
+                    # A temporary file: reading a store inside another store's write is not possible.
                     file = stack.enter_context(self.storage.local(key))
                 except FileNotFoundError:
                     self._lost.append(number)
@@ -143,7 +143,7 @@ class Living:
 
 
 def no_instance() -> Conflict:
-    """Give the refusal of those who look for an instance where there is none."""
+    """Return the error for a missing instance."""
     return Conflict(
         "There is no instance here.", "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them."
     )
@@ -160,7 +160,7 @@ def _pieces(file: Path) -> Iterator[bytes]:
 
 
 def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:
-    """Give id, key, size and SHA-256 of each document that has a blob, a batch at a time."""
+    """Yield id, key, size and SHA-256 of each document that has a blob, in batches."""
     after = ""
     while True:
         with connections[using].cursor() as cursor:
@@ -177,7 +177,7 @@ def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:
 
 
 def blob_of(using: str, key: str) -> tuple[int, str] | None:
-    """Give size and SHA-256 of what a document says that stands under *key*; None when none names it."""
+    """Return the recorded size and SHA-256 of the blob *key*, or None."""
     number = key.split("/")[1] if key.count("/") == 2 else ""
     with connections[using].cursor() as cursor:
         cursor.execute(
@@ -188,7 +188,7 @@ def blob_of(using: str, key: str) -> tuple[int, str] | None:
 
 
 def published_tally(using: str) -> Tally:
-    """Count and digest the public answers as they stand."""
+    """Count and digest the published documents."""
     tally = Tally()
     for kind, key, etag in publisher.etags(using):
         tally.add(f"{kind}\0{key}\0{etag}".encode())

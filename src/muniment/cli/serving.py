@@ -87,9 +87,9 @@ def _load_demo(*, tells: bool = True) -> None:
     Args:
         tells: whether to renew the sign-ins and print them, which one process does.
     """
-    from muniment.store.database.migrations import alone
+    from muniment.store.database.migrations import migration_lock
 
-    with alone():
+    with migration_lock():
         _load_demo_alone(tells=tells)
 
 

@@ -1,1 +1,1 @@
-"""Work that outlives a request: a queue in the application's own database, and who works it off."""
+"""Background jobs: a queue in the application's database, and its workers."""

@@ -1,4 +1,4 @@
-"""Which function does which kind of job, and what happens by the clock. Features register when they load."""
+"""Job handlers: which function runs each kind of job, and which jobs are periodic. Features register at load time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ Ending = Literal["failed", "canceled"]
 
 
 class Ended(Protocol):
-    """Settles a job that ended without success, in the transaction that ends it."""
+    """Called when a job ends without success, in the transaction that ends it."""
 
     def __call__(self, job_id: str, payload: dict[str, Any], ending: Ending, error: str) -> None:
-        """Settle, for example release what was held."""
+        """Clean up, for example release a hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
     """
-    How one kind of job is done.
+    How one kind of job runs.
 
     Args:
         kind: ``feature.past_event``.
-        work: does it; what it returns is the job's result. It may run again after a crash, so each
-            step is made to be repeated.
+        work: runs the job and returns its result. It may run again after a crash, so each step must be
+            repeatable.
         lease_s: how long a silent worker keeps the job; the heartbeat renews it every third of that.
-        max_attempts: after so many that kept no step the job has failed, also when each killed its process.
-        back_off_s: wait before the second attempt, doubled for each further one, at most an hour.
-        per_group: how many jobs of one group may run at once; 0 is any number.
-        ended: called when the job failed for good or was canceled.
+        max_attempts: attempts without a finished step before the job fails, also if each killed its process.
+        back_off_s: pause before the second attempt, doubled for each further one, at most an hour.
+        per_group: how many jobs of one group may run at once; 0 means no limit.
+        ended: called when the job fails permanently or is canceled.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """A kind of job that is enqueued by the clock, once for all workers together."""
+    """A kind of job that is enqueued at intervals, once for all workers together."""
 
     kind: str
     every_s: int
@@ -55,28 +55,25 @@ _periodic: dict[str, Periodic] = {}
 
 
 def register(handler: Handler, *, every_s: int = 0) -> None:
-    """Say how a kind of job is done, and with *every_s* that it is done by the clock."""
+    """Register *handler*; with *every_s*, run it at that interval."""
     _handlers[handler.kind] = handler
     if every_s:
         _periodic[handler.kind] = Periodic(handler.kind, every_s)
 
 
 def forget(kind: str) -> None:
-    """Take a kind of job out again."""
+    """Remove the handler of *kind*."""
     _handlers.pop(kind, None)
     _periodic.pop(kind, None)
 
 
 def handler(kind: str) -> Handler | None:
-    """Give how *kind* is done, None when nobody here knows."""
     return _handlers.get(kind)
 
 
 def kinds() -> list[str]:
-    """List the kinds of jobs that this process can do."""
     return sorted(_handlers)
 
 
 def periodic() -> list[Periodic]:
-    """List what happens by the clock."""
     return list(_periodic.values())

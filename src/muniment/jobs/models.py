@@ -1,4 +1,4 @@
-"""The queue's two tables: jobs, and the steps that a job has finished."""
+"""Tables of the queue: jobs and their finished steps."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from muniment.kernel.ids import new_id, now
 
 
 class State(models.TextChoices):
-    """Where a job stands. The last three are final."""
+    """The state of a job. The last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -19,12 +19,11 @@ class State(models.TextChoices):
 
 class Job(models.Model):
     """
-    A piece of work.
+    A job.
 
-    ``run_at`` is when it may be taken: for a queued job its start, for a running one the end of its
-    lease, so that what a dead worker held needs no sweeper. ``attempt`` is the fencing token: whoever
-    holds an older one changes nothing. ``excused`` counts the attempts that say nothing against it: handed back
-    unharmed, or before one that kept a step.
+    ``run_at`` is when it may be claimed: for a queued job its start, for a running one the end of its lease, so the jobs of
+    a dead worker need no sweeper. ``attempt`` is the fencing token: a worker with an older one can change nothing.
+    ``excused`` counts the attempts that do not count as failures: those handed back, and those before a finished step.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -37,7 +36,7 @@ class Job(models.Model):
     excused = models.PositiveIntegerField(default=0)
     worker = models.CharField(max_length=128, blank=True, default="")
     group = models.CharField(max_length=64, blank=True, default="")
-    unique_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - many jobs have none, and none is not a key
+    unique_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - NULL, because many jobs have none
     cancel_requested = models.BooleanField(default=False)
     progress = models.JSONField(default=dict)
     result = models.JSONField(null=True)
@@ -64,7 +63,7 @@ class Job(models.Model):
 
 
 class Step(models.Model):
-    """A finished step of a job, with what it gave: another attempt takes it from here."""
+    """A finished step of a job with its output: later attempts continue from it."""
 
     job = models.ForeignKey(Job, models.CASCADE, related_name="steps")
     name = models.CharField(max_length=200)

@@ -1,9 +1,9 @@
 """
-The queue: enqueue, claim, renew, checkpoint, finish.
+The job queue: enqueue, claim, renew, checkpoint, finish.
 
-A claim is a lease. Everything that a worker writes asks for its own attempt number, so a worker that
-was thought dead and comes back changes nothing. Steps run at least once; whatever shares the
-transaction of :meth:`JobRun.finish` happens exactly once.
+A claim is a lease. Every write of a worker is conditional on its attempt number, so a worker that was presumed dead
+can change nothing. Steps run at least once; whatever shares the transaction of :meth:`JobRun.finish` happens exactly
+once.
 
 Source: decisions, section 5, report runs.
 """
@@ -23,25 +23,25 @@ from muniment.kernel.ids import new_id, now
 
 MAX_BACK_OFF_S: Final = 3600.0
 KEPT_DAYS: Final = 7
-"""How long finished jobs stay to be looked at."""
+"""How long finished jobs are kept."""
 
 
 class Bell:
-    """Where the workers of this process wait for something to do; enqueueing rings it once it is committed."""
+    """Wakes this process's idle workers when a job was enqueued and committed."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self.rung = 0
-        """How often it has rung: who read that before looking at the queue misses nothing that comes after."""
+        """How often it has rung: a worker that read this before checking the queue misses no later ring."""
 
     def ring(self) -> None:
-        """Wake everybody."""
+        """Wake every waiting worker."""
         with self._condition:
             self.rung += 1
             self._condition.notify_all()
 
     def wait(self, heard: int) -> None:
-        """Wait until it has rung since it had rung *heard* times."""
+        """Wait until it has rung more than *heard* times."""
         with self._condition:
             self._condition.wait_for(lambda: self.rung != heard)
 
@@ -50,23 +50,23 @@ bell = Bell()
 
 
 class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job
-    """Another attempt has the job now: drop everything."""
+    """Another attempt has the job; drop everything."""
 
 
 class Canceled(Exception):  # noqa: N818 - an outcome, not a fault of the job
-    """The job is to stop; it is settled by the queue."""
+    """The job was canceled; the queue ends it."""
 
 
 class HandedBack(Exception):  # noqa: N818 - an outcome, not a fault of the job
-    """The worker is stopping: another takes the job up at once, from its last step."""
+    """The worker is stopping: another one continues from the last step."""
 
 
 class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
-    """Raised by a handler whose job can never succeed: no further attempt is made."""
+    """Raised by a handler whose job can never succeed: it is not retried."""
 
 
 def clock() -> datetime:
-    """Give the time by the database's clock, where workers on several machines share one."""
+    """Return the database's time, which workers on several machines share."""
     if connection.vendor != "postgresql":
         return now()
     with connection.cursor() as cursor:
@@ -86,16 +86,16 @@ def enqueue(
     job_id: str | None = None,
 ) -> str:
     """
-    Put a job into the queue, in the caller's transaction if there is one.
+    Enqueue a job, in the caller's transaction if there is one.
 
     Args:
         priority: lower comes first.
-        group: jobs of one group share its limit, for example an account's.
-        unique_key: while a job with this key is kept, no second one is made.
-        job_id: its id, when the caller wants to name it.
+        group: jobs of one group share a limit, for example those of an account.
+        unique_key: as long as a job with this key is kept, no second one is created.
+        job_id: the id to use.
 
     Returns:
-        The job's id; that of the first job when *unique_key* was used before.
+        The job's id; that of the first job if *unique_key* was used before.
     """
     job = Job(
         id=job_id or new_id(),
@@ -116,12 +116,12 @@ def enqueue(
 
 
 def wake() -> None:
-    """Let the workers of this process look at once."""
+    """Wake the idle workers of this process."""
     bell.ring()
 
 
 def is_due() -> bool:
-    """Tell whether there may be something for a worker of this process: one bare statement, asked every second."""
+    """Return whether a job may be due: one simple query, run every second."""
     kinds = handlers.kinds()
     moment, given = "clock_timestamp()", kinds
     if connection.vendor != "postgresql":
@@ -141,9 +141,9 @@ def _due(moment: datetime, kinds: list[str]) -> Q:
 
 def claim(worker: str) -> "JobRun | None":
     """
-    Take the first job that is due, for the length of its lease.
+    Claim the first due job, for the length of its lease.
 
-    Ends what is due and must not run again: canceled while nobody held it, or out of attempts.
+    Also ends due jobs that must not run again: canceled, or out of attempts.
     """
     if not is_due():
         return None  # without a write lock
@@ -158,7 +158,7 @@ def claim(worker: str) -> "JobRun | None":
             if job.cancel_requested:
                 _end(job, State.CANCELED, "")
             elif job.attempt - job.excused >= handler.max_attempts:
-                _end(job, State.FAILED, job.error or f"stopped {handler.max_attempts} times before its end")
+                _end(job, State.FAILED, job.error or f"stopped before its end {handler.max_attempts} times")
             elif _has_room(job, handler, moment):
                 job.attempt += 1
                 job.state = State.RUNNING
@@ -171,9 +171,9 @@ def claim(worker: str) -> "JobRun | None":
 
 def _has_room(job: Job, handler: handlers.Handler, moment: datetime) -> bool:
     """
-    Tell whether the group of *job*, which was due as the claim began, has room for it until the claim is committed.
+    Return whether the group of *job* has room for it; it then has until this claim is committed.
 
-    Nobody waits for the group's lock: who holds it is taking a job of the group, and rings when that is done.
+    It does not wait for the group's lock: its holder claims a job of the group, and wakes workers afterwards.
     """
     if connection.vendor != "postgresql" or not (handler.per_group and job.group):
         return True  # SQLite has one claim at a time
@@ -184,7 +184,7 @@ def _has_room(job: Job, handler: handlers.Handler, moment: datetime) -> bool:
         return False
     transaction.on_commit(wake)
     if job.state == State.RUNNING:
-        return True  # whoever had it is gone: it has its place already
+        return True  # its lease has expired; it keeps its place in the group
     return _running(moment).filter(kind=job.kind, group=job.group).count() < handler.per_group
 
 
@@ -213,7 +213,7 @@ def _full_groups(moment: datetime) -> Q:
 
 
 def _end(job: Job, state: str, error: str) -> None:
-    """End *job* without success and settle what hangs on it, in the caller's transaction."""
+    """End *job* without success and clean up, in the caller's transaction."""
     job.state, job.error, job.finished_at = state, error[:4000], clock()
     job.save(update_fields=["state", "error", "finished_at"])
     handler = handlers.handler(job.kind)
@@ -223,10 +223,10 @@ def _end(job: Job, state: str, error: str) -> None:
 
 def cancel(job_id: str) -> bool:
     """
-    Stop a job: at once when nobody works on it, at its next checkpoint otherwise.
+    Cancel a job: at once if it is not running, otherwise at its next checkpoint.
 
     Returns:
-        Whether there was anything left to stop.
+        Whether there was anything left to cancel.
     """
     with transaction.atomic():
         job = Job.objects.select_for_update().filter(pk=job_id, state__in=[State.QUEUED, State.RUNNING]).first()
@@ -240,7 +240,7 @@ def cancel(job_id: str) -> bool:
 
 
 def enqueue_periodic() -> None:
-    """Enqueue what the clock asks for: one job for each stretch of time, whoever comes first."""
+    """Enqueue periodic jobs: one per interval, no matter how many workers."""
     moment = clock().timestamp()
     keys = {each.kind: f"{each.kind}@{int(moment // each.every_s)}" for each in handlers.periodic()}
     made = Job.objects.filter(unique_key__in=keys.values()).values_list("kind", flat=True)
@@ -254,13 +254,13 @@ def enqueue_periodic() -> None:
 
 
 def prune() -> int:
-    """Remove jobs that ended more than :data:`KEPT_DAYS` days ago."""
+    """Delete jobs that ended more than :data:`KEPT_DAYS` days ago."""
     removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
     return removed
 
 
 class QueueStatus(NamedTuple):
-    """How many jobs of one kind are in one state; ``waits_s`` is how long the one that is due longest has waited."""
+    """The number of jobs of one kind in one state; ``waits_s`` is how long the oldest due one has waited."""
 
     kind: str
     state: str
@@ -269,7 +269,7 @@ class QueueStatus(NamedTuple):
 
 
 def standing() -> list[QueueStatus]:
-    """Count what is queued, running or failed (for as long as it is kept), by kind."""
+    """Count queued, running and failed jobs by kind."""
     moment = clock()
     rows = (
         Job.objects.filter(state__in=[State.QUEUED, State.RUNNING, State.FAILED])
@@ -284,7 +284,7 @@ def standing() -> list[QueueStatus]:
 
 
 class JobRun:
-    """One attempt at a job, as its handler sees it."""
+    """One attempt at a job, passed to its handler."""
 
     def __init__(self, job: Job, handler: handlers.Handler) -> None:
         self.id: str = job.id
@@ -302,10 +302,10 @@ class JobRun:
 
     def step(self, name: str, make: Callable[[], Any], *, done: int | None = None, total: int | None = None) -> Any:
         """
-        Give what step *name* gave: from an earlier attempt if it finished there, else from *make*.
+        Return the output of step *name*: from an earlier attempt if it finished there, otherwise from *make*.
 
         Raises:
-            LeaseLost, Canceled, HandedBack: let them pass; the queue settles the job.
+            LeaseLost, Canceled, HandedBack: do not catch them; the queue handles them.
         """
         steps = self._finished()
         if name in steps:
@@ -316,29 +316,29 @@ class JobRun:
         return output
 
     def kept(self, prefix: str) -> list[Any]:
-        """Give what the finished steps gave whose names begin with *prefix*, those of earlier attempts too."""
+        """Return the outputs of finished steps whose names start with *prefix*, including earlier attempts."""
         return [output for name, output in self._finished().items() if name.startswith(prefix)]
 
     def checkpoint(self, name: str, output: Any, *, done: int | None = None, total: int | None = None) -> None:
-        """Keep a finished step, its progress and the lease in one transaction."""
+        """Store a finished step and the progress, and renew the lease, in one transaction."""
         with transaction.atomic():
-            # Whoever got further is no poison, however often it is stopped: the count begins anew.
+            # A job that makes progress is not poison, however often it is interrupted: reset the count.
             self._fenced(**self._moved(done, total, name), excused=self.attempt - 1)
             Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
         if self._steps is not None:
             self._steps[name] = output
 
     def progress(self, done: int, total: int, step: str) -> None:
-        """Show how far the job is, and renew the lease."""
+        """Report the progress and renew the lease."""
         self._fenced(**self._moved(done, total, step))
         self.check()
 
     def check(self) -> None:
         """
-        Say whether to go on: between pieces of long work that keep nothing.
+        Check whether to continue; call it between pieces of long work without steps.
 
         Raises:
-            LeaseLost, Canceled, HandedBack: let them pass; the queue settles the job.
+            LeaseLost, Canceled, HandedBack: do not catch them; the queue handles them.
         """
         if self._lost.is_set():
             raise LeaseLost(self.id)
@@ -349,7 +349,7 @@ class JobRun:
 
     def finish(self, result: Any = None) -> None:
         """
-        End the job with success. In a transaction of the caller, both happen or neither.
+        End the job with success; joins the caller's transaction.
 
         Raises:
             LeaseLost: the transaction must not commit.
@@ -360,7 +360,7 @@ class JobRun:
     # ------------------------------------------------------------------ for the worker
 
     def renew(self) -> None:
-        """Renew the lease and learn whether the job is to stop. The body is told; it is not stopped from here."""
+        """Renew the lease and find out whether the job was canceled; the handler stops at its next checkpoint."""
         held = Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)
         if not held.update(run_at=clock() + timedelta(seconds=self.handler.lease_s)):
             if not self.finished:
@@ -369,26 +369,25 @@ class JobRun:
             self._canceled.set()
 
     def drain(self) -> None:
-        """Ask the body to stop at its next checkpoint."""
+        """Ask the handler to stop at its next checkpoint."""
         self._draining.set()
 
     def hand_back(self) -> None:
-        """Give the job up unharmed: the attempt does not count."""
+        """Return the job to the queue; the attempt does not count."""
         self._settle(state=State.QUEUED, run_at=clock(), excused=F("excused") + 1)
 
     def canceled(self) -> None:
-        """End the job because it was to stop."""
         self._end(State.CANCELED, "")
 
     def failed(self, error: str, *, for_good: bool) -> None:
-        """Note a failed attempt: another follows after a pause, unless there are none left."""
+        """Record a failed attempt: retry after a pause, unless no attempts are left."""
         excused = Job.objects.filter(pk=self.id).values_list("excused", flat=True).first() or 0
         used = self.attempt - excused
         if for_good or used >= self.handler.max_attempts:
             self._end(State.FAILED, error)
             return
         pause = min(self.handler.back_off_s * 2 ** (used - 1), MAX_BACK_OFF_S)
-        pause *= random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries, guards nothing
+        pause *= random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not security
         self._settle(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
 
     # ------------------------------------------------------------------ the fence

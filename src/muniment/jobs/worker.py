@@ -1,4 +1,4 @@
-"""The worker: threads that take jobs, a heartbeat beside them, and a stop that loses nothing."""
+"""The worker: threads that run jobs, a heartbeat that renews leases, and a graceful stop."""
 
 import logging
 import os
@@ -15,28 +15,28 @@ from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
-"""How often a worker looks for what other processes enqueued; its own process wakes it at once."""
+"""How often a worker polls for jobs of other processes; jobs of its own process wake it at once."""
 CLOCK_S: Final = 10.0
-"""How often what happens by the clock is looked at."""
+"""How often periodic jobs are checked."""
 SHORTEST_PAUSE_S: Final = 0.02
 AGAIN_S: Final = 0.3
-"""When a lease that could not be renewed is tried again, sooner where it is short."""
+"""Pause before a failed renewal is retried; shorter for short leases."""
 
 
 class Worker:
     """
-    Works the queue off.
+    Runs background jobs.
 
     Args:
         threads: how many jobs at once.
-        name: who holds the leases; host and process by default.
+        name: the owner of the leases; host and process by default.
     """
 
     def __init__(self, *, threads: int = 2, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
         self._stirred = threading.Event()
-        """Set when the heartbeat has something to see to before its next look."""
+        """Set when the heartbeat must run before its next interval."""
         self._held: set[JobRun] = set()
         self._lock = threading.Lock()
         self._threads = [
@@ -45,17 +45,17 @@ class Worker:
         self._heart = threading.Thread(target=self._beat, name="worker-heartbeat", daemon=True)
 
     def start(self) -> "Worker":
-        """Start taking jobs."""
+        """Start claiming jobs."""
         for thread in (*self._threads, self._heart):
             thread.start()
         return self
 
     def stop(self, *, within_s: float = 20.0) -> bool:
         """
-        Take nothing more, let what runs reach its next checkpoint, and hand the rest to others.
+        Stop claiming jobs, let running ones reach their next checkpoint, and return the rest to the queue.
 
         Returns:
-            Whether every thread has ended; what an unfinished one held is taken up after its lease.
+            Whether every thread has ended; other workers take unfinished jobs after their lease.
         """
         self._stopping.set()
         with self._lock:
@@ -80,7 +80,7 @@ class Worker:
             try:
                 run = queue.claim(self.name)
             except Exception:
-                log.exception("the queue could not be read")
+                log.exception("could not read the queue")
                 self._stopping.wait(POLL_S)
                 continue
             if run is None:
@@ -94,8 +94,8 @@ class Worker:
             try:
                 self._work(run)
             except Exception:
-                # The database went away while the job was being settled: the lease gives it to another.
-                log.exception("%s %s could not be settled", run.kind, run.id)
+                # The database failed while the job was being ended: after its lease, another attempt follows.
+                log.exception("could not end %s %s", run.kind, run.id)
             finally:
                 with self._lock:
                     self._held.discard(run)
@@ -104,7 +104,7 @@ class Worker:
         connections.close_all()
 
     def _work(self, run: JobRun) -> None:
-        """Do one attempt and settle it: exactly one of the outcomes below."""
+        """Run one attempt and record its outcome."""
         try:
             with tracing.span(f"job {run.kind}", {"muniment.job.id": run.id, "muniment.job.attempt": run.attempt}):
                 result = run.handler.work(run)
@@ -123,7 +123,7 @@ class Worker:
             run.failed(f"{type(error).__name__}: {error}", for_good=False)
 
     def _beat(self) -> None:
-        """Renew what is held, each every third of its lease; look for jobs for whoever is idle, and at the clock."""
+        """Renew each lease at a third of its length; check the queue for idle workers, and the periodic jobs."""
         renew_at: dict[JobRun, float] = {}
         look_at = clock_at = 0.0
         while not self._stopping.is_set() or self._held:
@@ -138,7 +138,7 @@ class Worker:
                     renew_at[run] = moment + run.handler.lease_s / 3
                 if moment >= clock_at:
                     clock_at = moment + CLOCK_S
-                    close_old_connections()  # seldom: the next statement asks first whether anybody is there
+                    close_old_connections()  # the next statement checks the connection first
                     if not self._stopping.is_set():
                         queue.enqueue_periodic()
                 if moment >= look_at:
@@ -146,9 +146,9 @@ class Worker:
                     if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
                         queue.wake()
             except Exception:
-                log.exception("the heartbeat missed a beat")
+                log.exception("heartbeat failed")
                 close_old_connections()
             next_at = min([look_at, *renew_at.values()])
             self._stirred.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
-            self._stirred.clear()  # before the loop asks for the end, so that no word of it is missed
+            self._stirred.clear()  # before the loop checks for the end, so that no signal is lost
         connections.close_all()

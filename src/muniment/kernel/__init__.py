@@ -1,1 +1,1 @@
-"""Words that every other room uses. No I/O, and no import of ours."""
+"""Basic types and pure functions shared by every package. No I/O, no imports from other packages."""

@@ -1,4 +1,4 @@
-"""Who acts, through which credential, with which scopes."""
+"""Actors: who acts, through which credential, with which scopes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,14 +22,14 @@ ALL_SCOPES = frozenset(SCOPES)
 @dataclass(frozen=True, slots=True)
 class Actor:
     """
-    The one on whose behalf an operation runs.
+    The account or process on whose behalf an operation runs.
 
     Args:
         account_id: primary key of the account; None for the system and for visitors.
         role: what the account may do beyond its own listings.
-        via: the kind of credential that spoke.
-        credential: what history names: a token's name, an app's name, a command; never a secret.
-        scopes: what the credential permits; pages and the command line hold all.
+        via: the kind of credential used.
+        credential: what the history shows: the name of a token, an app or a command; never a secret.
+        scopes: what the credential permits; web pages and the command line hold all scopes.
     """
 
     account_id: int | None
@@ -40,7 +40,7 @@ class Actor:
 
     @property
     def is_reviewer(self) -> bool:
-        """Tell whether the actor may approve listings and author frameworks."""
+        """Return whether the actor may approve listings and write frameworks."""
         return self.role in {"reviewer", "operator"}
 
 

@@ -1,4 +1,4 @@
-"""Names that the registry gives: slugs, time-ordered ids, digests; and the clock they read."""
+"""Slugs, time-ordered ids, content digests, and the current time."""
 
 import hashlib
 import os
@@ -14,13 +14,12 @@ _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def now() -> datetime:
-    """Give the time, aware, in UTC."""
     return datetime.now(UTC)
 
 
 def slug_fault(slug: str) -> str | None:
     """
-    Say what is wrong with *slug*, or None when it can name a listing.
+    Return what is wrong with *slug*, or None if it is valid.
 
     Source: decisions, section 2, slugs.
     """
@@ -32,7 +31,7 @@ def slug_fault(slug: str) -> str | None:
         return "is a relative path"
     for character in slug:
         if character in _FORBIDDEN_IN_SLUG or unicodedata.category(character) in _FORBIDDEN_CATEGORIES:
-            return f"holds the character U+{ord(character):04X}, which an address cannot carry plainly"
+            return f"contains the character U+{ord(character):04X}, which is not allowed in a URL"
     if not unicodedata.is_normalized("NFC", slug):
         return "is not in Unicode normalization form C"
     return None
@@ -40,7 +39,7 @@ def slug_fault(slug: str) -> str | None:
 
 def slug_from_name(name: str) -> str:
     """
-    Make a lower-case slug out of *name*; native scripts stay, everything else becomes a hyphen.
+    Derive a lower-case slug from *name*; native scripts stay, other characters become hyphens.
 
     Returns:
         The slug, or "" when the name holds no letter or digit.
@@ -53,15 +52,11 @@ def slug_from_name(name: str) -> str:
 
 
 def new_id() -> str:
-    """
-    Make an id of 26 characters that sorts by the time it was made.
-
-    48 bits of milliseconds and 80 random bits in Crockford's base 32, as a ULID.
-    """
+    """Return a ULID in lower case: 26 characters of Crockford's base 32 that sort by creation time."""
     number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def digest(content: bytes) -> str:
-    """Give the 96-bit BLAKE2b digest of *content* in hexadecimal: the opaque part of an ETag."""
+    """Return the 96-bit BLAKE2b digest of *content* in hexadecimal, as used in ETags."""
     return hashlib.blake2b(content, digest_size=12).hexdigest()

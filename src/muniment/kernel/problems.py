@@ -1,4 +1,4 @@
-"""The family of refusals: what went wrong, for whom to read, and the way out."""
+"""Problems: the errors that clients see, each with a code, a message and a hint."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 Code = Literal["bad_request", "not_found", "method_not_allowed", "internal_error"]
 
 
-class Problem(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+class Problem(Exception):  # noqa: N818 - part of the contract, not a program fault
     """
-    A refusal that a client reads.
+    An error that a client sees.
 
     Args:
         message: what is wrong, naming the value; safe to show to anyone.
-        hint: how to resolve it, for example which address lists the valid values.
+        hint: how to resolve it, for example the endpoint that lists the valid values.
         headers: additional HTTP headers, such as ``Allow`` or ``Retry-After``.
 
     Source: service document, Errors; decisions, section 2, errors.
@@ -29,26 +29,25 @@ class Problem(Exception):  # noqa: N818 - a refusal is an answer, not an error o
         self.headers: dict[str, str] = dict(headers or {})
 
     def to_wire(self) -> dict[str, dict[str, str]]:
-        """Give the error envelope, ready to be encoded as JSON."""
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
 
 class BadRequest(Problem):
-    """A value is outside what the parameter or field takes."""
+    """A parameter or field has an invalid value."""
 
     code = "bad_request"
     status = HTTPStatus.BAD_REQUEST
 
 
 class NotFound(Problem):
-    """Nothing has this name, or it is not the actor's; which of the two is not revealed."""
+    """Not found, or not the actor's; the response does not reveal which."""
 
     code = "not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class MethodNotAllowed(Problem):
-    """The address exists and does not take this method. Carries ``Allow``."""
+    """The path does not support this method. Carries ``Allow``."""
 
     code = "method_not_allowed"
     status = HTTPStatus.METHOD_NOT_ALLOWED
@@ -62,35 +61,35 @@ class MethodNotAllowed(Problem):
 
 
 class Unauthorized(Problem):
-    """No usable credential came with the request. Carries ``WWW-Authenticate``."""
+    """The request has no valid credential. Carries ``WWW-Authenticate``."""
 
     code = "bad_request"
     status = HTTPStatus.UNAUTHORIZED
 
 
 class Forbidden(Problem):
-    """The credential is good and does not reach this far."""
+    """The credential is valid but lacks the permission."""
 
     code = "bad_request"
     status = HTTPStatus.FORBIDDEN
 
 
 class Conflict(Problem):
-    """The state has moved on, or another holds what is asked for."""
+    """The resource has changed since it was read, or another actor holds it."""
 
     code = "bad_request"
     status = HTTPStatus.CONFLICT
 
 
 class TooLarge(Problem):
-    """The content exceeds its limit."""
+    """The content exceeds its size limit."""
 
     code = "bad_request"
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class TooMany(Problem):
-    """The caller's rate is used up. Carries an integer ``Retry-After`` in seconds."""
+    """The rate limit is exceeded. Carries an integer ``Retry-After`` in seconds."""
 
     code = "bad_request"
     status = HTTPStatus.TOO_MANY_REQUESTS
@@ -103,7 +102,7 @@ class TooMany(Problem):
 
 
 class Unavailable(Problem):
-    """A part that the answer needs is not up. Carries an integer ``Retry-After`` in seconds."""
+    """A required service is unavailable. Carries an integer ``Retry-After`` in seconds."""
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
@@ -113,13 +112,13 @@ class Unavailable(Problem):
 
 class Internal(Problem):
     """
-    Something broke that is ours to mend. Tells nothing but the request's id.
+    An unexpected error. Shows only the request id.
 
     Source: decisions, section 2, request id.
     """
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            f"Something went wrong on this side (request {request_id}).",
-            "Try again; if it stays, tell the operator the request id.",
+            f"Something went wrong on our side (request {request_id}).",
+            "Try again; if the error persists, send the operator the request id.",
         )

@@ -1,4 +1,4 @@
-"""How often a client may ask: token buckets, one number a client, the clock passed in."""
+"""Rate limiter: one token bucket per client, with an injectable clock."""
 
 import math
 import threading
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 MAX_CLIENTS: Final = 50_000
-"""Buckets of one generation. Beyond it the older half is forgotten: memory stays bounded, whoever knocks."""
+"""Buckets per generation. Beyond it the older half is dropped, so that memory stays bounded."""
 _ROUNDING: Final = 1e-6
 
 
 class Verdict(NamedTuple):
-    """What the limiter says of one request: whether it is within the rate, and what is left."""
+    """The result of a rate limit check: whether the request is allowed, and how many remain."""
 
     allowed: bool
     remaining: int
@@ -24,16 +24,16 @@ class Verdict(NamedTuple):
 
 class Limiter:
     """
-    A bucket for each client: it holds *burst* requests and refills at *per_minute*.
+    Token buckets by client: each holds *burst* requests and refills at *per_minute*.
 
-    A bucket that was left alone for as long as it takes to refill is full, so it can be forgotten: two
-    generations of buckets turn over at that pace, and nothing needs sweeping.
+    A bucket unused for its whole refill time is full and can be forgotten. Two generations of buckets rotate at
+    that interval, so nothing needs sweeping.
 
     Args:
-        per_minute: requests a minute in the long run; 0 removes the limit.
+        per_minute: sustained requests per minute; 0 disables the limit.
         burst: requests at once.
-        clock: seconds that never go back.
-        max_clients: buckets a generation.
+        clock: a monotonic clock in seconds.
+        max_clients: buckets per generation.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Limiter:
         self._lock = threading.Lock()
 
     def take(self, client: str) -> Verdict:
-        """Count one request of *client*, or refuse it."""
+        """Count one request of *client*, or reject it."""
         if not self.is_on:
             return _UNLIMITED
         with self._lock:
@@ -75,7 +75,7 @@ class Limiter:
             return self._verdict(ahead_s)
 
     def give_back(self, client: str) -> Verdict:
-        """Undo one :meth:`take` of *client*: the request cost nothing after all."""
+        """Undo one :meth:`take` of *client*, for a request that is not charged."""
         if not self.is_on:
             return _UNLIMITED
         with self._lock:
@@ -85,18 +85,17 @@ class Limiter:
             return self._verdict(ahead_s)
 
     def look(self, client: str) -> Verdict:
-        """Tell where *client* stands, counting nothing."""
+        """Return the verdict for *client* without counting a request."""
         if not self.is_on:
             return _UNLIMITED
         with self._lock:
             return self._verdict(self._ahead(client, self._clock()))
 
     def __len__(self) -> int:
-        """Give how many buckets are remembered."""
         return len(self._young) + len(self._old)
 
     def _ahead(self, client: str, now: float) -> float:
-        """Give how many seconds of refilling stand between the client's bucket and a full one."""
+        """Return how many seconds of refilling the client's bucket needs to be full."""
         full_at = self._young.get(client)
         if full_at is None:
             full_at = self._old.get(client, now)

@@ -1,21 +1,21 @@
-"""Text that every part can hold: PostgreSQL keeps no NUL, and UTF-8 no half of a surrogate pair."""
+"""Check text for what storage rejects: PostgreSQL rejects NUL, and UTF-8 rejects unpaired surrogates."""
 
 
 def text_fault(text: str) -> str | None:
-    """Say why *text* cannot be kept, or None. PostgreSQL holds no NUL, UTF-8 no half of a surrogate pair."""
+    """Return why *text* cannot be stored, or None."""
     if "\0" in text:
-        return "holds the character U+0000"
+        return "contains the character U+0000"
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is no character"
+        return "contains an unpaired surrogate"
     return None
 
 
 def first_text_fault(value: object, path: str = "") -> tuple[str, str] | None:
-    """Give the path and the fault of the first text inside *value* (JSON) that cannot be kept, or None."""
+    """Return the path and the fault of the first text in *value* (JSON) that cannot be stored, or None."""
     if isinstance(value, str):
         fault = text_fault(value)
         return (path, fault) if fault else None

@@ -1,4 +1,4 @@
-"""Bearer tokens: how they are made, told apart and recognised without being stored."""
+"""Bearer tokens: generate, recognize and hash them; only the hash is stored."""
 
 import hashlib
 import re
@@ -11,14 +11,14 @@ ACCESS: Final = "mun_at_"
 REFRESH: Final = "mun_rt_"
 CODE: Final = "mun_ac_"
 MAX_TOKEN_CHARACTERS: Final = 200
-"""Longer than any token of ours; what is longer is refused before it is hashed."""
+"""Longer than any token; a longer value is rejected before it is hashed."""
 
 _ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PERSONAL = re.compile(r"mun_pat_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
 
 
 def base62(number: int, length: int) -> str:
-    """Write the lowest digits of *number* to base 62."""
+    """Return the lowest *length* digits of *number* in base 62."""
     digits = []
     for _ in range(length):
         number, digit = divmod(number, 62)
@@ -27,18 +27,18 @@ def base62(number: int, length: int) -> str:
 
 
 def random_text(length: int) -> str:
-    """Give *length* random characters of base 62: 5.95 bits each."""
+    """Return *length* random base-62 characters, 5.95 bits each."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 
 def checksum(text: str) -> str:
-    """Give the CRC32 of *text* in six characters, by which a scanner tells a real token from a look-alike."""
+    """Return the CRC32 of *text* in six characters, by which a secret scanner recognizes real tokens."""
     return base62(zlib.crc32(text.encode()), 6)
 
 
 def mint_personal() -> str:
     """
-    Make a personal access token: 178 random bits and a checksum.
+    Generate a personal access token: 178 random bits and a checksum.
 
     Source: decisions, section 4, personal access tokens.
     """
@@ -47,11 +47,11 @@ def mint_personal() -> str:
 
 
 def is_personal(text: str) -> bool:
-    """Tell whether *text* has the form and the checksum of a personal access token."""
+    """Return whether *text* has the form and the checksum of a personal access token."""
     match = _PERSONAL.fullmatch(text)
     return match is not None and checksum(PERSONAL + match[1]) == match[2]
 
 
 def token_digest(text: str) -> str:
-    """Give what is stored of a token. Tokens are long and random, so a plain SHA-256 cannot be turned back."""
+    """Return the stored form of a token. Tokens are long and random, so a plain SHA-256 cannot be reversed."""
     return hashlib.sha256(text.encode()).hexdigest()

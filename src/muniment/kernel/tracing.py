@@ -1,7 +1,7 @@
 """
-Where work begins and ends, for whoever follows it.
+Tracing hook: :func:`span` marks units of work for the tracer that :func:`use` installs.
 
-Until somebody does, :func:`span` costs a look at a variable. Nothing here knows who that is.
+Without a tracer, a span costs one variable look-up.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ _follow: Follow | None = None
 
 
 def span(name: str, attributes: Attributes) -> AbstractContextManager[object]:
-    """Name the work that is done in the context. Attributes hold no secret and nothing that a person wrote."""
+    """Name the work in the context. Attributes contain no secrets and no user input."""
     return _NOTHING if _follow is None else _follow(name, attributes)
 
 
 def use(follow: Follow | None) -> None:
-    """Have *follow* told of every span from now on, or nobody."""
-    global _follow  # noqa: PLW0603 - one process, one who follows
+    """Report every span to *follow* from now on; None turns tracing off."""
+    global _follow  # noqa: PLW0603 - one tracer per process
     _follow = follow

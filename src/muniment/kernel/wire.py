@@ -1,4 +1,4 @@
-"""Money, dates, numbers and absent values as the contract shows them."""
+"""Format and parse money, dates and numbers as the API shows them; UNSET for absent values."""
 
 import re
 from datetime import UTC, date, datetime
@@ -8,12 +8,11 @@ from typing import Final, Literal
 
 
 class Unset(Enum):
-    """The type of :data:`UNSET`, so that absent differs from null in every signature."""
+    """The type of :data:`UNSET`, so that signatures distinguish absent from null."""
 
     UNSET = "unset"
 
     def __bool__(self) -> Literal[False]:
-        """Count as nothing in a condition."""
         return False
 
 
@@ -24,20 +23,20 @@ _MAGNITUDES = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
 _WORDS = {"THOUSAND": "K", "MILLION": "M", "MM": "M", "MN": "M", "BILLION": "B", "BN": "B", "TRILLION": "T", "TN": "T"}
 _MONEY = re.compile(r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)\s*(?P<suffix>[A-Za-z]*)")
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CHF": "CHF ", "INR": "₹", "BRL": "R$", "KRW": "₩"}
-_WHOLE = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())  # noqa: SIM905 - a list of codes
+_WHOLE = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())  # noqa: SIM905 - easier to read as one text
 _THOUSANDTHS = frozenset({"BHD", "JOD", "KWD", "OMR", "TND"})
 MAX_MINOR_UNITS = 10**17
-"""The largest amount that one company may hold: beyond every treasury, and within 64 bits."""
+"""The largest amount that one company may hold; fits in 64 bits."""
 
 
 def currency_sign(currency: str) -> str:
-    """Give what stands before an amount in *currency* (an ISO 4217 code)."""
+    """Return the symbol that precedes an amount in *currency* (an ISO 4217 code)."""
     return _SIGNS.get(currency, f"{currency} ")
 
 
 def format_money(minor_units: int, currency: str = "USD") -> str:
     """
-    Show an amount with its magnitude suffix: ``$1.2M``.
+    Format an amount with its magnitude suffix: ``$1.2M``.
 
     At most one decimal, rounded half up, a trailing ``.0`` dropped, promoted when rounding reaches 1000.
 
@@ -54,9 +53,9 @@ def format_money(minor_units: int, currency: str = "USD") -> str:
 
 def format_price(minor_units: int, currency: str = "USD") -> str:
     """
-    Show an amount to the last minor unit: ``$9.00``, ``¥900``.
+    Format an amount to its minor unit: ``$9.00``, ``¥900``.
 
-    Minor units are as payment providers count them: Ugandan and Icelandic money has two decimals there.
+    Decimals follow the payment providers: two for UGX and ISK.
     """
     places = 0 if currency in _WHOLE else 3 if currency in _THOUSANDTHS else 2
     return f"{currency_sign(currency)}{Decimal(minor_units).scaleb(-places):,f}"
@@ -64,13 +63,13 @@ def format_price(minor_units: int, currency: str = "USD") -> str:
 
 def parse_money(text: str, currency: str = "USD") -> int:
     """
-    Read an amount in *currency* as people write it: ``$1.2M``, ``1,200,000``, ``USD 1.2 million``.
+    Parse an amount in *currency*: ``$1.2M``, ``1,200,000``, ``USD 1.2 million``.
 
     Returns:
         Minor units, rounded half up.
 
     Raises:
-        ValueError: the text is no amount of that currency; the message says what was expected.
+        ValueError: the text is not an amount in that currency.
     """
     rest = text.strip()
     for sign in (currency_sign(currency).strip(), currency):
@@ -85,27 +84,27 @@ def parse_money(text: str, currency: str = "USD") -> int:
     amount = Decimal(match["number"].replace(",", "")) * 10 ** _MAGNITUDES[suffix] * 100
     minor_units = int(amount.to_integral_value(ROUND_HALF_UP))
     if minor_units > MAX_MINOR_UNITS:
-        message = "is more than any treasury holds"
+        message = f"is more than {MAX_MINOR_UNITS // 100:,}, the largest amount allowed"
         raise ValueError(message)
     return minor_units
 
 
 _MONTHS = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905 - reads as the calendar does
+    "January February March April May June July August September October November December".split()  # noqa: SIM905 - easier to read as one text
 )
 
 
 def month_and_year(day: date) -> str:
-    """Show a listing date as the contract does: ``March 2024``."""
+    """Format a listing date: ``March 2024``."""
     return f"{_MONTHS[day.month - 1]} {day.year}"
 
 
 def parse_month_and_year(text: str) -> date:
     """
-    Read ``March 2024`` as the first day of that month.
+    Parse ``March 2024`` as the first day of that month.
 
     Raises:
-        ValueError: the text is no month and year.
+        ValueError: the text is not a month and year.
     """
     month, _, year = text.strip().partition(" ")
     if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
@@ -115,26 +114,26 @@ def parse_month_and_year(text: str) -> date:
 
 
 def timestamp(moment: datetime) -> str:
-    """Show an aware moment as RFC 3339 in UTC with microseconds: sorts as text, round-trips exactly."""
+    """Format an aware time as RFC 3339 in UTC with microseconds: sorts as text, round-trips exactly."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def parse_timestamp(text: str) -> datetime:
     """
-    Read an RFC 3339 moment.
+    Parse an RFC 3339 date and time.
 
     Raises:
-        ValueError: the text is no RFC 3339 moment, or names no offset from UTC.
+        ValueError: the text is not an RFC 3339 date and time with a UTC offset.
     """
-    message = "is not an RFC 3339 moment such as 2026-11-21T10:00:00Z"
+    message = "is not an RFC 3339 date and time such as 2026-11-21T10:00:00Z"
     if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text):
         raise ValueError(message)
     try:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)
-    except (ValueError, OverflowError):  # the 31st of February; the year 0 once moved to UTC
+    except (ValueError, OverflowError):  # 31 February; the year 0 after conversion to UTC
         raise ValueError(message) from None
 
 
 def number(value: float) -> int | float:
-    """Give a whole number without its ``.0``, so that 5 and 5.0 are written alike."""
+    """Return a whole number without its ``.0``, so that 5 and 5.0 look alike."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

@@ -56,7 +56,7 @@ class JSONText(_Column):
         try:
             text = msgspec.json.encode(value).decode()
         except UnicodeEncodeError:
-            raise _refuse(self.name, "holds half of a surrogate pair, which is no character") from None
+            raise _refuse(self.name, "contains an unpaired surrogate") from None
         if "\\u0000" in text and (found := first_text_fault(value)):
             raise _refuse(self.name, found[1])
         return text

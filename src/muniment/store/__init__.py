@@ -1,1 +1,1 @@
-"""Where things stand: the database gate, the published file, its reader and its follower."""
+"""Published documents: the published file, its reader, its replication, and the database backends."""

@@ -1,4 +1,4 @@
-"""The response cache: finished answers, bounded by bytes, dropped when a document that they show changes."""
+"""Response cache: finished responses, bounded by bytes, dropped when a document they show changes."""
 
 import threading
 from collections.abc import Hashable, Iterable
@@ -8,10 +8,10 @@ from typing import Any
 from cachetools import LRUCache
 
 Dependency = tuple[str, str]
-"""A document by kind and key; the key ``*`` stands for every document of the kind."""
+"""A document by kind and key; the key ``*`` means every document of the kind."""
 
 ENTRY_OVERHEAD_BYTES = 760
-"""What an entry costs beside its content: keys, objects and their places in the dictionaries."""
+"""Memory per entry besides its content: keys, objects and dictionary slots."""
 
 
 Entry = tuple[Any, int, tuple[Dependency, ...]]

@@ -1,8 +1,8 @@
 """
-The whole registry as files: made in the background from the published file, named by the edition they show.
+Whole-registry exports, made in the background from the published file and named by its edition.
 
-JSON Lines hold what the detail endpoints answer and are what ``muniment import`` reads; CSV holds what stands
-in lists. Both begin with the oldest publication.
+JSON Lines files hold the responses of the detail endpoints, which ``muniment import`` reads; CSV files hold the list
+fields. Both start with the oldest publication.
 """
 
 import csv
@@ -34,10 +34,10 @@ NAMES: Final = {"company": "companies", "person": "people", "framework": "framew
 _NAME = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})\.(?:jsonl|csv)\.gz")
 _PUBLICATION_NUMBER: Final = (1 << 40) - 1
 FIRST_AFTER_S: Final = 5.0
-"""How long after the start the first files are made, or after the last look for a registry."""
+"""Delay of the first export after the start, and between checks until there is a registry."""
 _BATCH: Final = 50
 _BREATH_S: Final = 0.01
-"""After each batch, a millisecond's work, the thread rests: a making takes a tenth of the process, not half."""
+"""Pause after each batch, so that an export takes a tenth of one core instead of a half."""
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "company": (
         *("id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes"),
@@ -49,7 +49,7 @@ _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
 
 
 class ExportFile(msgspec.Struct, frozen=True):
-    """One finished file."""
+    """A finished export file."""
 
     name: str
     rows: int
@@ -59,18 +59,18 @@ class ExportFile(msgspec.Struct, frozen=True):
     at: str
 
 
-class Stopped(Exception):  # noqa: N818 - an order, not an error
-    """The process is going down while files are made."""
+class Stopped(Exception):  # noqa: N818 - a signal, not an error
+    """The process is shutting down during an export."""
 
 
 class Exports:
     """
-    Makes and keeps the files in *folder*.
+    Writes the export files in *folder* and lists them.
 
     Args:
-        folder: made when missing; several processes may share it, one of them makes.
+        folder: created if missing; several processes may share it, one of them exports.
         published: the published file.
-        interval_s: how long at least between two makings.
+        interval_s: minimum seconds between exports; 0 disables them.
     """
 
     def __init__(self, folder: Path, published: Path, *, interval_s: float = 600) -> None:
@@ -82,32 +82,32 @@ class Exports:
         self._seen: tuple[int, list[ExportFile]] = (-1, [])
 
     def files(self) -> list[ExportFile]:
-        """Give the files that stand ready; none before the first making has ended."""
+        """Return the finished files; none before the first export."""
         manifest = self._folder / "manifest.json"
         try:
             changed = manifest.stat().st_mtime_ns
             if changed != self._seen[0]:
                 self._seen = (changed, msgspec.json.decode(manifest.read_bytes(), type=list[ExportFile]))
-        except (FileNotFoundError, msgspec.DecodeError):  # the second: a machine lost its power while it was written
+        except (FileNotFoundError, msgspec.DecodeError):  # DecodeError: power was lost while it was written
             return []
         return self._seen[1]
 
     def find(self, name: str) -> Path | None:
-        """Give the path of a file by its public name, or None."""
+        """Return the path of an export file by its public name, or None."""
         if not _NAME.fullmatch(name):
             return None
         path = self._folder / name
         return path if path.is_file() else None
 
     def start(self) -> None:
-        """Begin to make files in the background, whenever the registry has changed; never with an interval of 0."""
+        """Start the background thread, unless the interval is 0."""
         if not self._interval_s:
             return
         self._thread = threading.Thread(target=self._run, name="exports", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the background; what it was making is thrown away."""
+        """Stop the background thread and discard an unfinished export."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -117,16 +117,16 @@ class Exports:
         while not self._stop.wait(wait_s):
             wait_s = self._interval_s
             try:
-                if not self.make() and not self.files():  # there is no registry to show yet
+                if not self.make() and not self.files():  # no registry yet
                     wait_s = min(FIRST_AFTER_S, self._interval_s)
             except Stopped:
                 return
             except (OSError, sqlite3.Error):
-                log.exception("exports could not be made")
+                log.exception("export failed")
             give_back()
 
     def make(self) -> bool:
-        """Make every file of the present edition, unless they stand, none is shown, or another process is at it."""
+        """Export the current edition and return whether it did: not if it exists or another process exports."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / ".lock").open("w") as lock:
             try:
@@ -135,7 +135,7 @@ class Exports:
                 return False
             with _reading(self._published) as (connection, edition, epoch):
                 if epoch == UNBUILT:
-                    return False  # the file is not the registry yet
+                    return False  # the replica has not been filled yet
                 former = {file.edition for file in self.files()}
                 if edition in former:
                     return False
@@ -148,7 +148,7 @@ class Exports:
         return True
 
     def _clean(self, editions: set[int]) -> None:
-        """Remove what is neither of this edition nor of the one before, which may still be under way to somebody."""
+        """Remove files of older editions; keep the previous one, which clients may still be downloading."""
         for path in self._folder.iterdir():
             match = _NAME.fullmatch(path.name)
             if (match and int(match[1]) not in editions) or path.suffix == ".part":
@@ -175,7 +175,7 @@ class Exports:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
-    """Open one snapshot of the published file, and tell its edition and epoch."""
+    """Open one snapshot of the published file, with its edition and epoch."""
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
     try:
         connection.execute("BEGIN")
@@ -230,5 +230,5 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         value = "; ".join(map(str, value))
     text = str(value)
-    # Spreadsheets take a cell that begins so for a formula and would run it.
+    # Spreadsheets would run such a cell as a formula.
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

@@ -1,8 +1,8 @@
 """
-The published documents on PostgreSQL: the truth that every node's published file follows.
+Replication source: the published documents and their change feed on PostgreSQL.
 
-The edition is one row. A publisher locks it last and renders after that, so whoever holds it has seen every
-earlier publisher's writes, and sequence numbers are dense in the order of commits.
+The edition is one row. A publisher locks it last and renders afterwards, so it sees every earlier publisher's
+writes, and sequence numbers are dense in commit order.
 """
 
 import secrets
@@ -32,7 +32,7 @@ _decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
 
 class Head(NamedTuple):
-    """Where the feed stands."""
+    """The latest edition of the feed, its epoch, and the time of its last change."""
 
     edition: int
     epoch: str
@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
 
 def create(connection: Connection) -> None:
-    """Make the tables where they are missing."""
+    """Create the tables if they are missing."""
     for statement in _TABLES:
         connection.execute(statement)
     connection.execute(
@@ -50,10 +50,10 @@ def create(connection: Connection) -> None:
 
 def check(connection: Connection) -> None:
     """
-    Look whether this version of the software wrote the documents.
+    Check that this version of the software wrote the documents.
 
     Raises:
-        SchemaMismatch: another did; :func:`clear` and :func:`load` them.
+        SchemaMismatch: another version did; :func:`clear` and :func:`load` them.
     """
     schema = _schema(head(connection).epoch)
     if schema != SCHEMA_VERSION:
@@ -62,7 +62,6 @@ def check(connection: Connection) -> None:
 
 
 def _epoch(schema: int) -> str:
-    """Make an epoch that names the schema of the documents."""
     return f"{schema}:{secrets.token_hex(8)}"
 
 
@@ -72,7 +71,7 @@ def _schema(epoch: str) -> int:
 
 
 def clear(connection: Connection, *, edition: int = 0) -> None:
-    """Empty everything and begin again under a new epoch; the next sequence number is one more than *edition*."""
+    """Delete everything and start a new epoch; the next sequence number is one more than *edition*."""
     connection.execute("DELETE FROM published_document")
     connection.execute("DELETE FROM published_change")
     connection.execute(
@@ -81,8 +80,8 @@ def clear(connection: Connection, *, edition: int = 0) -> None:
 
 
 def load(connection: Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
-    """Fill tables that :func:`clear` has emptied, without a word in the feed."""
-    # A batch at a time: what renders documents asks the same connection, which executemany would keep for itself.
+    """Fill the tables after :func:`clear` without writing to the feed."""
+    # In batches: rendering queries the same connection, which executemany would block.
     given = iter(documents)
     with connection.cursor() as cursor:
         while batch := list(islice(given, FETCH)):
@@ -95,18 +94,18 @@ def load(connection: Connection, documents: Iterable[PublishedDocument], *, at: 
 
 def reserve(connection: Connection, count: int) -> int:
     """
-    Advance the edition by *count* and hold it until the transaction ends; exactly *count* entries must follow.
+    Advance the edition by *count* and lock it until the transaction ends; exactly *count* entries must follow.
 
     Returns:
         The first of the new sequence numbers.
     """
     row = connection.execute("UPDATE published_edition SET value = value + %s RETURNING value", (count,)).fetchone()
-    assert row is not None  # noqa: S101 - made with the tables
+    assert row is not None  # noqa: S101 - created with the tables
     return int(row[0]) - count + 1
 
 
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
-    """Write documents and changes. Part of the caller's transaction."""
+    """Write documents and changes in the caller's transaction."""
     last = 0
     at = ""
     with connection.cursor() as cursor:
@@ -136,7 +135,7 @@ def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_
 
 
 def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:
-    """Cut *entries* into batches in which no document occurs twice, so that the order of writes is theirs."""
+    """Split *entries* into batches that contain each document at most once, which preserves the order of writes."""
     batch: list[PublishedEntry] = []
     keys: set[tuple[str, str]] = set()
     for entry in entries:
@@ -150,23 +149,22 @@ def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]
 
 
 def head(connection: Connection) -> Head:
-    """Tell where the feed stands."""
     row = connection.execute("SELECT value, epoch, at FROM published_edition").fetchone()
-    assert row is not None  # noqa: S101 - made with the tables
+    assert row is not None  # noqa: S101 - created with the tables
     return Head(*row)
 
 
 def oldest(connection: Connection) -> int | None:
-    """Give the oldest sequence number that is kept, or None when the feed is empty."""
+    """Return the oldest available sequence number, or None if the feed is empty."""
     row = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
     return None if row is None else row[0]
 
 
 def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
     """
-    Give every change after number *after*, oldest first; the last one of a document brings it.
+    Yield every change after number *after*, oldest first; only the last change of a document includes it.
 
-    Inside a transaction that sees one snapshot: the document is then exactly what that change made of it.
+    Requires a transaction with one snapshot, so that each document is the result of that change.
     """
     with connection.cursor(name="published_changes") as cursor:
         cursor.itersize = FETCH
@@ -183,12 +181,12 @@ def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
 
 
 def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:
-    """Give kind, key and ETag of every document. Inside a transaction."""
+    """Return kind, key and ETag of every document. Requires a transaction."""
     return ((each.kind, each.key, digest(each.body)) for each in documents(connection))
 
 
 def documents(connection: Connection) -> Iterator[PublishedDocument]:
-    """Give every document. Inside a transaction."""
+    """Yield every document. Requires a transaction."""
     with connection.cursor(name="published_documents") as cursor:
         cursor.itersize = FETCH
         cursor.execute("SELECT document FROM published_document")

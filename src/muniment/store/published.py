@@ -1,13 +1,12 @@
 """
-The published file: finished public documents, their order, their search text, and the feed of changes.
+The published file: finished public documents, their order, their search index, and the change feed.
 
-Written by whoever publishes, inside that transaction; read by :mod:`muniment.store.reader`. On SQLite the
-tables stand in the database itself, on PostgreSQL in a local copy that a node keeps. Nothing here commits but
-:func:`prepare_copy`.
+Publishers write it inside their transaction; :mod:`muniment.store.reader` reads it. On SQLite the tables are in the
+main database, on PostgreSQL in a local copy on each node. Only :func:`prepare_copy` commits.
 
-The order of a kind is one unique integer, the position. List items are clustered by it, and
-``published_block`` holds how many stand in each stretch of it: a reader finds any page by a sum over about a
-thousand small rows, in the same snapshot as the items, and nobody ever counts.
+The order of a kind is one unique integer, the position. List items are clustered by it, and ``published_block`` holds
+the number of items in each range of positions: a reader finds any page by a sum over about a thousand small rows, in
+the same snapshot as the items, without counting.
 """
 
 import contextlib
@@ -36,18 +35,18 @@ CHANGES_KEPT: Final = 200_000
 
 class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """
-    One finished public document.
+    A finished public document.
 
     Args:
         kind: ``company``, ``person`` or ``framework``.
         key: the slug, or the frameworkId.
         position: unique order within the kind, ``listed_day << 40 | publication_number``; the day is a proleptic
             ordinal, 0 when unknown and for kinds without dates.
-        item: the JSON object as it stands in a list.
-        body: the whole answer of the detail endpoint.
-        updated_at: as :func:`muniment.kernel.wire.timestamp` shows it.
-        name: what ``sort=name`` orders by, as people write it.
-        facets: for each filter the values under which the document is found.
+        item: the JSON object in lists.
+        body: the whole response of the detail endpoint.
+        updated_at: in the format of :func:`muniment.kernel.wire.timestamp`.
+        name: the display name, which ``sort=name`` orders by.
+        facets: the document's values for each filter.
         texts: search texts by weight: name, symbol and slug; description and themes; body.
         treasury_minor: minor units that count towards the registry's total.
         raising: whether a funding round is open.
@@ -67,7 +66,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One change: what happened to one document, under its dense sequence number. No document when unlisted."""
+    """One change to a document, with its dense sequence number. No document if unlisted."""
 
     sequence: int
     kind: str
@@ -83,7 +82,7 @@ _TABLES: Final = (
         epoch TEXT NOT NULL, at TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS published_total (
         kind TEXT PRIMARY KEY, n INTEGER NOT NULL, raising INTEGER NOT NULL, treasury_minor TEXT NOT NULL)""",
-    # The body stands last: what is read without it never walks its overflow pages.
+    # The body is last, so that reading the other columns skips its overflow pages.
     """CREATE TABLE IF NOT EXISTS published_document (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
         sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL, treasury_minor INTEGER NOT NULL,
@@ -124,19 +123,19 @@ _NAMES: Final = (
 )
 
 
-class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, told to the operator
+class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, reported to the operator
     """The published tables were written by another version of the software."""
 
 
 def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
-    Make the published tables where they are missing.
+    Create the published tables if they are missing.
 
     Args:
-        epoch: of tables that are made; a new one when absent.
+        epoch: the epoch of new tables; random if absent.
 
     Raises:
-        SchemaMismatch: they stand there in another version; :func:`clear` and publish everything again.
+        SchemaMismatch: they exist in another version; :func:`clear` them and publish everything again.
     """
     for statement in _TABLES:
         connection.execute(statement)
@@ -152,10 +151,10 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
 
 def check(connection: sqlite3.Connection) -> None:
     """
-    Look whether this version of the software wrote the tables, which stand.
+    Check that this version of the software wrote the tables.
 
     Raises:
-        SchemaMismatch: another did.
+        SchemaMismatch: another version did.
     """
     (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
     if schema != SCHEMA_VERSION:
@@ -164,10 +163,10 @@ def check(connection: sqlite3.Connection) -> None:
 
 
 def prepare_copy(connection: sqlite3.Connection) -> None:
-    """Make the tables of a node's file. Those of another version of the software go: what they hold is in the feed."""
+    """Create the tables of a replica file; drop those of another version, since the feed has their content."""
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
         check(connection)
-        return  # without the write lock: another process of the node may be building the file
+        return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:
         create(connection, epoch=UNBUILT)
@@ -178,11 +177,11 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
 
 def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: int = 0) -> None:
     """
-    Empty everything and begin again under a new epoch.
+    Delete everything and start a new epoch.
 
     Args:
-        epoch: the epoch of the source that is followed; a new one when absent.
-        edition: where the numbering stands: the next sequence is one more.
+        epoch: the epoch of the source; random if absent.
+        edition: the next sequence number is one more.
     """
     for name in _NAMES:
         connection.execute(f"DROP TABLE IF EXISTS {name}")
@@ -191,7 +190,7 @@ def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: 
 
 
 def renew_epoch(connection: sqlite3.Connection) -> None:
-    """Tell every reader that history has changed under it, as a restored backup does."""
+    """Start a new epoch, so that every reader drops what it knows; a restored backup needs this."""
     connection.execute("UPDATE published_meta SET epoch = ?", (secrets.token_hex(8),))
 
 
@@ -199,8 +198,8 @@ def reserve(connection: sqlite3.Connection, count: int) -> int:
     """
     Advance the edition by *count* and take the write lock; exactly *count* entries must follow.
 
-    Call it after the last write to the source and before anything is rendered: whoever holds the edition
-    sees every earlier publisher's writes.
+    Call it after the last write to the source and before rendering: the holder of the edition sees every earlier
+    publisher's writes.
 
     Returns:
         The first of the new sequence numbers.
@@ -213,10 +212,10 @@ def reserve(connection: sqlite3.Connection, count: int) -> int:
 
 def document_id(kind: str, key: str) -> int:
     """
-    Give the id under which a document is looked for first: the CRC-32 of its name.
+    Return the preferred row id of a document: the CRC-32 of its kind and key.
 
-    A look-up by it walks one tree instead of two. Where two names meet, which some hundred pairs of a million do, the
-    later one takes a following id, and is found by its name.
+    A look-up by row id walks one tree instead of two. On a collision, some hundred pairs in a million, the later
+    document takes the next free id and is found by its key.
     """
     return crc32(f"{kind}\0{key}".encode())
 
@@ -229,7 +228,7 @@ def _free_id(connection: sqlite3.Connection, kind: str, key: str) -> int:
 
 
 class _Stored(NamedTuple):
-    """What must be known of a document's former state to take it out again."""
+    """The former values of a document that are needed to remove it."""
 
     id: int
     position: int
@@ -245,8 +244,8 @@ def apply(
     """
     Write changes: documents, list items, blocks, facets, search text, totals and the feed.
 
-    Part of the caller's transaction. The edition becomes the last sequence. An entry that is no ``unlisted`` and
-    brings no document goes into the feed alone: a later entry brings it.
+    Runs in the caller's transaction. The edition becomes the last sequence number. An entry that is not ``unlisted``
+    and has no document goes into the feed only: a later entry brings the document.
     """
     last = 0
     at = ""
@@ -282,18 +281,18 @@ def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument],
 
 
 def head(connection: sqlite3.Connection) -> tuple[int, str, str]:
-    """Tell where the tables stand: edition, epoch, and when they last changed."""
+    """Return the edition, the epoch, and the time of the last change."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     return edition, epoch, at
 
 
 def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Give kind, key and ETag of every document."""
+    """Return kind, key and ETag of every document."""
     return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
-    """Write one change into the feed, and nothing else."""
+    """Write one change to the feed only."""
     connection.execute(
         "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
         (entry.sequence, entry.kind, entry.key, entry.change, entry.at),

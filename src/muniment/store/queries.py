@@ -1,4 +1,4 @@
-"""What a list is asked for, and which positions answer it: filters, search, order, cursors."""
+"""Filters, search, sort and cursors: list queries and the positions that match them."""
 
 import base64
 import binascii
@@ -20,20 +20,20 @@ from muniment.store.search_text import fold, match_expression
 Sort = Literal["newest", "name", "relevance", "treasury"]
 SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance", "treasury")
 WEIGHTS: Final = "10.0, 6.0, 3.0, 1.0"
-"""How much a word counts in the name; beside symbol and slug; in description and themes; in the body."""
+"""Search weights: name; symbol and slug; description and themes; body."""
 
 
 class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
     """
-    What a list of people is asked for.
+    Parameters of a list of people.
 
     Args:
-        page: counted from 1; without meaning beside a cursor.
-        q: words to find; blank finds everything.
-        sort: None is relevance with words to find and newest without.
+        page: counted from 1; ignored with a cursor.
+        q: search words; blank matches everything.
+        sort: None means relevance with search words, newest without.
         cursor: where an earlier page ended.
         ids: only these keys.
-        updated_since: as :func:`muniment.kernel.wire.timestamp` shows it.
+        updated_since: in the format of :func:`muniment.kernel.wire.timestamp`.
     """
 
     page: int = 1
@@ -46,18 +46,18 @@ class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> Sort:
-        """Give the order that holds."""
+        """Return the effective sort order."""
         if self.q.strip():
             return self.sort or "relevance"
         return "newest" if self.sort is None or self.sort == "relevance" else self.sort
 
     def facets(self) -> dict[str, str]:
-        """Give the filters by exact value."""
+        """Return the filters by exact value."""
         return {}
 
 
 class CompanyQuery(PeopleQuery, frozen=True, kw_only=True):
-    """What a list of companies is asked for: as for people, and filters."""
+    """Parameters of a list of companies."""
 
     status: str | None = None
     type: str | None = None
@@ -67,7 +67,6 @@ class CompanyQuery(PeopleQuery, frozen=True, kw_only=True):
     raising: bool | None = None
 
     def facets(self) -> dict[str, str]:
-        """Give the filters by exact value."""
         flags = {"hasToken": self.has_token, "raising": self.raising}
         values = {"status": self.status, "type": self.type, "industry": self.industry, "theme": self.theme}
         return {name: value for name, value in values.items() if value is not None} | {
@@ -76,7 +75,7 @@ class CompanyQuery(PeopleQuery, frozen=True, kw_only=True):
 
 
 class Selection(NamedTuple):
-    """The choice that a query makes, without its page: what an array of positions is kept under."""
+    """A query without its page: the key of a cached array of positions."""
 
     kind: str
     order: Sort
@@ -87,23 +86,22 @@ class Selection(NamedTuple):
 
     @property
     def is_everything(self) -> bool:
-        """Tell whether nothing is left out and the order is the kind's own, which blocks answer."""
+        """Return whether the query has no filters and uses the natural order, which blocks answer."""
         return self.order == "newest" and not (self.q or self.facets or self.updated_since) and self.ids is None
 
 
 def selection(kind: str, query: PeopleQuery) -> Selection:
-    """Give the choice of *query* among the documents of *kind*."""
     return Selection(
         kind, query.order, query.q.strip(), tuple(sorted(query.facets().items())), query.ids, query.updated_since
     )
 
 
 class CursorError(ValueError):
-    """The text is no cursor of this order."""
+    """The text is not a cursor for this order."""
 
 
 class Mark(NamedTuple):
-    """Where a page ended: the last item's position, its name in the order by name, its rank in that by relevance."""
+    """The end of a page: the last item's position, its name when sorted by name, its rank when sorted by relevance."""
 
     order: Sort
     position: int
@@ -111,36 +109,36 @@ class Mark(NamedTuple):
     rank: int = 0
 
     def to_cursor(self) -> str:
-        """Give the opaque text."""
+        """Return the opaque cursor."""
         fields = msgspec.json.encode([SORTS.index(self.order), self.position, self.name, self.rank])
         return base64.urlsafe_b64encode(fields).decode().rstrip("=")
 
 
 def parse_cursor(cursor: str, order: Sort) -> Mark:
     """
-    Read a cursor that an earlier page gave.
+    Parse a cursor that an earlier page returned.
 
     Raises:
-        CursorError: the text was not made by this registry, or for another order.
+        CursorError: it is not a cursor of this registry, or belongs to another order.
     """
     try:
         raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         number, position, name, rank = msgspec.json.decode(raw, type=tuple[int, int, str, int])
     except (binascii.Error, UnicodeError, ValueError, msgspec.MsgspecError):
-        message = "is no cursor of this registry"
+        message = "is not a cursor of this registry"
         raise CursorError(message) from None
     if number != SORTS.index(order) or not (0 <= position < 1 << 63 and 0 <= rank < 1 << 62):
-        message = f"is no cursor of a list sorted by {order}"
+        message = f"is not a cursor of a list sorted by {order}"
         raise CursorError(message)
     return Mark(order, position, name, rank)
 
 
 class Positions:
     """
-    Arrays of positions, each the whole answer to a selection, valid for one version of their kind.
+    LRU cache of positions: one array per selection, valid until its kind changes.
 
     Args:
-        limit_bytes: how much the arrays may take together.
+        limit_bytes: the largest total size of the arrays.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -149,11 +147,11 @@ class Positions:
 
     def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> "array[int]":
         """
-        Return the positions that *chosen* selects, in its order.
+        Return the positions that *chosen* selects, in order.
 
         Args:
             connection: inside a read transaction.
-            version: the last sequence that touched the kind in that transaction's snapshot.
+            version: the last sequence number that changed the kind in that snapshot.
         """
         with self._lock:
             cached = self._cache.get(chosen)
@@ -167,7 +165,7 @@ class Positions:
 
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
-    """Give the positions that *chosen* selects, in its order."""
+    """Query the positions that *chosen* selects, in order."""
     none: array[int] = array("q")
     match = None
     if chosen.q:
@@ -191,7 +189,7 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
 
 
 def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple[str, list[object]]:
-    """Assemble the query: the most selective source leads, every other condition is a probe of an index."""
+    """Build the query: it scans the most selective source and probes an index for every other condition."""
     kind = chosen.kind
     parameters: list[object] = []
     conditions: list[str] = []
@@ -230,8 +228,8 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
 
 
 def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None, values: list[int]) -> "array[int]":
-    """Select among a few given keys: looked up one by one, so nothing else is walked."""
-    assert chosen.ids is not None  # noqa: S101 - the only caller has looked
+    """Select among a few given keys with one look-up each."""
+    assert chosen.ids is not None  # noqa: S101 - the only caller has checked
     found: list[tuple[object, int]] = []
     for key in dict.fromkeys(chosen.ids):
         row = connection.execute(
@@ -264,7 +262,7 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
 
 
 def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
-    """Put what bears exactly the asked name, or has it as its slug, before whatever merely holds the words."""
+    """Move exact matches of name or slug to the front."""
     exact = {
         row[0]
         for row in connection.execute(
@@ -280,7 +278,7 @@ def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found:
 
 
 def place_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:
-    """Give the index in *positions* of the first item after *mark*, also when the marked item has gone."""
+    """Return the index in *positions* of the first item after *mark*, even if the marked item is gone."""
     if mark.order == "newest":
         return bisect_right(positions, -mark.position, key=lambda position: -position)
     if mark.order in {"relevance", "treasury"}:
@@ -298,7 +296,6 @@ def place_after(connection: sqlite3.Connection, chosen: Selection, positions: Se
 
 
 def name_at(connection: sqlite3.Connection, kind: str, position: int) -> str:
-    """Give the folded name of what stands at *position*."""
     (name,) = connection.execute(
         "SELECT sort_name FROM published_document WHERE kind = ? AND position = ?", (kind, position)
     ).fetchone()

@@ -1,8 +1,8 @@
 """
-The reader of the published file: what REST, the public tools and the pages show.
+The reader of the published file, for the REST API, the public tools and the web pages.
 
-Without Django. Safe for any thread: every thread has a read-only connection of its own. What is asked of the
-file is answered from one snapshot of it, and the edition of that snapshot is told.
+Uses no Django. Thread-safe: each thread has its own read-only connection. Each answer comes from one snapshot of the
+file and carries its edition.
 """
 
 import difflib
@@ -43,7 +43,7 @@ TOGETHER: Final = 32
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """A finished body, the opaque part of its ETag, when it last changed, and the edition it was read from."""
+    """A finished body, the opaque part of its ETag, its last change, and the edition it was read from."""
 
     body: bytes
     etag: str
@@ -61,7 +61,7 @@ class ListPage(Page[bytes]):
 
 
 class ChangeRow(NamedTuple):
-    """One entry of the feed."""
+    """An entry of the change feed."""
 
     sequence: int
     kind: str
@@ -71,7 +71,7 @@ class ChangeRow(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Entries of the feed, and the number to go on from."""
+    """Entries of the change feed, and the sequence number to continue from."""
 
     rows: list[ChangeRow]
     next_after: int
@@ -80,11 +80,11 @@ class Changes(NamedTuple):
 
 
 class FeedGapError(LookupError):
-    """The feed does not reach back that far: begin again with an export."""
+    """The change feed does not reach back that far; start again from an export."""
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
-    """The part of a company's bundle that is paged."""
+    """The paginated part of a company document."""
 
     cap_table: list[msgspec.Raw] = []
 
@@ -98,9 +98,9 @@ class Reader(PublishedFile):
     Reads the published file at *path*.
 
     Args:
-        path: the file; its tables must stand (:func:`muniment.store.published.create`).
-        currency: of the total of all treasuries.
-        cache_bytes: bound of the finished answers; arrays of positions may take half as much beside them.
+        path: the file; its tables must exist (:func:`muniment.store.published.create`).
+        currency: the currency of the total treasury.
+        cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
     """
 
     def __init__(self, path: Path, *, currency: str = "USD", cache_bytes: int = 32 << 20) -> None:
@@ -116,21 +116,21 @@ class Reader(PublishedFile):
         super().close()
 
     def document(self, kind: str, key: str) -> Found | None:
-        """Give the finished detail of *key*, or None."""
+        """Return the document *key*, or None."""
         return self.documents(((kind, key),)).get((kind, key))
 
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
-        """Give the finished details of those of *names*, each a kind and a key, that there are."""
+        """Return those of the documents *names*, pairs of kind and key, that exist."""
         edition = self._state.edition
         connection = self.connection_for_details()
         found = {}
-        for start in range(0, len(names), TOGETHER):
-            some = names[start : start + TOGETHER]
+        for start in range(0, len(names), BATCH):
+            some = names[start : start + BATCH]
             for body, named in connection.execute(_BY_ID[len(some)], [document_id(*name) for name in some]):
                 etag, updated_at, kind, key = named.split(" ", 3)
                 found[kind, key] = Found(body, etag, updated_at, edition)
         for name in names:
-            if name not in found:  # nobody has it, or it stands under the id that follows another's
+            if name not in found:  # missing, or stored under a different id after a collision
                 row = connection.execute(_BY_NAME, name).fetchone()
                 if row is not None:
                     etag, updated_at, _ = row[1].split(" ", 2)
@@ -139,24 +139,24 @@ class Reader(PublishedFile):
 
     def companies(self, query: CompanyQuery) -> ListPage:
         """
-        Give a page of companies.
+        Return a page of companies.
 
         Raises:
-            CursorError: the cursor is not one of this list's order.
+            CursorError: the cursor belongs to another order.
         """
         return self._page(selection("company", query), query)
 
     def people(self, query: PeopleQuery) -> ListPage:
         """
-        Give a page of people.
+        Return a page of people.
 
         Raises:
-            CursorError: the cursor is not one of this list's order.
+            CursorError: the cursor belongs to another order.
         """
         return self._page(selection("person", query), query)
 
     def is_quick(self, query: PeopleQuery) -> bool:
-        """Tell whether a page takes microseconds, so that an event loop may ask for it itself."""
+        """Return whether the query takes microseconds, so that an event loop may run it directly."""
         return not (
             query.q
             or query.cursor
@@ -182,7 +182,7 @@ class Reader(PublishedFile):
         return Found(body, digest(body), state.at, state.edition)
 
     def stats(self) -> Found:
-        """Give the finished statistics, from totals that are kept: nothing is counted."""
+        """Return the finished statistics, from stored totals."""
         state = self._state
         companies, raising, treasury_minor = state.totals["company"]
         data = {
@@ -213,10 +213,10 @@ class Reader(PublishedFile):
 
     def changes(self, after: int, limit: int) -> Changes:
         """
-        Give at most *limit* changes that follow the one numbered *after*.
+        Return at most *limit* changes after sequence number *after*.
 
         Raises:
-            FeedGapError: some of them are no longer kept.
+            FeedGapError: some of them are no longer available.
         """
         with self.snapshot() as (connection, state):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
@@ -233,7 +233,7 @@ class Reader(PublishedFile):
         return Changes(rows, rows[-1].sequence if rows else after, state.edition, state.at)
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
-        """Give the latest changes of one document, as far back as the feed is kept."""
+        """Return the latest changes of one document that the feed still has."""
         rows = self._connection().execute(
             "SELECT sequence, kind, key, change, at FROM published_change WHERE kind = ? AND key = ?"
             " ORDER BY sequence DESC LIMIT ?",
@@ -242,7 +242,7 @@ class Reader(PublishedFile):
         return [ChangeRow(*row) for row in rows]
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
-        """Give at most *limit* keys that begin with *prefix*, in order, without the first *skip* of them."""
+        """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
         rows = self._connection().execute(
             "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ? OFFSET ?",
             (kind, prefix, prefix + "\U0010ffff", limit, skip),
@@ -250,7 +250,7 @@ class Reader(PublishedFile):
         return [row[0] for row in rows]
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
-        """Give the values that documents hold under the filter *name*, the most frequent first."""
+        """Return the values of the filter *name*, most frequent first."""
         rows = self._connection().execute(
             "SELECT value FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
             " ORDER BY n DESC, value LIMIT ?",
@@ -259,22 +259,21 @@ class Reader(PublishedFile):
         return [row[0] for row in rows]
 
     def count(self, kind: str) -> int:
-        """Give how many documents of *kind* there are, from a total that is kept."""
         return self._state.totals[kind][0]
 
     def nearest(self, kind: str, key: str) -> list[str]:
-        """Give at most three keys that *key* may have been meant to be."""
+        """Return at most three existing keys similar to *key*."""
         wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
         whole = len(wanted)
         lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
         near: list[str] = []
         for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
             near += self.keys(kind, wanted[:length], 20)
-        if whole <= SLIPS_SOUGHT_UP_TO:
+        if whole <= TYPO_MAX_CHARACTERS:
             rows = self._connection().execute(
                 "SELECT key FROM published_document WHERE kind = ?"
                 " AND key IN (SELECT value FROM json_each(?)) LIMIT 20",
-                (kind, msgspec.json.encode(one_slip_from(wanted)).decode()),
+                (kind, msgspec.json.encode(single_edits(wanted)).decode()),
             )
             near += [row[0] for row in rows]
         return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
@@ -299,7 +298,7 @@ class Reader(PublishedFile):
             last = 0
             if start < total:
                 if positions is None:
-                    items, last = self._stretch(connection, state, chosen.kind, start, size)
+                    items, last = self._items_from(connection, state, chosen.kind, start, size)
                 else:
                     wanted = positions[start : start + size]
                     items, last = _items_at(connection, chosen.kind, wanted), wanted[-1]
@@ -320,10 +319,10 @@ class Reader(PublishedFile):
             updated_at=state.at,
         )
 
-    def _stretch(
+    def _items_from(
         self, connection: sqlite3.Connection, state: SnapshotState, kind: str, start: int, size: int
     ) -> tuple[list[bytes], int]:
-        """Give *size* items from rank *start* downwards: a sum finds the block, an index the place in it."""
+        """Return *size* items from rank *start* downwards: the sums find the block, an index the place in it."""
         sums, blocks = state.sums[kind], state.blocks[kind]
         index = bisect_right(sums, start)
         skip = start - (sums[index - 1] if index else 0)
@@ -342,7 +341,7 @@ class Reader(PublishedFile):
         return [row[0] for row in rows], rows[-1][1]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
-        """Count what stands at *position* or above: the rank of what follows it."""
+        """Return the number of items at or above *position*."""
         blocks = state.blocks[kind]
         index = bisect_left(blocks, -position, key=lambda first: -first)
         above = state.sums[kind][index - 1] if index else 0
@@ -355,8 +354,8 @@ class Reader(PublishedFile):
 
 
 _WANTED: Final = "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key FROM published_document"
-"""Two columns in place of five: each costs sqlite3 more than a word of this text does."""
-_BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(TOGETHER + 1))
+"""Two columns instead of five: each column costs sqlite3 more than concatenating text."""
+_BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(BATCH + 1))
 _BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
 
 

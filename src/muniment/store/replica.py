@@ -1,8 +1,8 @@
 """
-A node's published file follows the feed on PostgreSQL: poll, apply, and build anew when the feed has a gap.
+Replication: copy the change feed on PostgreSQL into a node's published file, and rebuild it after a gap.
 
-Several processes of a node may follow into one file; each takes the file's write lock and looks again where it
-stands before it applies anything. While PostgreSQL is away, the node goes on reading what it has.
+Several processes of a node may replicate into one file; each takes the file's write lock and reads its edition again
+before it applies changes. While PostgreSQL is down, the node keeps serving its current file.
 """
 
 import contextlib
@@ -23,23 +23,23 @@ from muniment.store.published import CHANGES_KEPT, PublishedEntry
 log = logging.getLogger(__name__)
 
 MANY_CHANGES: Final = 20_000
-"""Beyond this, building the file anew is quicker than applying what was missed."""
+"""Beyond this, rebuilding the file is faster than applying the changes."""
 LONGEST_PAUSE_S: Final = 5.0
 REST_S: Final = 0.5
 """Between two looks at the feed while nobody has asked the node for a while."""
-UNBORN_PAUSE_S: Final = 0.5
-"""Between two looks at a database that nobody has migrated yet."""
+UNMIGRATED_PAUSE_S: Final = 0.5
+"""Pause between checks of a database without tables."""
 
 
 class ReplicaStatus(NamedTuple):
     """
-    Where a node's file stands.
+    The state of a replica.
 
     Args:
-        edition: what it shows.
-        newest: what the feed said last, or None while PostgreSQL does not answer.
-        behind_s: for how long it has not been sure to show the newest edition.
-        is_building: whether the file is being built anew.
+        edition: the edition of the file.
+        newest: the latest edition of the feed, or None while PostgreSQL does not answer.
+        behind_s: seconds since the file was known to be current.
+        is_building: whether the file is being rebuilt.
     """
 
     edition: int
@@ -49,7 +49,7 @@ class ReplicaStatus(NamedTuple):
 
 
 class Gap(Exception):  # noqa: N818 - a state, not an error
-    """The feed and the file do not meet: another epoch, pruned changes, or a number missing."""
+    """The feed cannot continue the file: another epoch, deleted changes, or a missing number."""
 
 
 class Replica:
@@ -85,68 +85,68 @@ class Replica:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=20)
         self._file.execute("PRAGMA journal_mode=WAL")
-        # The file is a copy: what a crash takes from it, the feed still has.
+        # A copy: the feed still has whatever a crash loses.
         self._file.execute("PRAGMA synchronous=NORMAL")
         published.prepare_copy(self._file)
-        self._standing = ReplicaStatus(self._stand()[0], None, 0.0, is_building=False)
+        self._status = ReplicaStatus(self._head()[0], None, 0.0, is_building=False)
         self._level_at = time.monotonic()
-        """When the file was last seen to show what the feed had."""
+        """When the file was last known to match the feed."""
 
     @property
-    def standing(self) -> ReplicaStatus:
-        """Tell where the file stands, without waiting for whoever writes it."""
-        seen = self._standing
+    def status(self) -> ReplicaStatus:
+        """Return the replica's state without waiting for its writer."""
+        seen = self._status
         late_s = time.monotonic() - self._level_at
-        # Between two looks the file is as sure as it can be.
+        # Between two polls the file counts as current.
         return seen._replace(behind_s=late_s if seen.newest != seen.edition or late_s > 1 + 2 * self._poll_s else 0.0)
 
     @property
     def edition(self) -> int:
-        """Give the edition of the file."""
+        """Return the edition of the file."""
         with self._lock:
-            return self._stand()[0]
+            return self._head()[0]
 
     def catch_up(self) -> bool:
         """
-        Bring the file to the edition that the feed has now.
+        Bring the file to the feed's current edition.
 
         Returns:
-            Whether it moved.
+            Whether it changed.
 
         Raises:
-            psycopg.OperationalError: PostgreSQL is away.
+            psycopg.OperationalError: PostgreSQL is unavailable.
         """
         with self._lock:
             try:
                 moved = self._follow(self._connected())
             except psycopg.Error:
                 self._disconnect()
-                self._standing = self._standing._replace(newest=None)
+                self._status = self._status._replace(newest=None)
                 raise
             finally:
-                self._standing = self._standing._replace(is_building=False)
-            edition = self._stand()[0]
-            self._standing = self._standing._replace(edition=edition)
-            if edition == self._standing.newest:
+                self._status = self._status._replace(is_building=False)
+            edition = self._head()[0]
+            self._status = self._status._replace(edition=edition)
+            if edition == self._status.newest:
                 self._level_at = time.monotonic()
         if moved and self._on_moved is not None:
             self._on_moved(edition)
         return moved
 
     def catch_up_if_possible(self) -> None:
-        """Catch up now; what cannot be had now, the background gets later."""
+        """Catch up now; on failure leave it to the background thread."""
         try:
             self.catch_up()
         except (psycopg.Error, sqlite3.Error) as error:
-            log.warning("the feed cannot be followed at once: %s", error)
+            log.warning("cannot replicate yet: %s", error)
 
     def start(self) -> None:
-        """Follow in the background until :meth:`close`."""
+        """Replicate in the background until :meth:`close`."""
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop following and close both ends."""
+        """Stop replicating and close both connections."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -160,17 +160,17 @@ class Replica:
             try:
                 self.catch_up()
             except psycopg.errors.UndefinedTable:
-                trouble_s = UNBORN_PAUSE_S
+                trouble_s = UNMIGRATED_PAUSE_S
             except (psycopg.Error, sqlite3.Error) as error:
                 if not trouble_s:
-                    log.warning("the feed cannot be followed, reads go on from what is here: %s", error)
+                    log.warning("cannot replicate; serving the last known state: %s", error)
                 trouble_s = min(max(trouble_s, self._poll_s) * 2, LONGEST_PAUSE_S)
             except Exception:
-                log.exception("the feed cannot be read, reads go on from what is here")
+                log.exception("replication failed; serving the last known state")
                 trouble_s = LONGEST_PAUSE_S
             else:
-                if trouble_s > UNBORN_PAUSE_S:
-                    log.warning("the feed is followed again")
+                if trouble_s > UNMIGRATED_PAUSE_S:
+                    log.warning("replication resumed")
                 trouble_s = 0.0
 
     def _connected(self) -> Connection:
@@ -180,7 +180,7 @@ class Replica:
                 autocommit=True,
                 connect_timeout=5,
                 tcp_user_timeout=15_000,
-                prepare_threshold=None,  # a pooler may give the next transaction another connection
+                prepare_threshold=None,  # a pooler may run the next transaction on another connection
             )
             source.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             source.read_only = True
@@ -193,21 +193,21 @@ class Replica:
                 self._source.close()
             self._source = None
 
-    def _stand(self) -> tuple[int, str]:
+    def _head(self) -> tuple[int, str]:
         edition, epoch = self._file.execute("SELECT edition, epoch FROM published_meta").fetchone()
         return edition, epoch
 
     def _follow(self, source: Connection) -> bool:
         there = postgres_feed.head(source)
-        self._standing = self._standing._replace(newest=there.edition)
-        if self._stand() == (there.edition, there.epoch):
+        self._status = self._status._replace(newest=there.edition)
+        if self._head() == (there.edition, there.epoch):
             return False
         self._file.execute("BEGIN IMMEDIATE")
         try:
             with source.transaction():
                 there = postgres_feed.head(source)
                 moved = self._apply(source, there)
-            self._standing = self._standing._replace(newest=there.edition)
+            self._status = self._status._replace(newest=there.edition)
         except BaseException:
             self._file.execute("ROLLBACK")
             raise
@@ -215,21 +215,21 @@ class Replica:
         return moved
 
     def _apply(self, source: Connection, there: Head) -> bool:
-        """Move the file to *there*, both inside their transactions."""
-        edition, epoch = self._stand()
+        """Bring the file to *there*, with a transaction open on both sides."""
+        edition, epoch = self._head()
         if (edition, epoch) == (there.edition, there.epoch):
-            return False  # another process of this node was quicker
-        if not (epoch == there.epoch and self._join(source, edition, there.edition)):
-            self._standing = self._standing._replace(is_building=True)
-            log.warning("the published file is built anew: it stood at %s, the feed is at %s", edition, there.edition)
+            return False  # another process of this node was faster
+        if not (epoch == there.epoch and self._apply_missed(source, edition, there.edition)):
+            self._status = self._status._replace(is_building=True)
+            log.warning("rebuilding the published file: it is at %s, the feed is at %s", edition, there.edition)
             published.clear(self._file, epoch=there.epoch, edition=there.edition)
             published.load(self._file, postgres_feed.documents(source), at=there.at)
             for entry in postgres_feed.changes(source, 0):
                 published.record(self._file, entry)
         return True
 
-    def _join(self, source: Connection, edition: int, target: int) -> bool:
-        """Apply what was missed, if the feed still holds every number of it."""
+    def _apply_missed(self, source: Connection, edition: int, target: int) -> bool:
+        """Apply the missed changes if the feed still has all of them."""
         oldest = postgres_feed.oldest(source)
         if not 0 < target - edition <= MANY_CHANGES or oldest is None or oldest > edition + 1:
             return False
@@ -237,7 +237,7 @@ class Replica:
         self._file.execute("SAVEPOINT changes")
         try:
             published.apply(self._file, missed, changes_kept=self._changes_kept)
-            whole = self._stand()[0] == target
+            whole = self._head()[0] == target
         except Gap:
             whole = False
         if not whole:
@@ -247,7 +247,7 @@ class Replica:
 
 
 def _dense(entries: Iterator[PublishedEntry], after: int) -> Iterator[PublishedEntry]:
-    """Pass *entries* on, and stop at the first number that does not follow the one before."""
+    """Yield *entries*, and raise :class:`Gap` at the first number that is not consecutive."""
     for entry in entries:
         if entry.sequence != after + 1:
             raise Gap

@@ -1,8 +1,8 @@
 """
-Text as the search index holds it: folded words, and bigrams where a script writes no spaces.
+Search tokenizer: folded words, and bigrams for scripts that write no spaces.
 
-The same folding is applied to what is published and to what is asked, so the tokenizer of the index
-has only to split at spaces and the Unicode tables of the SQLite library do not matter.
+Indexed text and queries are folded alike, so the index only splits at spaces, and the Unicode tables of the SQLite
+library do not matter.
 """
 
 import re
@@ -17,8 +17,8 @@ _UNSPACED = re.compile(
     "\u1780-\u17ff"  # Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # kana and iteration marks
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\uac00-\ud7af"  # Hangul: spaced, yet its compounds are not
-    "\U00020000-\U0003ffff"  # Han, further planes
+    "\uac00-\ud7af"  # Hangul: has spaces, but not inside compounds
+    "\U00020000-\U0003ffff"  # Han, supplementary planes
     "]+"
 )
 _COMBINING = dict.fromkeys(range(0x300, 0x370))
@@ -36,7 +36,7 @@ _PLAIN = {
 
 
 class _WordCharacters(dict[int, str]):
-    """What each character becomes: itself in a word, a word of its own when a symbol, else a space."""
+    """Maps each character: to itself in a word, to a separate word if a symbol, else to a space."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -55,7 +55,7 @@ _characters = _WordCharacters()
 
 
 def fold(text: str) -> str:
-    """Give *text* without case, width and Latin diacritics, in normalization form C: what sorting by name compares."""
+    """Remove case, width and Latin diacritics, in normalization form C; also the collation of ``sort=name``."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold()).translate(_COMBINING)
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Cut *text* into words; a run without spaces between its words is one piece."""
+    """Split *text* into words; a run of a script without spaces is one piece."""
     folded = fold(text)
     if folded.isascii():
         return _ASCII_WORD.findall(folded)
@@ -76,10 +76,10 @@ def _bigrams(run: str) -> list[str]:
 
 def indexed(text: str) -> str:
     """
-    Give the words of *text* as the index holds them, separated by spaces.
+    Return the words of *text* as indexed, separated by spaces.
 
-    A run of a script without spaces becomes its bigrams and its last character, so that each of its
-    characters begins some word.
+    A run of a script without spaces becomes its bigrams and its last character, so that each of its characters starts
+    some word.
     """
     words: list[str] = []
     for piece in _pieces(text):
@@ -93,12 +93,12 @@ def indexed(text: str) -> str:
 
 def match_expression(query: str) -> str | None:
     """
-    Give the FTS5 expression that finds every word of *query*, the last one as a prefix.
+    Return the FTS5 expression that matches every word of *query*, the last one as a prefix.
 
-    Every word is quoted and holds only letters, marks, digits and symbols, so no text makes a syntax error.
+    Every word is quoted and contains only letters, marks, digits and symbols, so no input causes a syntax error.
 
     Returns:
-        None when nothing in the text can be searched for.
+        None if *query* has no searchable words.
     """
     pieces = _pieces(query)
     terms: list[str] = []
@@ -113,8 +113,8 @@ def match_expression(query: str) -> str | None:
 _SLUG_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 
-def one_slip_from(word: str) -> list[str]:
-    """Give every slug that one slip of the hand lies from *word*: a sign left out, doubled, swapped or mistaken."""
+def single_edits(word: str) -> list[str]:
+    """Return every slug one edit away from *word*: a character inserted, deleted, swapped or replaced."""
     halves = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     left_out = [before + sign + after for before, after in halves for sign in _SLUG_SIGNS]
     too_many = [before + after[1:] for before, after in halves if after]

@@ -1,4 +1,4 @@
-"""What is known of one edition of the published file without asking the file, and what changed between two."""
+"""Index state of one edition of the published file, cached in memory, and the changes between two editions."""
 
 import sqlite3
 from itertools import accumulate
@@ -9,7 +9,7 @@ from muniment.store.published import KINDS
 
 
 class SnapshotState(NamedTuple):
-    """What is known of one edition without asking the file: totals, blocks in descending order, and their sums."""
+    """The state of one edition: totals, blocks in descending order, and their cumulative sums."""
 
     epoch: str
     edition: int
@@ -21,7 +21,7 @@ class SnapshotState(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
-    """Read the state of the snapshot that *connection* has open; *former* tells what has changed since."""
+    """Load the state of the snapshot that *connection* reads, using *former* to find changed kinds."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     totals = {
         kind: (n, raising, int(treasury_minor))
@@ -48,11 +48,11 @@ def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> 
 
 
 MANY_CHANGES: Final = 5_000
-"""Beyond this, dropping everything is cheaper than dropping what was touched."""
+"""Beyond this, dropping everything is cheaper than dropping single entries."""
 
 
 def touched(connection: sqlite3.Connection, former: SnapshotState, state: SnapshotState) -> set[Dependency] | None:
-    """Give what changed between two states, or None when that cannot be known or is too much."""
+    """Return what changed between two states, or None if unknown or too much."""
     missed = state.edition - former.edition
     if state.epoch != former.epoch or not 0 < missed <= MANY_CHANGES:
         return None
@@ -62,5 +62,5 @@ def touched(connection: sqlite3.Connection, former: SnapshotState, state: Snapsh
     if len(rows) != missed:
         return None
     documents = set(rows)
-    # Every list and the statistics hang on their kinds; the feed and the moment of the last change on all of them.
+    # Lists and statistics depend on their kinds; the feed and the time of the last change depend on everything.
     return documents | {(kind, "*") for kind, _ in rows} | {("*", "*")}

@@ -244,7 +244,7 @@ def test_frameworks_are_open_with_a_specification_alone(tmp_path):
         (b"{\n", "", "is not JSON"),
         (b"[1]\n", "", "is a list, not an object"),
         (b'{"company": {"id": "x\xff"}}\n', "", "is not UTF-8 (byte 22 is 0xff)"),
-        (b'{"company": {"id": "a", "name": "\\ud800"}}\n', "company.name", "half of a surrogate pair"),
+        (b'{"company": {"id": "a", "name": "\\ud800"}}\n', "company.name", "contains an unpaired surrogate"),
         (b'{"company": {"id": "a", "name": "a\\u0000b"}}\n', "company.name", "U+0000"),
         (b"[" * 5000 + b"]" * 5000 + b"\n", "", "nested too deeply"),
         (b'{"company": {"id": "a", "name": "A", "teamSize": 1e999}}\n', "", "out of range"),
@@ -277,7 +277,7 @@ def test_frameworks_are_open_with_a_specification_alone(tmp_path):
         ({"company": company(), "capTable": [{"percentage": True}]}, "capTable[0].percentage", "is a boolean"),
         ({"company": company(), "distribution": []}, "distribution", "is a list, not an object"),
         ({"company": company(), "fundingRounds": [{}, {}]}, "fundingRounds", "more than one round"),
-        ({"company": company(), "updatedAt": "yesterday"}, "updatedAt", "is not an RFC 3339 moment"),
+        ({"company": company(), "updatedAt": "yesterday"}, "updatedAt", "is not an RFC 3339 date and time"),
     ],
 )
 def test_a_bad_row_is_told_by_its_place_and_the_good_ones_go_in(tmp_path, row, field, reason):

@@ -11,7 +11,7 @@ from make.accounts import account, signed_in
 from muniment.accounts.models import Account
 from muniment.documents import operations
 from muniment.kernel.problems import BadRequest, Unavailable
-from muniment.store.database.retry import attempted
+from muniment.store.database.retry import with_retry
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -48,7 +48,7 @@ def test_two_that_wait_for_each_other_are_both_done_once():
 
     def run(first, second):
         try:
-            attempted(work, first, second)
+            with_retry(work, first, second)
         finally:
             connections.close_all()
 
@@ -71,7 +71,7 @@ def test_a_connection_lost_before_the_commit_costs_nothing():
                 lose_connection()
             return Account.objects.count()
 
-    assert attempted(work) == 1
+    assert with_retry(work) == 1
     assert names() == ["made@example.org"]
     assert len(tries) == 2
 
@@ -87,7 +87,7 @@ def test_what_may_stand_is_not_done_again():
         Account.objects.create_user("second@example.org")
 
     with pytest.raises(Unavailable, match="not known"):
-        attempted(work)
+        with_retry(work)
     connections.close_all()
     assert names() == ["first@example.org"]
     assert len(tries) == 1
@@ -104,7 +104,7 @@ def test_a_change_outside_a_transaction_is_not_done_again_either():
         Account.objects.count()
 
     with pytest.raises(Unavailable, match="not known"):
-        attempted(work)
+        with_retry(work)
     connections.close_all()
     assert names() == ["b@example.org"]
     assert len(tries) == 1
@@ -113,8 +113,8 @@ def test_a_change_outside_a_transaction_is_not_done_again_either():
 def test_a_database_that_stays_away_is_told_with_when_to_come_again(monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "PORT", "9")
     connection.close()
-    with pytest.raises(Unavailable, match="nothing was done") as told:
-        attempted(Account.objects.count)
+    with pytest.raises(Unavailable, match="nothing was saved") as told:
+        with_retry(Account.objects.count)
     assert int(told.value.headers["Retry-After"]) >= 1
     with pytest.raises(OperationalError):
         Account.objects.count()
@@ -126,14 +126,14 @@ def test_a_fault_of_ours_is_nobody_elses():
             cursor.execute("SELECT nothing FROM nowhere")
 
     with pytest.raises(Exception, match="nowhere"):
-        attempted(work)
+        with_retry(work)
 
 
 def test_a_name_with_nul_is_refused_as_what_was_sent_not_as_a_fault_of_ours():
     who = account("reviewer@harbour.example", "reviewer")
     make.draft(who.actor("web"))
     with pytest.raises(BadRequest, match=r"U\+0000"):
-        attempted(operations.get_document, who.actor("web"), "\0")
+        with_retry(operations.get_document, who.actor("web"), "\0")
     browser = signed_in(who)
     assert browser.get("/manage/reports", {"documents": "\0"}).status_code == 400
     for address in ("/manage/reports/%00", "/manage/applications/%00"):

@@ -11,7 +11,7 @@ from django.db.utils import OperationalError
 
 from muniment.accounts.models import Account
 from muniment.store.sqlite import base
-from muniment.store.sqlite.base import WriteLock, gate_of
+from muniment.store.sqlite.base import WriteLock, write_lock_of
 
 pytestmark = pytest.mark.sqlite  # the gate is SQLite's
 
@@ -23,7 +23,7 @@ def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(t
         fcntl.flock(other, fcntl.LOCK_EX)
         gate = WriteLock(str(path))
         monkeypatch.setattr(base, "WAIT_S", 0.05)
-        with pytest.raises(OperationalError, match="other writers kept it"):
+        with pytest.raises(OperationalError, match="for other writers"):
             gate.enter()
         monkeypatch.setattr(base, "WAIT_S", 20.0)
         waiting = threading.Thread(target=gate.enter)
@@ -70,7 +70,7 @@ def test_sixteen_threads_write_without_one_failing():
 
 @pytest.mark.django_db(transaction=True)
 def test_the_gate_is_open_again_after_a_rollback_and_after_a_lost_connection():
-    gate = gate_of(str(connection.settings_dict["NAME"]))
+    gate = write_lock_of(str(connection.settings_dict["NAME"]))
     for break_off in (lambda: None, connection.close):
         with pytest.raises(RuntimeError), transaction.atomic():  # noqa: PT012 - the two together are what is tested
             break_off()

@@ -98,7 +98,7 @@ class Startup:
             return
         if self.fault == DATABASE_AWAY:
             raise Unavailable(
-                "The database does not answer; nothing was done. Public reads go on.",
+                "The database is unavailable; nothing was saved. Public reads still work.",
                 "Try again in a few seconds.",
                 retry_after_s=5,
             )

@@ -33,11 +33,11 @@ class Bridge:
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from django.db import close_old_connections
 
-        from muniment.store.database.retry import attempted
+        from muniment.store.database.retry import with_retry
 
         close_old_connections()
         try:
-            return attempted(operation, *args, **kwargs)
+            return with_retry(operation, *args, **kwargs)
         finally:
             close_old_connections()
 

@@ -216,7 +216,7 @@ class Process:
         self.front.metrics.gauge(
             "muniment_edition_lag_seconds",
             "For how long this node has not been sure to show the newest edition.",
-            lambda: follower.standing.behind_s,
+            lambda: follower.status.behind_s,
         )
 
     async def end(self) -> None:
@@ -328,7 +328,7 @@ class Process:
         has_pages = self._pages is not None and self._pages.done()
         if has_pages and self._warmup is not None and self._warmup.is_loading:
             has_pages, fault = False, fault or "the registry to begin with is still being loaded"
-        follower = self._follower.standing if self._follower is not None else None
+        follower = self._follower.status if self._follower is not None else None
         return await self._readiness.look(
             self._showing.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
         )

@@ -1,1 +1,1 @@
-"""The database behind both backends: retry, migrations, consistent snapshots, the counter cache."""
+"""Database helpers for both backends: retry, migrations, consistent snapshots, the counter cache."""

@@ -1,7 +1,7 @@
 """
-The cache that holds the rate limits of signing in, of registering clients and of making tokens.
+DB cache for rate limits of sign-in, client registration and token creation.
 
-A table, so that all processes and nodes count together, and nobody forgets what another has counted.
+A database table, so that all processes and nodes share one count.
 """
 
 import base64
@@ -12,11 +12,11 @@ from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, router, transaction
 
 MAX_ENTRIES: Final = 20_000
-"""Beyond it, entries that have not ended go too: few enough to be counted, more than one who guesses can fill."""
+"""Beyond it, live entries are culled too: small enough to count, larger than a guessing attacker can fill."""
 
 
 class CounterCache(DatabaseCache):
-    """Django's cache in the database, whose :meth:`incr` counts everyone."""
+    """Django's database cache with an atomic :meth:`incr`."""
 
     def __init__(self, table: str, params: dict[str, Any]) -> None:
         options = {"MAX_ENTRIES": MAX_ENTRIES, **params.get("OPTIONS", {})}
@@ -25,10 +25,10 @@ class CounterCache(DatabaseCache):
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """
-        Add *delta* under *key*, which ends when it would have ended. Two at once count two.
+        Add *delta* to the value of *key* atomically, keeping its expiry.
 
         Raises:
-            ValueError: nothing is kept under *key*.
+            ValueError: *key* has no value.
         """
         full_key = self.make_and_validate_key(key, version=version)
         using = router.db_for_write(self.cache_model_class)

@@ -1,4 +1,4 @@
-"""Bring the database to this version's form, quickly when it has it already."""
+"""Apply pending database migrations, with a fast check when there are none."""
 
 import fcntl
 from collections.abc import Iterator
@@ -10,36 +10,36 @@ from django.apps import apps
 from django.db import connection
 
 _LOCK: Final = 0x6D756E696D656E74
-"""The number under which PostgreSQL knows that somebody migrates, or loads what an instance begins with."""
+"""PostgreSQL's advisory lock for migrations and for loading initial data."""
 
 
 def pending() -> int:
-    """Give the number of migrations that the database lacks."""
-    # The database's own list is what is compared, not a mark left beside it: a restored backup brings its list along,
-    # and what a newer version has applied does not make this one lack anything.
+    """Return the number of pending migrations."""
+    # Compared with the database's own list: a restored backup brings its list along, and migrations that a newer
+    # version has applied are not pending here.
     if _on_disk() <= _applied():
         return 0
-    from django.db.migrations.executor import MigrationExecutor  # this and what it reads is half a second of a start
+    from django.db.migrations.executor import MigrationExecutor  # importing it takes half a second
 
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def has_begun() -> bool:
-    """Tell whether anything was ever migrated here."""
+    """Return whether any migration was ever applied."""
     return bool(_applied())
 
 
 def migrate() -> int:
     """
-    Apply what is missing, unless another process or node is at it: then wait for that.
+    Apply pending migrations; wait first if another process or node is applying them.
 
     Returns:
         The number of migrations applied.
     """
     if not pending():
         return 0
-    with alone():
+    with migration_lock():
         missing = pending()
         if missing:
             from django.core.management import call_command
@@ -49,11 +49,11 @@ def migrate() -> int:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def migration_lock() -> Iterator[None]:
     """
-    Keep others from migrating, and from loading what an instance begins with.
+    Hold the lock for migrations and for loading initial data.
 
-    In a way that also holds behind a pooler that gives connections by transaction.
+    It also works behind a pooler in transaction mode.
     """
     if connection.vendor == "sqlite":
         with Path(f"{connection.settings_dict['NAME']}.migrating").open("w") as lock:
@@ -79,7 +79,7 @@ def _applied() -> set[tuple[str, str]]:
 
 
 def _on_disk() -> set[tuple[str, str]]:
-    """Name the migrations of every installed app, without importing any."""
+    """Return the migrations of every installed app without importing them."""
     return {
         (app.label, file.stem)
         for app in apps.get_app_configs()

@@ -1,8 +1,8 @@
 """
-What the database takes back is tried again where nothing of it stands; what cannot be is refused with a way out.
+Retry on deadlock, serialization failure and lost connection, if nothing of the operation was committed.
 
-PostgreSQL takes back a transaction that met another one (serialization failure, deadlock), and with a lost
-connection whatever it had not committed. Clusters that speak its protocol do the first as a matter of course.
+PostgreSQL rolls back a transaction that conflicts with another one, and every uncommitted transaction of a lost
+connection. Databases that speak its protocol often do the first under normal load.
 
 Source: PostgreSQL's manual, section 13.5, and appendix A.
 """
@@ -19,27 +19,27 @@ from muniment.kernel.problems import BadRequest, Unavailable
 TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
 RETRY_AFTER_S: Final = 5
-_TAKEN_BACK: Final = frozenset({"40001", "40P01"})
+_ROLLED_BACK: Final = frozenset({"40001", "40P01"})
 _AWAY: Final = ("08", "57", "53", "25006")
-"""Beginnings of states: no connection, an operator's intervention, no resources, a server that has become a copy."""
+"""SQLSTATE prefixes: no connection, operator intervention, no resources, a server demoted to a replica."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def attempted(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
-    Give what *operation* gives, which may be called several times: what it did before was taken back then.
+    Return the result of *operation*, called again after a rolled-back attempt.
 
-    It is called again only if it has asked for no commit. So it must keep nothing but in the database until its
-    transaction is over, which holds for every operation.
+    It is called again only if it has committed nothing, so it must change nothing outside the database before
+    its transaction ends. Every operation keeps to this.
 
     Raises:
-        Unavailable: the database does not answer, or took it back too often.
-        BadRequest: PostgreSQL was asked for a text with NUL, which it cannot hold; SQLite finds nothing of that name.
+        Unavailable: the database does not answer, or rolled back every attempt.
+        BadRequest: a text contains NUL, which PostgreSQL cannot store.
     """
     if connection.in_atomic_block:
-        return operation(*args, **kwargs)  # whoever began the transaction begins it anew
+        return operation(*args, **kwargs)  # the outermost caller retries the whole transaction
     is_shared = connection.vendor == "postgresql"
     for number in range(TRIES):
         watch = _Watch()
@@ -50,24 +50,26 @@ def attempted(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
                 return operation(*args, **kwargs)
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DataError) and "NUL (0x00)" in str(error):
-                raise BadRequest("What was sent holds the character U+0000.", "Send it again without that.") from error
-            is_again = is_taken_back(error)
-            if not is_again and not is_away(error):
+                raise BadRequest("The input contains the character U+0000.", "Remove it and try again.") from error
+            is_again = is_rolled_back(error)
+            if not is_again and not is_unavailable(error):
                 raise
-            if not is_shared or watch.stands or number == TRIES - 1:
-                raise _refusal(is_busy=is_again or not is_shared, stands=watch.stands) from error
+            if not is_shared or watch.may_have_changed or number == TRIES - 1:
+                raise _unavailable(
+                    is_conflict=is_again or not is_shared, may_have_changed=watch.may_have_changed
+                ) from error
         close_old_connections()
-        time.sleep(FIRST_PAUSE_S * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - spreads, guards nothing
-    raise AssertionError  # the last try has given or raised
+        time.sleep(FIRST_PAUSE_S * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not security
+    raise AssertionError  # the last attempt has returned or raised
 
 
-def is_taken_back(error: BaseException) -> bool:
-    """Tell whether a transaction was taken back because of another one."""
-    return _state(error) in _TAKEN_BACK
+def is_rolled_back(error: BaseException) -> bool:
+    """Return whether the database rolled a transaction back because of a concurrent one."""
+    return _state(error) in _ROLLED_BACK
 
 
-def is_away(error: BaseException) -> bool:
-    """Tell whether the database does not answer, or has no room just now."""
+def is_unavailable(error: BaseException) -> bool:
+    """Return whether the database does not answer or has no resources."""
     if connection.vendor != "postgresql":
         return isinstance(error, OperationalError) and ("locked" in str(error) or "busy" in str(error))
     state = _state(error)
@@ -82,15 +84,15 @@ def _state(error: BaseException) -> str | None:
 
 
 class _Watch:
-    """Sees whether anything of one try may stand: a commit was asked for, or a statement changed something alone."""
+    """Detects whether an attempt may have changed data: a commit was sent, or a statement ran in autocommit mode."""
 
     def __init__(self) -> None:
         self._commits: int = getattr(connection, "commits", 0)
-        self._alone = False
+        self._autocommitted = False
 
     @property
-    def stands(self) -> bool:
-        return self._alone or getattr(connection, "commits", 0) != self._commits
+    def may_have_changed(self) -> bool:
+        return self._autocommitted or getattr(connection, "commits", 0) != self._commits
 
     def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001 - Django's signature
         if connection.in_atomic_block or str(sql).lstrip()[:6].upper() == "SELECT":
@@ -98,23 +100,23 @@ class _Watch:
         try:
             result = execute(sql, params, many, context)
         except Exception as error:
-            self._alone = self._alone or (is_away(error) and not is_taken_back(error))
+            self._autocommitted = self._autocommitted or (is_unavailable(error) and not is_rolled_back(error))
             raise
-        self._alone = True
+        self._autocommitted = True
         return result
 
 
-def _refusal(*, is_busy: bool, stands: bool) -> Unavailable:
-    if stands:
+def _unavailable(*, is_conflict: bool, may_have_changed: bool) -> Unavailable:
+    if may_have_changed:
         return Unavailable(
-            "The database went away meanwhile; it is not known whether this was done.",
-            "Look at what stands before you send it again.",
+            "The database connection was lost; your change may or may not have been saved.",
+            "Check the current state before you try again.",
             retry_after_s=RETRY_AFTER_S,
         )
-    if is_busy:
-        return Unavailable("Others are changing the same; nothing was done.", "Try again in a moment.")
+    if is_conflict:
+        return Unavailable("Another change is in progress; nothing was saved.", "Try again in a moment.")
     return Unavailable(
-        "The database does not answer; nothing was done. Public reads go on.",
+        "The database is unavailable; nothing was saved. Public reads still work.",
         f"Try again in {RETRY_AFTER_S} seconds.",
         retry_after_s=RETRY_AFTER_S,
     )

@@ -1,4 +1,4 @@
-"""One state of the database, seen throughout, while writers go on."""
+"""Database snapshots: a consistent read that does not block writers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from django.db import connections
 
 @contextmanager
 def snapshot(using: str = "default") -> Iterator[None]:
-    """See one state of the database throughout, as a reader: writers go on meanwhile."""
+    """Read one consistent state of the database inside the context, without blocking writers."""
     connection = connections[using]
     if connection.in_atomic_block:  # the caller's transaction is the snapshot
         yield
@@ -18,7 +18,7 @@ def snapshot(using: str = "default") -> Iterator[None]:
         cursor.execute(begin)
         try:
             if connection.vendor == "postgresql":
-                # While blobs are read, the snapshot waits without a question.
+                # The snapshot is idle while blobs are read.
                 cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             yield
         finally:

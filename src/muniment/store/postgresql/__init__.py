@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend, as several nodes and a pooler need it."""
+"""PostgreSQL backend for several nodes and a connection pooler."""

@@ -1,8 +1,8 @@
 """
-Django's PostgreSQL backend, without a state of the session, and with a memory for what is away.
+Django's PostgreSQL backend without session state, for poolers; fails fast while the server is down.
 
-A pooler that gives connections by transaction keeps neither cursors nor prepared statements between two of them.
-Django prepares nothing by itself; here no cursor of the server is used outside a transaction either.
+A pooler in transaction mode keeps neither cursors nor prepared statements between two transactions. Django prepares
+no statements by default; this backend uses no server-side cursor outside a transaction.
 """
 
 import threading
@@ -12,14 +12,14 @@ from typing import Any, Final
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
-from muniment.store.database.retry import is_taken_back
+from muniment.store.database.retry import is_rolled_back
 
 AWAY_S: Final = 1.0
-"""For how long nobody knocks again at a server that did not open: a queue of those who wait would hold every thread."""
+"""Seconds without another attempt after a failed connection: waiting for each would block every thread."""
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection that counts what it was asked to commit, for :func:`muniment.store.database.retry.attempted`."""
+    """A connection that counts its commits, for :func:`muniment.store.database.retry.with_retry`."""
 
     _lock = threading.Lock()
     _away: "dict[str, tuple[float, str]]" = {}  # noqa: RUF012 - shared by the connections of all threads
@@ -30,10 +30,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """
-        Connect, unless somebody has found the server away just now.
+        Connect, unless a connection to this server has just failed.
 
         Raises:
-            OperationalError: it is away.
+            OperationalError: the server is unavailable.
         """
         key = repr(sorted((name, str(value)) for name, value in conn_params.items() if name != "password"))
         with self._lock:
@@ -48,14 +48,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def chunked_cursor(self) -> Any:
-        """Give a cursor of the server inside a transaction, and an ordinary one outside."""
+        """Return a server-side cursor inside a transaction, and a client-side one outside."""
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()
 
     def _commit(self) -> None:
-        self.commits += 1  # before it is tried: who loses the connection meanwhile cannot know
+        self.commits += 1  # counted first: if the connection is lost, the outcome is unknown
         try:
             super()._commit()  # type: ignore[misc]  # private: not in the stubs
         except Exception as error:
-            if is_taken_back(error):
+            if is_rolled_back(error):
                 self.commits -= 1
             raise

@@ -1,1 +1,1 @@
-"""Django's SQLite backend, with the writers of all processes in one queue."""
+"""SQLite backend that queues the writers of all processes."""

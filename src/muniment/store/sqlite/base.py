@@ -1,10 +1,9 @@
 """
-Django's SQLite backend with a write gate.
+Django's SQLite backend with a write lock.
 
-SQLite has one writer at a time and lets the others poll, which gives terrible tails: with 32 writers
-in two processes p99 was 551 ms and more. Queueing before ``BEGIN IMMEDIATE``, first for a lock of the
-process and then for a lock on a file, brings it to 193 ms and removes "database is locked".
-Statements outside a transaction rely on the busy timeout.
+SQLite has one writer at a time and lets the others poll, which gives long tails: with 32 writers in two processes,
+p99 was 551 ms and more. Queueing before ``BEGIN IMMEDIATE``, first for a lock of the process and then for a file
+lock, reduces it to 193 ms and avoids "database is locked". Statements outside a transaction rely on the busy timeout.
 """
 
 import fcntl
@@ -20,11 +19,11 @@ from django.db.backends.sqlite3 import base
 from django.db.utils import OperationalError
 
 WAIT_S = 20.0
-"""How long a writer queues, in seconds, before it is told that the database is busy."""
+"""Seconds a writer waits before the database counts as busy."""
 
 
 class WriteLock:
-    """One queue of writers for one database file: the threads of this process, then the processes."""
+    """A queue of writers for one database file: the threads of this process, then all processes."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -37,8 +36,8 @@ class WriteLock:
         Wait until no other thread or process writes.
 
         Raises:
-            OperationalError: the others took longer than :data:`WAIT_S`, or this thread writes already
-                through another connection, and would wait for itself.
+            OperationalError: the wait exceeded :data:`WAIT_S`, or this thread already writes through another
+                connection and would wait for itself.
         """
         if self._owner == threading.get_ident():
             message = "this thread already has a transaction on this database through another connection"
@@ -54,14 +53,13 @@ class WriteLock:
         self._owner = threading.get_ident()
 
     def leave(self) -> None:
-        """Let the next writer in."""
         self._owner = None
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self._threads.release()
 
-    def forget(self) -> None:
-        """Start anew in a forked child: what the parent holds is the parent's."""
+    def reset_after_fork(self) -> None:
+        """Reset the lock in a forked child: the parent keeps its own."""
         self._threads = threading.Lock()
         self._owner = None
         if self._descriptor is not None:
@@ -77,12 +75,12 @@ class WriteLock:
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     self._refuse()
-                time.sleep(random.uniform(0.0005, 0.003))  # noqa: S311 - spreads the processes, guards nothing
+                time.sleep(random.uniform(0.0005, 0.003))  # noqa: S311 - jitter, not security
             else:
                 return
 
     def _refuse(self) -> None:
-        message = f"database is locked: other writers kept it for {WAIT_S:.0f} seconds"
+        message = f"database is locked: waited {WAIT_S:.0f} seconds for other writers"
         raise OperationalError(message)
 
 
@@ -90,8 +88,8 @@ _gates: dict[str, WriteLock] = {}
 _gates_lock = threading.Lock()
 
 
-def gate_of(database: str) -> WriteLock:
-    """Give the one gate of this process to the database file *database*."""
+def write_lock_of(database: str) -> WriteLock:
+    """Return this process's lock of the database file *database*."""
     path = str(Path(database).resolve()) + "-writer"
     with _gates_lock:
         return _gates.setdefault(path, WriteLock(path))
@@ -99,19 +97,19 @@ def gate_of(database: str) -> WriteLock:
 
 def _forget_all() -> None:
     for gate in _gates.values():
-        gate.forget()
+        gate.reset_after_fork()
 
 
 os.register_at_fork(after_in_child=_forget_all)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Queue at the gate before each write transaction."""
+    """A connection that takes the write lock before each write transaction."""
 
     _gate: WriteLock | None = None
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> sqlite3.Connection:
-        """Open the file; a folder that is not there yet is made, readable by this user alone."""
+        """Open the file; create its folder if missing, private to this user."""
         if not self.is_in_memory_db():
             Path(self.settings_dict["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection: sqlite3.Connection = super().get_new_connection(conn_params)
@@ -121,7 +119,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.is_in_memory_db():
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
             return
-        gate = gate_of(str(self.settings_dict["NAME"]))
+        gate = write_lock_of(str(self.settings_dict["NAME"]))
         gate.enter()
         self._gate = gate
         try:
@@ -131,7 +129,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
 
     def _commit(self) -> None:
-        # A commit that fails leaves the transaction open; the rollback that follows leaves the gate.
+        # A failed commit leaves the transaction open; the rollback that follows releases the lock.
         super()._commit()  # type: ignore[misc]  # private: not in the stubs
         self._leave_gate()
 

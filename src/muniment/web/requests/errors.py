@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import Internal, Problem
-from muniment.store.database.retry import RETRY_AFTER_S, attempted, is_away
+from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
 
 log = logging.getLogger(__name__)
 _TITLES = {
@@ -46,7 +46,7 @@ class ProblemMiddleware:
     ) -> HttpResponse | None:
         """Ask the view; again if the database took back what it did."""
         try:
-            return attempted(view, request, *args, **kwargs)
+            return with_retry(view, request, *args, **kwargs)
         except Problem as problem:
             return self.process_exception(request, problem)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
@@ -121,7 +121,7 @@ def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer what broke: nothing but the request's id. A database that is away is no fault of ours to mend."""
     error = sys.exc_info()[1]
-    if isinstance(error, DatabaseError | InterfaceError) and is_away(error):
+    if isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
         return _without_database()
     problem = Internal(request_id(request) or "without an id")
     return page(request, HTTPStatus.INTERNAL_SERVER_ERROR, problem.message, problem.hint)

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.messages.storage.session import SessionStorage
 from django.db import DatabaseError, InterfaceError
 
-from muniment.store.database.retry import is_away
+from muniment.store.database.retry import is_unavailable
 
 
 class Notices(SessionStorage):
@@ -17,7 +17,7 @@ class Notices(SessionStorage):
         try:
             return super()._get(*args, **kwargs)  # type: ignore[misc]  # private: not in the stubs
         except (DatabaseError, InterfaceError) as error:
-            if not is_away(error):
+            if not is_unavailable(error):
                 raise
             self.is_without_session = True
             return [], True

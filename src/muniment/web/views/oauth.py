@@ -27,7 +27,7 @@ from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
-from muniment.store.database.retry import attempted
+from muniment.store.database.retry import with_retry
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of
 from muniment.web.requests.security_headers import POLICY
@@ -71,7 +71,7 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
                 refused["Allow"] = allow
                 return refused
             try:
-                return attempted(view, request)
+                return with_retry(view, request)
             except Refusal as refusal:
                 return _refused(refusal)
             except Unavailable as problem:
