@@ -14,10 +14,10 @@ from muniment import config
 from muniment.backup import container, rows
 from muniment.backup.container import Damaged
 from muniment.backup.contents import BLOBS, HEADER, ROWS, Header, part
-from muniment.backup.loading import Differs
+from muniment.backup.loading import Mismatch
 from muniment.backup.operations import back_up, restore
 from muniment.backup.proof import prove
-from muniment.backup.snapshot import Living
+from muniment.backup.snapshot import RunningInstance
 from muniment.credits.operations import prove as prove_ledger
 from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
@@ -38,7 +38,7 @@ def _no_blobs_stay():
 
 
 def parts():
-    return Living(config.current(), "default", storage()).parts()
+    return RunningInstance(config.current(), "default", storage()).parts()
 
 
 def written(path, each):
@@ -147,7 +147,7 @@ def test_a_good_digest_over_wrong_contents_is_noticed_too(tmp_path):
                 yield each
 
     for number, made in enumerate((without_a_blob(), with_a_row_twice())):
-        with pytest.raises(Damaged, match="not those that its manifest counts"):
+        with pytest.raises(Damaged, match="do not match its manifest"):
             prove(written(tmp_path / f"{number}", made))
 
 
@@ -166,7 +166,7 @@ def test_a_newer_version_and_another_currency_are_refused_with_the_way_out(tmp_p
     written(tmp_path / "newer", with_header(migrations=newer, version="9.0"))
     written(tmp_path / "euro", with_header(currency="EUR"))
     instances.emptied()
-    with pytest.raises(Conflict, match=r"made by Muniment 9\.0, which is newer.*registry\.9999_from_tomorrow"):
+    with pytest.raises(Conflict, match=r"newer version, Muniment 9\.0; missing here.*registry\.9999_from_tomorrow"):
         restore(config.current(), tmp_path / "newer")
     with pytest.raises(Conflict, match="EUR") as refused:
         restore(config.current(), tmp_path / "euro")
@@ -215,7 +215,7 @@ def test_a_store_that_gives_other_bytes_back_undoes_the_restore(tmp_path, monkey
     back_up(config.current(), tmp_path / "b")
     instances.emptied()
     monkeypatch.setattr(type(storage()), "stream", lambda *_: iter([b"rotten"]))
-    with pytest.raises(Differs, match="other bytes of documents/"):
+    with pytest.raises(Mismatch, match="different content for documents/"):
         restore(config.current(), tmp_path / "b")
     assert rows.filled("default") == []
 

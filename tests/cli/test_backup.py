@@ -58,13 +58,13 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_p
     for command in (("doctor", "--backup"), ("restore",)):
         told = run(*command, str(tmp_path / "bad"), data=tmp_path / "data", check=False)
         assert told.returncode == 1
-        assert "is damaged: its bytes are not those that were written. Use another backup." in told.stderr
+        assert "is damaged: its checksum does not match. Use another backup." in told.stderr
         assert not list((tmp_path / "data").glob("*.sqlite3*"))
     run("restore", str(backed_up[0]), data=tmp_path / "data")
     refused = run("restore", str(backed_up[0]), data=tmp_path / "data", check=False)
     assert "The instance is not empty" in refused.stderr
     assert "Point MUNIMENT_DATA at another folder" in refused.stderr
-    assert "If a move or a restore has filled it, it is complete: serve it." in refused.stderr
+    assert "If a move or restore filled it, it is complete and ready to serve." in refused.stderr
 
 
 def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_path, postgres):

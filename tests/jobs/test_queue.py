@@ -28,7 +28,7 @@ def kind():
 
     yield register
     for name in made:
-        handlers.forget(name)
+        handlers.unregister(name)
 
 
 @pytest.fixture

@@ -62,5 +62,5 @@ def reconcile(age: timedelta = timedelta(0)) -> dict[str, int]:
         result = purchases.reconcile_purchases(run)
         run.finish(result)
     finally:
-        handlers.forget("tests.reconcile")
+        handlers.unregister("tests.reconcile")
     return result

@@ -85,7 +85,7 @@ def test_an_amount_is_published_rounded_and_kept_exact():
         (Link(), "ftp://example.org", "must be a web address such as https://example.org, not 'ftp://example.org'"),
         (Link(), "https://a b.org", "must be a web address such as https://example.org, not 'https://a b.org'"),
         (Link(), "https://[", "must be a web address such as https://example.org, not 'https://['"),
-        (Slug(), "a/b", "holds the character U+002F, which an address cannot carry plainly"),
+        (Slug(), "a/b", "contains the character U+002F, which is not allowed in a URL"),
         (Slug(), ["a"], "must be text, not a list"),
         (Choice(("a", "b")), "A", "must be one of a, b, not 'A'"),
         (Choice(("a", "b")), True, "must be one of a, b, not true"),

@@ -61,7 +61,7 @@ class Loaded:
     notes: list[str] = field(default_factory=list)
 
 
-class Differs(Exception):  # noqa: N818 - its message names the difference
+class Mismatch(Exception):  # noqa: N818 - its message names the difference
     """The written data differs from the data read."""
 
 
@@ -78,7 +78,7 @@ def load(
     Raises:
         Conflict: the instance is not empty, or the parts come from a newer version or use another currency.
         Damaged: the parts do not match their manifest.
-        Differs: the database or the store returned different data than was written.
+        Mismatch: the database or the store returned different data than was written.
     """
     first = next(parts, None)
     header = header_of(first)
@@ -114,7 +114,7 @@ def _check(header: Header, config: Config) -> None:
         )
 
 
-def refuse_unless_empty() -> None:
+def require_empty() -> None:
     """
     Raise unless the instance is unused.
 
@@ -146,7 +146,7 @@ class _Loading:
 
     def prepare(self) -> None:
         """Migrate the empty database to the schema of the parts."""
-        refuse_unless_empty()
+        require_empty()
         wanted = set(self.loaded.header.migrations)
         if rows.applied(HERE) != wanted:
             self._tell("database schema")
@@ -201,7 +201,7 @@ class _Loading:
             self._storage.remove_unfinished(key)  # from a killed run
             self._storage.write(key, pieces)
             if _digest(self._storage, key) != digest.hexdigest():
-                raise Differs(f"the document store returned different content for {key}")
+                raise Mismatch(f"the document store returned different content for {key}")
         self._blobs.add(blob_line(key, part.size_bytes, digest.hexdigest()))
 
     def finish(self) -> None:
@@ -213,9 +213,9 @@ class _Loading:
         for name in self.loaded.header.tables:
             found, wanted = rows.count(HERE, self._tables[name]).count(), manifest.tables[name]
             if found != wanted:
-                raise Differs(f"{name} has {found.n:,} rows instead of {wanted.n:,}, or their content differs")
+                raise Mismatch(f"{name} has {found.n:,} rows instead of {wanted.n:,}, or their content differs")
         if self._storage is not None and self._blobs.count() != manifest.blobs:
-            raise Differs("the document files do not match the manifest")
+            raise Mismatch("the document files do not match the manifest")
         rows.set_next_ids(HERE, self._tables, self.loaded.header.next_ids)
         connection.check_constraints()
         if pending():

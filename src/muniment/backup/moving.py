@@ -11,8 +11,8 @@ from typing import Final
 
 from django.db import OperationalError, connections
 
-from muniment.backup.loading import Loaded, load, refuse_unless_empty
-from muniment.backup.snapshot import Living, no_instance
+from muniment.backup.loading import Loaded, load, require_empty
+from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.documents.storage import Storage
@@ -32,14 +32,16 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
 
     Raises:
         Conflict: the old instance is in use, or the new one is not empty. Nothing is written.
-        Differs: the new database or store returned different data than was written. Nothing is written.
+        Mismatch: the new database or store returned different data than was written. Nothing is written.
     """
     if not source.on_postgresql and not source.database_file.exists():
         raise no_instance()
-    refuse_unless_empty()
+    require_empty()
     _connect(source)
     alike = _place(source) == _place(target)
-    living = Living(source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_alone)
+    living = RunningInstance(
+        source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_alone
+    )
     try:
         with closing(living.parts()) as parts:
             return load(parts, target, None if alike else storage(), tell=tell)

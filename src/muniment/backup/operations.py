@@ -6,9 +6,9 @@ from pathlib import Path
 
 from muniment.backup import container
 from muniment.backup.contents import Part
-from muniment.backup.loading import Loaded, load, refuse_unless_empty
+from muniment.backup.loading import Loaded, load, require_empty
 from muniment.backup.proof import Proved, prove
-from muniment.backup.snapshot import Living, no_instance
+from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 
@@ -34,7 +34,7 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Prove
         tell("proving")
         found.append(prove(draft))
 
-    with closing(Living(config, "default", storage()).parts()) as parts:
+    with closing(RunningInstance(config, "default", storage()).parts()) as parts:
         container.write(path, _told(parts, tell), proved=proved)
     return found[0]
 
@@ -50,11 +50,11 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
     Restore the backup at *path* into an empty instance.
 
     Raises:
-        Conflict, Damaged, Differs: see :func:`muniment.backup.loading.load`. Nothing is written.
+        Conflict, Damaged, Mismatch: see :func:`muniment.backup.loading.load`. Nothing is written.
         OSError: the file cannot be read, or the disk is full. Nothing is written.
     """
     if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
-        refuse_unless_empty()
+        require_empty()
     tell("proving")
     prove(path)
     with closing(container.read(path)) as parts:

@@ -43,7 +43,7 @@ HOLDS: Final = ("documents", "0002_blob_hold")
 
 
 @dataclass(slots=True)
-class Living:
+class RunningInstance:
     """
     A running instance.
 

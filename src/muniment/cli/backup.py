@@ -18,14 +18,14 @@ def _shown() -> Iterator[Callable[[str], object]]:
     from django.db import DatabaseError
     from rich.console import Console
 
-    from muniment.backup.loading import Differs
+    from muniment.backup.loading import Mismatch
     from muniment.server.app.logs import masked
 
     console = Console(stderr=True)
     try:
         with told(), console.status("…") as status:
             yield lambda doing: status.update(click.unstyle(doing))
-    except (OSError, DatabaseError, Differs, obstore.exceptions.BaseError) as error:
+    except (OSError, DatabaseError, Mismatch, obstore.exceptions.BaseError) as error:
         says = masked(str(error)).partition("Debug source")[0].strip().removesuffix(".")
         raise click.ClickException(f"{says}. Nothing was written; once this is mended, try again.") from None
 

@@ -61,7 +61,7 @@ def register(handler: Handler, *, every_s: int = 0) -> None:
         _periodic[handler.kind] = Periodic(handler.kind, every_s)
 
 
-def forget(kind: str) -> None:
+def unregister(kind: str) -> None:
     """Remove the handler of *kind*."""
     _handlers.pop(kind, None)
     _periodic.pop(kind, None)

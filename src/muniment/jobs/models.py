@@ -21,9 +21,9 @@ class Job(models.Model):
     """
     A job.
 
-    ``run_at`` is when it may be claimed: for a queued job its start, for a running one the end of its lease, so the jobs of
-    a dead worker need no sweeper. ``attempt`` is the fencing token: a worker with an older one can change nothing.
-    ``excused`` counts the attempts that do not count as failures: those handed back, and those before a finished step.
+    ``run_at`` is when it may be claimed: for a queued job its start, for a running one the end of its lease, so the
+    jobs of a dead worker need no sweeper. ``attempt`` is the fencing token: a worker with an older one can change
+    nothing. ``excused`` counts the attempts that are no failures: handed back, or before a finished step.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)

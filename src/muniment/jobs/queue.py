@@ -268,7 +268,7 @@ class QueueStatus(NamedTuple):
     waits_s: float
 
 
-def standing() -> list[QueueStatus]:
+def queue_statuses() -> list[QueueStatus]:
     """Count queued, running and failed jobs by kind."""
     moment = clock()
     rows = (

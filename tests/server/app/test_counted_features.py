@@ -26,7 +26,7 @@ def test_jobs_are_counted_by_kind_and_state_and_the_longest_wait_is_told():
     Job.objects.create(kind="suite.waits", state=State.FAILED)
     Job.objects.create(kind="suite.waits", state=State.SUCCEEDED)
     Job.objects.create(kind="suite.runs", state=State.RUNNING, run_at=now() - timedelta(seconds=5))
-    found = {(row.kind, row.state): row for row in queue.standing()}
+    found = {(row.kind, row.state): row for row in queue.queue_statuses()}
     assert {key: row.jobs for key, row in found.items()} == {
         ("suite.waits", "queued"): 3,
         ("suite.waits", "failed"): 1,

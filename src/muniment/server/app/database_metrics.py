@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import kept
-from muniment.jobs.queue import standing
+from muniment.jobs.queue import queue_statuses
 from muniment.server.app.metrics import Family
 
 QUEUE_EVERY_S: Final = 5.0
@@ -66,7 +66,7 @@ class Census:
 
 
 def _of_the_queue() -> list[Family]:
-    rows = standing()
+    rows = queue_statuses()
     jobs: dict[tuple[str, ...], float] = {(row.kind, row.state): row.jobs for row in rows}
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
     return [
