@@ -158,7 +158,7 @@ def claim(worker: str) -> "JobRun | None":
             if job.cancel_requested:
                 _end(job, State.CANCELED, "")
             elif job.attempt - job.excused >= handler.max_attempts:
-                _end(job, State.FAILED, job.error or f"stopped before its end {handler.max_attempts} times")
+                _end(job, State.FAILED, job.error or f"stopped {handler.max_attempts} times before it finished")
             elif _has_room(job, handler, moment):
                 job.attempt += 1
                 job.state = State.RUNNING
