@@ -99,7 +99,7 @@ def test_a_backup_is_readable_by_its_owner_alone_and_replaces_nothing(tmp_path):
     back_up(config.current(), file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     before = file.read_bytes()
-    with pytest.raises(Conflict, match="is there already"):
+    with pytest.raises(Conflict, match="already exists"):
         back_up(config.current(), file)
     assert file.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["b"]
@@ -255,9 +255,9 @@ def test_a_document_that_has_lost_its_blob_is_told_and_holds_up_nothing(tmp_path
     assert (found.manifest.lost, found.manifest.damaged) == ([lost.pk], [damaged.pk])
     instances.emptied()
     loaded = restore(config.current(), tmp_path / "b")
-    assert [note.split(" before")[0] for note in loaded.notes] == [
-        "1 documents had lost their file",
-        "1 documents had a damaged file",
+    assert [note.split(":")[0] for note in loaded.notes] == [
+        "Files of 1 documents were already missing",
+        "Files of 1 documents were already damaged",
     ]
 
 

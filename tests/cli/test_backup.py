@@ -39,14 +39,14 @@ def backed_up(tmp_path_factory):
 
 def test_a_backup_beside_a_running_server_is_proved_and_told(backed_up, tmp_path):
     file, told, _ = backed_up
-    assert "read back and proved" in told.stdout
+    assert "read back and verified" in told.stdout
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     proof = run("doctor", "--backup", str(file), data=tmp_path / "none")
-    assert "ok    every byte is as it was written" in proof.stdout
-    assert "ok    registry_company: 60 rows" in proof.stdout
+    assert "OK    checksum matches" in proof.stdout
+    assert "OK    registry_company: 60 rows" in proof.stdout
     assert not (tmp_path / "none").exists(), "no instance is needed, and none is made"
     again = run("backup", str(file), data=file.parent / "data", check=False)
-    assert (again.returncode, "is there already" in again.stderr) == (1, True)
+    assert (again.returncode, "already exists" in again.stderr) == (1, True)
     elsewhere = run("backup", str(tmp_path / "b"), data=tmp_path / "none", check=False)
     assert (elsewhere.returncode, "There is no instance here" in elsewhere.stderr) == (1, True)
 

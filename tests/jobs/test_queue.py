@@ -375,7 +375,7 @@ def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatc
     wait_until(ended(job_id), within_s=10, what="the job")
     assert running.stop()
     assert len(failures) == 2
-    assert "could not be read" in caplog.text
+    assert "could not read the queue" in caplog.text
 
 
 def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeypatch):

@@ -29,7 +29,7 @@ KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
 SCHEMA_VERSION: Final = 2
 UNBUILT: Final = "unbuilt"
-"""The epoch of a node's file that has followed nothing yet: what it shows is not the registry."""
+"""The epoch of a replica file that has not been filled yet."""
 CHANGES_KEPT: Final = 200_000
 
 
@@ -270,7 +270,7 @@ def apply(
 
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
-    """Fill tables that :func:`clear` has emptied, without a word in the feed."""
+    """Fill the tables after :func:`clear` without writing to the feed."""
     totals, values = Totals(), Values(connection)
     for document in documents:
         totals.add(document.kind, 1, int(document.raising), document.treasury_minor)

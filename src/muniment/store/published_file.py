@@ -1,4 +1,4 @@
-"""Open the published file read-only: a connection for each thread, snapshots, and the edition that is shown."""
+"""Open the published file read-only: a connection per thread, snapshots, and the current edition."""
 
 import sqlite3
 import threading
@@ -12,7 +12,7 @@ from muniment.store.snapshot_state import SnapshotState, load, touched
 
 PAGE_CACHE_KIB: Final = 2_000
 HOME_PAGE_CACHE_KIB: Final = 12_000
-"""The thread that answers details holds the upper pages of a large registry's trees; every miss costs a system call."""
+"""For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
 
 
 class PublishedFile:
@@ -43,17 +43,17 @@ class PublishedFile:
 
     @property
     def edition(self) -> int:
-        """Give the edition that this process has taken notice of."""
+        """Return the edition that this process has loaded."""
         return self._state.edition
 
     @property
     def is_built(self) -> bool:
-        """Tell whether the file shows the registry, and is not a node's that has followed nothing yet."""
+        """Return whether the file is filled; a new replica is not."""
         return self._state.epoch != UNBUILT
 
     @property
     def updated_at(self) -> str:
-        """Give the moment of the last change, or "" when there was none."""
+        """Return the time of the last change, or "" if there is none."""
         return self._state.at
 
     def close(self) -> None:
@@ -63,9 +63,9 @@ class PublishedFile:
 
     def refresh(self) -> bool:
         """
-        Take notice of what was published since: drop what it touched.
+        Load what was published since the last refresh, and drop what it changed from the caches.
 
-        One cheap probe when nothing was. Called on a timer, and after own publishing before the answer goes out.
+        Costs one cheap query when nothing changed. Called on a timer, and after this process publishes.
         """
         with self._lock:
             (version,) = self._probe.execute("PRAGMA data_version").fetchone()
@@ -81,10 +81,10 @@ class PublishedFile:
 
     def tick(self) -> bool:
         """
-        As :meth:`refresh`, for the one thread that calls it again and again, several times a second.
+        Refresh on behalf of the one thread that calls this several times per second.
 
-        On that thread a look-up of a document joins the snapshot of the one before it, which saves the locks of a
-        read transaction; each tick lets the snapshot go, so that the log of the file can always be wound back.
+        On that thread, document look-ups share a snapshot, which saves the locks of a read transaction; each tick
+        releases the snapshot, so that the write-ahead log can be reset.
         """
         if self._held >= 0:
             self._held = -1
@@ -96,11 +96,11 @@ class PublishedFile:
         return self.refresh()
 
     def connection_for_details(self) -> sqlite3.Connection:
-        """Give the thread's connection; that of the thread which ticks is within a snapshot of this generation."""
+        """Return the thread's connection; the ticking thread's is in a snapshot of the current generation."""
         if threading.get_ident() != self._home:
             return self._connection()
         connection = self._home_connection
-        # The generation moves before the edition does: a snapshot of this generation is no older than the edition.
+        # The generation is advanced before the edition, so a snapshot of it is at least as new as the edition.
         generation = self._generation
         if self._held != generation:
             if self._held >= 0:
@@ -110,7 +110,6 @@ class PublishedFile:
         return connection
 
     def snapshot(self) -> "Snapshot":
-        """Return one read transaction with the state that belongs to it."""
         connection = self._connection()
         if self._held >= 0 and threading.get_ident() == self._home:
             self._held = -1
@@ -134,20 +133,20 @@ class PublishedFile:
         return connection
 
     def _current(self, connection: sqlite3.Connection) -> SnapshotState:
-        """Give the state of the snapshot that *connection* reads, taking notice of it when it is news."""
+        """Return the state of the snapshot that *connection* reads; advance to it if it is newer."""
         state = self._state
         row = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
         if row == (state.edition, state.epoch):
             return state
         with self._lock:
             if row[1] == self._state.epoch and row[0] < self._state.edition:
-                # This snapshot began before another thread took notice of a later edition.
+                # This snapshot started before another thread advanced to a later edition.
                 return load(connection, self._state)
             self._advance(connection)
             return self._state
 
     def _advance(self, connection: sqlite3.Connection) -> bool:
-        """Move to the edition of the open snapshot. Under the lock."""
+        """Advance to the edition of the open snapshot. Requires the lock."""
         former = self._state
         if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
             return False
@@ -159,7 +158,7 @@ class PublishedFile:
 
 
 class Snapshot:
-    """One read transaction, with the state that belongs to it."""
+    """One read transaction and its state."""
 
     __slots__ = ("_connection", "_file")
 

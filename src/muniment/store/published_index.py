@@ -1,15 +1,15 @@
-"""What the published file counts and orders by: totals, facet values, and blocks of positions."""
+"""Index tables of the published file: totals, facet values, and blocks of positions."""
 
 import sqlite3
 from collections import Counter
 from typing import Final
 
 BLOCK_SPLIT: Final = 2_000
-"""A block that holds more than this many items is cut in two."""
+"""A block with more items is split in two."""
 
 
 class Totals:
-    """What a run of changes adds to each kind's totals, written once at its end."""
+    """Changes to each kind's totals, accumulated and written once."""
 
     def __init__(self) -> None:
         self._added: dict[str, list[int]] = {}
@@ -22,7 +22,7 @@ class Totals:
 
     def write(self, connection: sqlite3.Connection) -> None:
         for kind, (n, raising, treasury_minor) in self._added.items():
-            # The sum of a million treasuries may pass 64 bits, so it is added here and kept as text.
+            # The sum of a million treasuries may exceed 64 bits, so it is added here and stored as text.
             (before,) = connection.execute(
                 "SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)
             ).fetchone()
@@ -33,7 +33,7 @@ class Totals:
 
 
 class Values:
-    """The facets' values of a run of changes: looked up once each, and counted once at its end."""
+    """Facet values: each is looked up once, and their counts are written once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

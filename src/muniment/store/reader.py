@@ -32,14 +32,14 @@ from muniment.store.queries import (
     place_after,
     selection,
 )
-from muniment.store.search_text import one_slip_from
+from muniment.store.search_text import single_edits
 from muniment.store.snapshot_state import SnapshotState
 
 POOL_THREADS: Final = 2
-SLIPS_SOUGHT_UP_TO: Final = 24
-"""Longer keys share a beginning with what was meant more often than not, and have too many neighbours."""
-TOGETHER: Final = 32
-"""Details that one statement looks up."""
+TYPO_MAX_CHARACTERS: Final = 24
+"""Longer keys usually share a prefix with the intended one, and have too many single edits."""
+BATCH: Final = 32
+"""Documents per look-up statement."""
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -108,7 +108,7 @@ class Reader(PublishedFile):
         self._currency = currency
         self._positions = Positions(cache_bytes // 2)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
-        """Where look-ups run that are too long for an event loop; see :meth:`is_quick`."""
+        """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
 
     def close(self) -> None:
         """Close the pool and every connection. No read may follow."""
@@ -167,7 +167,7 @@ class Reader(PublishedFile):
         )
 
     def frameworks(self, kind: str | None = None) -> Found:
-        """Give the finished list of frameworks, of one *kind* when given, in the order of first publication."""
+        """Return the finished list of frameworks, optionally of one *kind*, in order of first publication."""
         with self.snapshot() as (connection, state):
             if kind is None:
                 rows = connection.execute("SELECT item FROM published_item_framework ORDER BY position")
