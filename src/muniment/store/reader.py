@@ -53,7 +53,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Page[bytes]):
-    """A page of finished list items. The page is the true one, also when a cursor led to it."""
+    """A page of finished list items. The page number is the actual one, also with a cursor."""
 
     edition: int
     updated_at: str
