@@ -11,10 +11,10 @@ from muniment.web import forms
 from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, FormStep, Rows
 
 _DISTRIBUTION = {
-    "method": "Method",
-    "details": "Details",
-    "schedule": "Schedule",
-    "vestingPeriod": "Vesting",
+    "method": "Distribution method",
+    "details": "Distribution details",
+    "schedule": "Distribution schedule",
+    "vestingPeriod": "Vesting period",
 }
 
 

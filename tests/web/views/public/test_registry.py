@@ -137,7 +137,7 @@ def test_what_one_person_is_told_once_stands_on_no_public_page(visitor, path):
     assert b"notice" not in answer.content
     assert "Cookie" not in answer["Vary"]
     assert answer.content == visitor.get(path).content
-    assert b"not sold here" in told.get("/manage").content
+    assert b"does not sell credits" in told.get("/manage").content
 
 
 def test_a_company_page_shows_its_facts_team_votes_shares_and_body(visitor):
