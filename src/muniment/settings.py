@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from muniment import config as process
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
+from muniment.schema.objects import registry_schema
 
 config = process.current()
 
@@ -65,6 +66,7 @@ DEBUG = False
 ALLOWED_HOSTS = ["*"]  # mails and metadata name the base address; what Host says comes back to its sender alone
 BASE_URL = config.base_url
 CURRENCY = config.currency
+SCHEMA = registry_schema(config.currency)
 CHANGES_KEPT = config.changes_kept
 STARTING_CREDITS = config.starting_credits
 RUN_COST = config.run_cost

@@ -126,7 +126,7 @@ def test_the_same_input_gives_the_same_report():
         for key in ("reportId", "runId", "createdAt"):
             del report[key]
     assert msgspec.json.encode(first) == msgspec.json.encode(second)
-    update_company(me, slug, CompanyChange(team_size=2))
+    update_company(me, slug, CompanyChange(teamSize=2))
     assert finished(me, slug, of).document["inputHash"] != first["inputHash"]
 
 

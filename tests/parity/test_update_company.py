@@ -31,7 +31,7 @@ def owner():
 
 
 def listing(owner, slug):
-    operations.create_company(owner.actor("web"), CompanyChange.from_wire(BASE), slug=slug)
+    operations.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(COMMAND, slug)
     return slug
@@ -60,7 +60,7 @@ def test_the_same_change_comes_to_the_same_facts(owner, tmp_path):
     page, command, operation = (listing(owner, slug) for slug in ("by-page", "by-command", "by-operation"))
     assert through_the_page(owner, page, CHANGE).status_code == 302
     assert through_the_command(tmp_path, command, CHANGE).exit_code == 0
-    operations.update_company(owner.actor("token", "an app"), operation, CompanyChange.from_wire(CHANGE))
+    operations.update_company(owner.actor("token", "an app"), operation, CompanyChange(CHANGE))
     assert facts(page) == facts(command) == facts(operation)
     assert facts(page)["company"]["treasury"] == "$1.2M"
 
@@ -69,7 +69,7 @@ def test_the_same_change_comes_to_the_same_facts(owner, tmp_path):
 def test_the_same_fault_is_refused_with_the_same_words(owner, tmp_path, change):
     page, command, operation = (listing(owner, slug) for slug in ("by-page", "by-command", "by-operation"))
     with pytest.raises(BadFields) as refusal:
-        operations.update_company(owner.actor("token", "an app"), operation, CompanyChange.from_wire(change))
+        operations.update_company(owner.actor("token", "an app"), operation, CompanyChange(change))
     reason = refusal.value.faults[0].reason
     answer = through_the_page(owner, page, {"description": "Tides.", "body": "", **change})
     assert answer.status_code == 422

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 EVERYTHING = CompanyChange(
     name="Tide Works",
     symbol="TIDE",
-    team_size=7,
+    teamSize=7,
     treasury="$1,234.56",
     themes=["Water", "Energy"],
     website="https://tide.example",
@@ -36,7 +36,7 @@ def test_a_listing_that_was_loaded_by_sql_is_saved_and_read_again_whole():
     me = owner()
     made = create_company(me, EVERYTHING)
     before = Company.objects.values().get(slug=made.slug)
-    update_company(me, made.slug, CompanyChange(team_size=8))
+    update_company(me, made.slug, CompanyChange(teamSize=8))
     after = Company.objects.values().get(slug=made.slug)
     assert {key for key in after if after[key] != before[key]} == {"team_size", "version", "updated_at"}
     assert owned(me, made.slug).team_size == 8

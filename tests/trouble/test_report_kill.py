@@ -28,7 +28,7 @@ from muniment.registry.company.operations import create_company
 from muniment.store.database.migrations import migrate
 migrate()
 owner = create_account(COMMAND, "owner@harbour.example").actor("web")
-create_company(owner, CompanyChange(name="Tide Works", team_size=5, description="We mend boats."))
+create_company(owner, CompanyChange(name="Tide Works", teamSize=5, description="We mend boats."))
 author_framework(COMMAND, create_framework(COMMAND, name="Plain governance", kind="score").slug, json.load(sys.stdin))
 print(create_token(owner, "laptop", permitted=SCOPES).text)
 """

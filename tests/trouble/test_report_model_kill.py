@@ -25,7 +25,7 @@ from muniment.kernel.actor import SYSTEM
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company
 owner = Account.objects.get(email="owner@harbour.example").actor("command")
-print(create_company(owner, CompanyChange(name="Tide Works", team_size=5, description="We mend boats.")).slug)
+print(create_company(owner, CompanyChange(name="Tide Works", teamSize=5, description="We mend boats.")).slug)
 """
 CRITERIA = 40
 

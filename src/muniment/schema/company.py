@@ -70,6 +70,7 @@ def company(currency: str) -> Record:
                 column="symbol",
                 csv=CSV,
                 review=True,
+                filter=Filter("hasToken", "Only companies with a token, or only those without.", presence=True),
             ),
             Field(
                 "teamSize",

@@ -83,6 +83,7 @@ FRAMEWORK: Final = Record(
         Field(
             "company", COMPANY_OF_FRAMEWORK, "Company", "The company behind the framework.", null=True, editable=False
         ),
+        Field("companyDescription", Text(), "Company's description", shown=False, imported=False, editable=False),
         Field("updatedAt", MOMENT, "Updated", column="updated_at", editable=False),
     ),
 )

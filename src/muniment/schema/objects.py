@@ -51,6 +51,10 @@ class Schema(Struct, frozen=True, dict=True):
         """What people change of their profile."""
         return change_of("ProfileChange", self.person)
 
+    def company_field(self, name: str) -> Field:
+        """Return the field *name* of a company or its parts."""
+        return self.company.by_name.get(name) or self.bundle.by_name[name]
+
     def declare(self, *, company: tuple[Field, ...] = (), person: tuple[Field, ...] = ()) -> "Schema":
         """Return a schema with further fields."""
         return structs.replace(

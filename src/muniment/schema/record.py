@@ -18,11 +18,13 @@ class Filter(Struct, frozen=True):
         name: the parameter.
         help: which items it selects.
         example: a value that works; "" where the kind of the field says enough.
+        presence: it selects by whether the field has a value.
     """
 
     name: str
     help: str
     example: str = ""
+    presence: bool = False
 
 
 class Field(Struct, frozen=True):
@@ -134,6 +136,11 @@ class Record(Kind, frozen=True, dict=True):
         return {field.name: field for field in self.fields}
 
     @cached_property
+    def by_column(self) -> dict[str, Field]:
+        """The fields by column; of two that share one, the first."""
+        return {field.column: field for field in reversed(self.fields) if field.column}
+
+    @cached_property
     def editable(self) -> dict[str, Field]:
         """The fields that a change may give."""
         return {field.name: field for field in self.fields if field.editable}
@@ -233,11 +240,27 @@ class Record(Kind, frozen=True, dict=True):
                 value = document.get(field.name)
                 columns[field.column] = field.kind.empty if value is None else value
         columns["extra"] = {
-            name: document[name]
+            name: self.by_name[name].kind.wire(document[name]) if name in self.by_name else document[name]
             for name in sorted(document)
-            if name not in self.by_name or not self.by_name[name].column
+            if name not in self.by_name or self.by_name[name].is_additional
         }
         return columns
+
+    def exact(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the members of a stored row so that reading them gives the same row; empty ones are left out."""
+        members = {field.name: field.kind.wire(row[field.column]) for field in self.fields if field.column}
+        return {name: value for name, value in members.items() if value is not None}
+
+    def merge(self, stored: Mapping[str, Any] | None, change: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Return *stored* with the members of a partial *change*; None clears a member, or the whole."""
+        if change is None:
+            return None
+        merged = {**(stored or {}), **change}
+        if self.whole:
+            every = {field.name: merged.get(field.name) for field in self.fields}
+            return every if any(every.values()) else None
+        names = (*(name for name in self.by_name if name in merged), *sorted(merged.keys() - self.by_name.keys()))
+        return {name: merged[name] for name in names if merged[name] is not None} or None
 
     def published(self, row: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -248,10 +271,10 @@ class Record(Kind, frozen=True, dict=True):
             derived: values of members that are not simply what a column holds.
         """
         members: dict[str, Any] = {}
-        for field in self.shown:
+        for field in self.fields:
             if field.name in derived:
                 value = derived[field.name]
-            elif field.column:
+            elif field.column and field.shown:
                 value = field.kind.show(row[field.column])
             else:
                 continue

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms as django_forms
 from django.http import Http404, QueryDict
 
-from muniment.registry.exchange.rows import Fault
+from muniment.schema.validation import Fault
 from muniment.web import forms
 from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, FormStep, Rows
 

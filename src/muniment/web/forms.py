@@ -22,7 +22,7 @@ from muniment.registry.company.form_options import (
     STATUSES,
     TYPES,
 )
-from muniment.registry.exchange.rows import Fault
+from muniment.schema.validation import Fault
 from muniment.web.presenters.company import SOCIAL_LABELS
 
 BLANK_ROWS: Final = 2

@@ -34,7 +34,7 @@ def browser(owner):
 
 @pytest.fixture
 def draft(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange.from_wire(BASICS)).slug
+    return operations.create_company(owner.actor("web"), CompanyChange(BASICS)).slug
 
 
 @pytest.fixture

@@ -176,7 +176,7 @@ class ManageTools:
             done = operations.update_company(
                 _actor(caller),
                 arguments["slug"],
-                CompanyChange.from_wire(arguments["changes"]),
+                CompanyChange(arguments["changes"]),
                 expected_version=arguments.get("expectedVersion"),
                 dry_run=arguments.get("dryRun", False),
             )

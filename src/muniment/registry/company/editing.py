@@ -15,10 +15,9 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
-from muniment.registry.company.company_change import BadFields, Edit, merge_distribution, merge_socials
+from muniment.registry.company.company_change import BadFields, Edit
+from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.batch import give_slug
-from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault, PositionRow, RoundRow
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -32,9 +31,9 @@ from muniment.registry.models import (
 from muniment.registry.publishing.publisher import Touched, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.reading import columns
+from muniment.schema.record import Field, Record
+from muniment.schema.validation import Fault
 
-AWAIT_REVIEW: Final = ("name", "symbol", "type")
-"""Fields of a published listing that a reviewer must agree to."""
 _SHOWN_BY_OTHERS: Final = {"name", "symbol", "icon", "state", "listedAt"}
 
 
@@ -99,49 +98,70 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.after)
 
+    def write_columns(self, row: Company | Person) -> None:
+        """Give *row* the new values, not yet saved."""
+        for name, value in self.columns.items():
+            setattr(row, name, value)
+
     def to_wire(self) -> dict[str, dict[str, Any]]:
         """Give before and after for each field."""
         return {key: {"before": self.before[key], "after": value} for key, value in self.after.items()}
 
 
-def compare(company: Company, edit: Edit) -> Difference:
+def compare(company: Company, edit: Edit, *, replace: bool = False) -> Difference:
     """
-    Hold *edit* against what stands.
+    Compare *edit* with the stored listing.
+
+    Args:
+        company: the listing.
+        edit: what the schema read of a change.
+        replace: objects replace the stored ones, instead of merging with them.
 
     Raises:
-        BadFields: a position names nobody known; a funding round cannot be.
+        BadFields: a position names an unknown person; a funding round is closed before it opens.
     """
     found = Difference()
-    columns = dict(edit.columns)
-    if "socials" in edit.merged:
-        columns["socials"] = merge_socials(company.socials, edit.merged["socials"])
-    if "distribution" in edit.merged:
-        columns["distribution"] = merge_distribution(company.distribution, edit.merged["distribution"])
-    for name, value in columns.items():
-        stands = getattr(company, name)
-        if stands != value:
-            key = history.WIRE_NAMES.get(name, name)
-            found.columns[name] = value
-            found.before[key] = history.wire_value(name, stands, settings.CURRENCY)
-            found.after[key] = history.wire_value(name, value, settings.CURRENCY)
-    if edit.positions is not None:
-        _compare_positions(company, edit.positions, found)
-    _compare_documents(company, "proposals", Proposal, edit.proposals, found)
-    _compare_documents(company, "capTable", CapTableEntry, edit.cap_table, found)
-    if edit.funding_round is not None:
-        _compare_round(company, edit.funding_round, found)
+    for name, value in edit.items():
+        match name:
+            case "positions":
+                _compare_positions(company, [PositionRow.from_document(each) for each in value or ()], found)
+            case "proposals":
+                _compare_documents(company, name, Proposal, value or [], found)
+            case "capTable":
+                _compare_documents(company, name, CapTableEntry, value or [], found)
+            case "fundingRound":
+                _compare_round(company, value, found)
+            case _:
+                compare_field(company, settings.SCHEMA.company_field(name), value, found, replace=replace)
     return found
+
+
+def compare_field(row: Company | Person, field: Field, value: Any, found: Difference, *, replace: bool = False) -> None:
+    """Add to *found* what *value* changes of a field of *row*."""
+    kind = field.kind
+    if field.column:
+        stored = getattr(row, field.column)
+        if isinstance(kind, Record):
+            value = kind.merge(None if replace else stored, value)
+        value = kind.empty if value is None else value
+        if value != stored:
+            found.columns[field.column] = value
+            found.before[field.name], found.after[field.name] = kind.wire(stored), kind.wire(value)
+        return
+    extra = dict(found.columns.get("extra") or row.extra or {})
+    before, after = extra.pop(field.name, None), kind.wire(value)
+    if after != before:
+        found.columns["extra"] = extra if after is None else {**extra, field.name: after}
+        found.before[field.name], found.after[field.name] = before, after
 
 
 def _compare_documents(
     company: Company,
     key: str,
     model: type[Proposal | CapTableEntry],
-    given: list[dict[str, Any]] | None,
+    given: list[dict[str, Any]],
     found: Difference,
 ) -> None:
-    if given is None:
-        return
     stands = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
     if stands == given:
         return
@@ -176,10 +196,10 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
     ]:
         return
     names = {**{slug: name for slug, name, *_ in standing}, **{slug: person.name for slug, person in people.items()}}
-    found.before["positions"] = history.places_on_wire(place[:4] for place in standing)
-    found.after["positions"] = history.places_on_wire(
-        (slug, names.get(slug, name), title, extra) for slug, name, title, extra in wanted
-    )
+    found.before["positions"] = [PositionRow(*place[:4]).to_document() for place in standing]
+    found.after["positions"] = [
+        PositionRow(slug, names.get(slug, name), title, extra).to_document() for slug, name, title, extra in wanted
+    ]
 
     def write(touched: Touched) -> None:
         slugs = [slug for slug, *_ in wanted if slug]
@@ -210,14 +230,15 @@ def _compare_round(company: Company, given: dict[str, Any], found: Difference) -
     opened = current or FundingRound(
         company=company, rank=(rounds[-1].rank + 1 if rounds else 0), opened_on=now().date()
     )
-    if current is None and given.get("closed_on") and "opened_on" not in given:
+    if current is None and given.get("closed") and "opened" not in given:
         raise BadFields(
             [Fault("fundingRound.closed", "is given, and no round is open")],
             "Open a round first: name, target, opened.",
         )
     stands = _round(opened) if current else None
     for name, value in given.items():
-        setattr(opened, name, value)
+        part = settings.SCHEMA.funding_round.by_name[name]
+        setattr(opened, part.column, part.kind.empty if value is None else value)
     if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
         raise BadFields([Fault("fundingRound.closed", "is before opened")], "Give a closing date after the opening.")
     if stands == _round(opened):
@@ -227,7 +248,7 @@ def _compare_round(company: Company, given: dict[str, Any], found: Difference) -
 
 
 def _round(row: FundingRound) -> dict[str, Any]:
-    return round_on_wire(RoundRow(row.name, row.target_minor, row.opened_on, row.closed_on), settings.CURRENCY)
+    return RoundRow(row.name, row.target_minor, row.opened_on, row.closed_on).to_document(settings.SCHEMA.funding_round)
 
 
 def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:
@@ -239,8 +260,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     """
     loaded: dict[int, CompanyView] = {}
     touched = Touched(loaded=loaded)
-    for name, value in difference.columns.items():
-        setattr(company, name, value)
+    difference.write_columns(company)
     company.version += 1
     company.updated_at = now()
     company.save(update_fields=["version", "updated_at", *difference.columns])

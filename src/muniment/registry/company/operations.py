@@ -18,11 +18,9 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
-from muniment.kernel.wire import UNSET
 from muniment.registry import history
-from muniment.registry.company.company_change import FIELDS, BadFields, CompanyChange, Edit, read_change
+from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.editing import (
-    AWAIT_REVIEW,
     Difference,
     compare,
     decides,
@@ -32,8 +30,6 @@ from muniment.registry.company.editing import (
     write,
 )
 from muniment.registry.exchange.batch import give_slug
-from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import (
     Company,
     FundingRound,
@@ -46,6 +42,7 @@ from muniment.registry.models import (
 from muniment.registry.publishing.publisher import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object
 from muniment.registry.reading import rows
+from muniment.schema.validation import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +133,8 @@ def _shown(
 
 def _whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
     view = view or company_views([company.pk])[company.pk]
-    bundle = company_bundle(view, company_object(view, settings.CURRENCY))
-    bundle["fundingRounds"] = [round_on_wire(each, settings.CURRENCY) for each in view.rounds]
+    bundle = company_bundle(view, company_object(view, settings.SCHEMA))
+    bundle["fundingRounds"] = [each.to_document(settings.SCHEMA.funding_round) for each in view.rounds]
     return _seen(actor, company, bundle)
 
 
@@ -158,16 +155,16 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     """
     if actor.account_id is None:
         raise Forbidden("A listing belongs to an account.", "Sign in first.")
-    if change.name is UNSET:
+    if "name" not in change:
         raise BadFields([Fault("name", "is missing")])
-    edit = read_change(change, settings.CURRENCY)
+    edit = read_change(change, settings.SCHEMA)
     if slug and (fault := slug_fault(slug)):
         raise BadFields([Fault("slug", fault)], "Leave the slug out to have one made from the name.")
     try:
         with transaction.atomic():
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
-            given = slug or give_slug("company", edit.columns["name"])
+            given = slug or give_slug("company", edit["name"])
             company = Company.objects.create(slug=given, name="", version=0)  # the first version writes the rest
             Ownership.objects.create(account_id=actor.account_id, company=company)
             write(actor, company, compare(company, edit), "created")
@@ -201,25 +198,27 @@ def update_company(
 
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
     """
-    edit = read_change(change, settings.CURRENCY)
+    edit = read_change(change, settings.SCHEMA)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         expect_version(company, expected_version)
         return _update(actor, company, edit, "updated", dry_run=dry_run)
 
 
-def _update(actor: Actor, company: Company, edit: Edit, action: str, *, dry_run: bool = False) -> CompanyUpdate:
-    waiting: dict[str, Any] = {}
+def _update(
+    actor: Actor, company: Company, edit: Edit, action: str, *, dry_run: bool = False, replace: bool = False
+) -> CompanyUpdate:
+    waiting: Edit = {}
     if company.state == State.PUBLISHED and not decides(actor):
-        waiting = {key: edit.columns.pop(key) for key in AWAIT_REVIEW if key in edit.columns}
-    difference = compare(company, edit)
-    asked = compare(company, Edit(columns=waiting))
+        waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
+    difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace)
+    asked = compare(company, waiting)
     view = None
     if not dry_run:
         if difference:
             view = write(actor, company, difference, action)
         if waiting:
-            _ask(actor, company, waiting, asked)
+            _ask(actor, company, {name: _on_wire(name, value) for name, value in waiting.items()}, asked)
     return CompanyUpdate(
         company=_whole(actor, company, view),
         version=company.version,
@@ -227,6 +226,12 @@ def _update(actor: Actor, company: Company, edit: Edit, action: str, *, dry_run:
         awaiting_review=list(asked.after),
         diff={**difference.to_wire(), **asked.to_wire()},
     )
+
+
+def _on_wire(name: str, value: Any) -> Any:
+    kind = settings.SCHEMA.company_field(name).kind
+    shown = kind.wire(value)
+    return kind.empty if shown is None else shown
 
 
 def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Difference) -> None:
@@ -238,7 +243,7 @@ def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Differe
     pending = PendingChange.objects.filter(company=company, decision="").first()
     stood = pending.changes if pending else {}
     wishes = {key: value for key, value in stood.items() if key not in waiting}
-    wishes |= {key: value for key, value in waiting.items() if key in asked.columns}
+    wishes |= {key: value for key, value in waiting.items() if key in asked.after}
     if wishes != stood:
         since = now()
         if pending is not None:
@@ -286,21 +291,18 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         if entry is None:
             raise missing(slug)
         change = _as_change(entry.before)
-        if entry.action == "asked" or not change.to_wire():
+        if entry.action == "asked" or not change:
             raise BadRequest(
                 "This entry of the history changed no field that can be put back.",
                 "Choose an entry that shows a field before and after.",
             )
-        edit = read_change(change, settings.CURRENCY)
-        for key in ("socials", "distribution"):  # put back whole, not merged into what stands
-            if key in edit.merged:
-                edit.columns[key] = edit.merged.pop(key)
-        return _update(actor, company, edit, "reverted")
+        edit = read_change(change, settings.SCHEMA)
+        return _update(actor, company, edit, "reverted", replace=True)
 
 
 def _as_change(before: dict[str, Any]) -> CompanyChange:
-    wire = {key: value for key, value in before.items() if key in FIELDS and key != "fundingRound"}
-    return CompanyChange.from_wire(wire)
+    editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
+    return CompanyChange({key: value for key, value in before.items() if key in editable})
 
 
 def open_funding_round(
@@ -319,7 +321,7 @@ def open_funding_round(
         if FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
             raise Conflict("A funding round is open already.", "Close it before another is opened.")
         given = {"name": name, "target": target, **({"opened": opened} if opened else {})}
-        return update_company(actor, slug, CompanyChange(funding_round=given))
+        return update_company(actor, slug, CompanyChange(fundingRound=given))
 
 
 def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -> CompanyUpdate:
@@ -334,7 +336,7 @@ def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -
         company = owned(actor, slug, lock=True)
         if not FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
             raise Conflict("No funding round is open.", "Open one first.")
-        return update_company(actor, slug, CompanyChange(funding_round={"closed": closed or now().date().isoformat()}))
+        return update_company(actor, slug, CompanyChange(fundingRound={"closed": closed or now().date().isoformat()}))
 
 
 def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
@@ -348,7 +350,7 @@ def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        return _update(actor, company, Edit(columns={"icon": address}), "updated")
+        return _update(actor, company, {"icon": address}, "updated")
 
 
 def add_owner(actor: Actor, slug: str, account_id: int) -> None:

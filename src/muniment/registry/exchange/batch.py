@@ -17,8 +17,11 @@ from django.db import models
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.registry import history
-from muniment.registry.exchange.rows import CompanyRow, Fault, FrameworkRow, PersonRow
+from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry
+from muniment.schema.objects import Schema
+from muniment.schema.record import Record
+from muniment.schema.validation import Fault
 
 Row = TypeVar("Row", CompanyRow, PersonRow, FrameworkRow)
 Tell = Callable[[int, Fault], None]
@@ -50,7 +53,7 @@ class BatchRun:
     """
 
     actor: Actor
-    currency: str
+    schema: Schema
     draft: bool = False
     dry: bool = False
     tell: Tell = lambda _line, _fault: None
@@ -159,12 +162,14 @@ def give_slug(kind: str, name: str) -> str:
             return slug
 
 
-def imported(run: BatchRun, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
+def imported(
+    run: BatchRun, before: dict[str, Any], after: dict[str, Any], record: Record | None = None, **subject: Any
+) -> HistoryEntry:
     """Make the history entry of an imported row, not yet saved; values by column."""
     return history.entry(
         run.actor,
         "imported",
-        before=history.wire_values(before, run.currency),
-        after=history.wire_values(after, run.currency),
+        before=history.wire_values(before, record),
+        after=history.wire_values(after, record),
         **subject,
     )

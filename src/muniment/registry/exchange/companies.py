@@ -12,6 +12,7 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry import history
+from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -22,7 +23,7 @@ from muniment.registry.exchange.batch import (
     save,
     standing_rows,
 )
-from muniment.registry.exchange.rows import CompanyRow, Fault, PositionRow, RoundRow
+from muniment.registry.exchange.rows import CompanyRow
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -36,6 +37,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing.publisher import Touched, publish
+from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """What people and frameworks show of a company, and what orders a person's positions."""
@@ -192,11 +194,11 @@ class _CompanyBatch:
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
         if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in standing]:
-            before["positions"] = history.places_on_wire(place[:4] for place in standing)
-            after["positions"] = history.places_on_wire(
-                (slug, (people.known.get(slug) or people.made[slug]).name, title, extra)
+            before["positions"] = [PositionRow(*place[:4]).to_document() for place in standing]
+            after["positions"] = [
+                PositionRow(slug, (people.known.get(slug) or people.made[slug]).name, title, extra).to_document()
                 for slug, title, extra in places
-            )
+            ]
             self.stale[Position].append(company.pk)
             self.touched_people.update(dict.fromkeys(place[4] for place in standing))
         else:
@@ -217,8 +219,8 @@ class _CompanyBatch:
             self.counts.unchanged += 1
             return
         self.counts.changed += 1
-        before |= history.wire_values(former, self.run.currency)
-        after |= history.wire_values({name: columns[name] for name in former}, self.run.currency)
+        before |= history.wire_values(former, self.run.schema.company)
+        after |= history.wire_values({name: columns[name] for name in former}, self.run.schema.company)
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, kept, places))
@@ -229,7 +231,9 @@ class _CompanyBatch:
             self.described.append(company.pk)
 
     def _part_on_wire(self, part: list[Any]) -> list[Any]:
-        return [round_on_wire(each, self.run.currency) if isinstance(each, RoundRow) else each for each in part]
+        return [
+            each.to_document(self.run.schema.funding_round) if isinstance(each, RoundRow) else each for each in part
+        ]
 
     def _write(self, people: _People) -> None:
         make("person", list(people.made.values()))
@@ -273,14 +277,3 @@ class _CompanyBatch:
             touched.frameworks_of(*self.described)
             Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=now())
         publish(touched)
-
-
-def round_on_wire(each: RoundRow, currency: str) -> dict[str, Any]:
-    """Give a funding round in the form of import and export; absent members are left out."""
-    shown = {
-        "name": each.name or None,
-        "target": None if each.target_minor is None else history.exact_money(each.target_minor, currency),
-        "opened": each.opened_on.isoformat() if each.opened_on else None,
-        "closed": each.closed_on.isoformat() if each.closed_on else None,
-    }
-    return {key: value for key, value in shown.items() if value is not None}

@@ -17,9 +17,7 @@ import msgspec
 from django.conf import settings
 
 from muniment.kernel.wire import timestamp
-from muniment.registry.exchange.companies import round_on_wire
-from muniment.registry.exchange.rows import RoundRow
-from muniment.registry.history import exact_money
+from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
 from muniment.registry.publishing.publisher import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object, company_reference
@@ -85,20 +83,20 @@ def _companies() -> Iterator[dict[str, Any]]:
         rounds: dict[int, list[dict[str, Any]]] = {key: [] for key in keys}
         for each in FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank"):
             found = RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
-            rounds[each.company_id].append(round_on_wire(found, settings.CURRENCY))
+            rounds[each.company_id].append(found.to_document(settings.SCHEMA.funding_round))
         for key in keys:
             yield _company(views[key], rounds[key])
 
 
 def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
     row = view.columns
-    company = company_object(view, settings.CURRENCY)
+    company = company_object(view, settings.SCHEMA)
     del company["raising"], company["updatedAt"]  # the first follows from the rounds, the second stands on the line
     company.pop("teamSize", None)  # what is counted from positions is counted again
     if row["team_size"] is not None:
         company["teamSize"] = row["team_size"]
     if row["treasury_minor"] is not None:
-        company["treasury"] = exact_money(row["treasury_minor"], settings.CURRENCY)
+        company["treasury"] = settings.SCHEMA.company.by_name["treasury"].kind.wire(row["treasury_minor"])
     if row["listed_on"]:
         company["listedAt"] = row["listed_on"].isoformat()
     bundle = company_bundle(view, company)
@@ -109,14 +107,7 @@ def _people() -> Iterator[dict[str, Any]]:
     published = Person.objects.filter(published=True).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot has no cursor of the server
         for person in published.filter(pk__in=keys):
-            yield {
-                "documentId": person.document_id,
-                "name": person.name,
-                "slug": person.slug,
-                "bio": person.bio or None,
-                "updatedAt": timestamp(person.updated_at),
-                **person.extra,
-            }
+            yield settings.SCHEMA.person.published(vars(person), {})
 
 
 def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - of this module alone
@@ -125,19 +116,15 @@ def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - of
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
         company = framework.company if framework.company and framework.company.state == State.PUBLISHED else None
         columns = company and {name: getattr(company, name) for name in ("slug", "name", "symbol", "icon")}
-        line: dict[str, Any] = {
-            "framework": {
-                "frameworkId": framework.slug,
-                "frameworkName": framework.name,
-                "description": framework.description,
-                "kind": framework.kind,
-                "isOpen": latest is not None and not framework.closed,
-                "company": company_reference(columns) if columns else None,
-                **framework.extra,
-            }
+        derived = {
+            "isOpen": latest is not None and not framework.closed,
+            "company": company_reference(columns) if columns else None,
         }
+        shown = settings.SCHEMA.framework.published(vars(framework), derived)
+        updated_at = shown.pop("updatedAt")
+        line: dict[str, Any] = {"framework": shown}
         if private and latest is not None:
             line["specification"] = latest.document
         if private and framework.run_cost is not None:
             line["runCost"] = framework.run_cost
-        yield {**line, "updatedAt": timestamp(framework.updated_at)}
+        yield {**line, "updatedAt": updated_at}

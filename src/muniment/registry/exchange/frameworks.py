@@ -14,9 +14,10 @@ from muniment.registry.exchange.batch import (
     save,
     standing_rows,
 )
-from muniment.registry.exchange.rows import Fault, FrameworkRow
+from muniment.registry.exchange.rows import FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
 from muniment.registry.publishing.publisher import Touched, publish
+from muniment.schema.validation import Fault
 
 
 def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:

@@ -26,13 +26,14 @@ from muniment.registry.exchange.jsonl import ImportLine, read_lines
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.rows import (
     CompanyRow,
-    Fault,
     FrameworkRow,
     PersonRow,
     read_company,
     read_framework,
     read_person,
 )
+from muniment.schema.objects import Schema
+from muniment.schema.validation import Fault, Validation
 
 BATCH_ROWS: Final = 500
 BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -42,6 +43,11 @@ ATTEMPTS: Final = 5
 """How often a batch is tried on PostgreSQL, where another writer may have been first."""
 KINDS: Final = ("people", "companies", "frameworks")
 """In the order in which they need each other."""
+_READ: Final[dict[str, Callable[[dict[str, Any], Schema], tuple[Any, Validation]]]] = {
+    "people": read_person,
+    "companies": read_company,
+    "frameworks": read_framework,
+}
 _SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
 
 
@@ -203,7 +209,7 @@ class _Import:
         warn: Callable[[Bad], object],
         progress: Callable[[Path, int], object],
     ) -> None:
-        self.state = BatchRun(actor, settings.CURRENCY, draft=draft, dry=dry)
+        self.state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)
         self.tell, self.warn, self.progress = tell, warn, progress
         self.summary = Summary()
 
@@ -217,10 +223,13 @@ class _Import:
     def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
         seen: dict[str, int] = {}
         for line in read_lines(source.path):
-            row, faults = (None, [line.fault]) if line.fault else self._read(source.kind, line.value or {})
+            row, faults, warnings = self._read(source.kind, line)
             if row is not None and row.slug in seen:
                 reason = f"{row.slug!r} stands in line {seen[row.slug]} already"
                 row, faults = None, [Fault(_SLUG_FIELDS[source.kind], reason)]
+            for warning in warnings if row is not None else ():
+                self.summary.warnings += 1
+                self.warn(Bad(source.path.name, line.number, *warning))
             if row is None:
                 self.summary.bad += 1
                 for fault in faults:
@@ -231,11 +240,12 @@ class _Import:
                 yield line, row
 
     def _read(
-        self, kind: str, value: dict[str, Any]
-    ) -> tuple[CompanyRow | PersonRow | FrameworkRow | None, list[Fault]]:
-        if kind == "companies":
-            return read_company(value, self.state.currency)
-        return read_person(value) if kind == "people" else read_framework(value)
+        self, kind: str, line: ImportLine
+    ) -> tuple[CompanyRow | PersonRow | FrameworkRow | None, list[Fault], list[Fault]]:
+        if line.value is None:
+            return None, [line.fault] if line.fault else [], []
+        row, validation = _READ[kind](line.value, self.state.schema)
+        return row, validation.faults, validation.warnings
 
     def _write(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> None:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}

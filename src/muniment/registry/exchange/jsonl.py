@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.texts import first_text_fault
-from muniment.registry.exchange.rows import Fault, kind_of
+from muniment.schema.validation import Fault, kind_of
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 """The longest line that is read: more than ten times the largest listing known."""
@@ -75,7 +75,7 @@ def decode(content: bytes) -> tuple[dict[str, Any] | None, Fault | None]:
     except (ValueError, RecursionError) as error:
         return None, _undecodable(content, error)
     if not isinstance(value, dict):
-        return None, Fault("", f"is {kind_of(value)}, not an object")
+        return None, Fault("", f"must be an object, not {kind_of(value)}")
     if b"\\u0000" in content and (found := first_text_fault(value)):
         return None, Fault(*found)
     return value, None

@@ -51,7 +51,8 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
         if "name" in before:
             renamed.append(person.pk)
         changed.append(person)
-        entries.append(imported(run, before, {name: columns[name] for name in before}, person=person))
+        after = {name: columns[name] for name in before}
+        entries.append(imported(run, before, after, run.schema.person, person=person))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts

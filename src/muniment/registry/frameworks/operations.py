@@ -17,10 +17,11 @@ from muniment.registry import history
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
-from muniment.registry.exchange.rows import KINDS, Fault
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing.publisher import Touched, publish
+from muniment.schema.framework import KINDS
+from muniment.schema.validation import Fault
 
 
 def _need_reviewer(actor: Actor) -> None:
@@ -136,7 +137,7 @@ def update_framework(
             before = {key: getattr(framework, key) for key in after}
             for key, value in after.items():
                 setattr(framework, key, value)
-            _write(actor, framework, "updated", history.wire_values(before, ""), history.wire_values(after, ""))
+            _write(actor, framework, "updated", history.wire_values(before), history.wire_values(after))
         return framework
 
 

@@ -5,32 +5,27 @@ Source: decisions, section 5; tools, get_my_profile and update_my_profile.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.kernel.texts import text_fault
-from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.editing import decides
+from muniment.registry.company.company_change import BadFields, Edit, read_fields
+from muniment.registry.company.editing import Difference, compare_field, decides
 from muniment.registry.exchange.batch import give_slug
-from muniment.registry.exchange.rows import Fault, kind_of
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import Touched, publish
+from muniment.schema.validation import Fault
 
-LIMITS = {"name": 200, "bio": 20_000}
+HINT: Final = "A profile has a name and a bio."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileChange:
-    """The fields of a profile that its person edits."""
-
-    name: str | Unset = UNSET
-    bio: str | Unset | None = UNSET
+class ProfileChange(dict[str, Any]):
+    """The fields of a profile that its person changes, by their names on the wire: an absent one stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False
     Raises:
         BadRequest: no person is joined to the account; a value that its field does not take.
     """
-    values = _read(change)
+    edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
         found = Person.objects.select_for_update().filter(account_id=actor.account_id) if actor.account_id else None
         person = found.first() if found is not None else None
@@ -62,45 +57,22 @@ def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False
             raise BadRequest(
                 "No person is joined to this account.", "Claim or make your profile at /manage/profile first."
             )
-        after = {key: value for key, value in values.items() if getattr(person, key) != value}
-        before = {key: getattr(person, key) for key in after}
-        if after and not dry_run:
-            for key, value in after.items():
-                setattr(person, key, value)
+        difference = _compare(person, edit)
+        if difference and not dry_run:
+            difference.write_columns(person)
             person.version += 1
             person.updated_at = now()
             person.save()
-            history.entry(
-                actor,
-                "updated",
-                before=history.wire_values(before, ""),
-                after=history.wire_values(after, ""),
-                person=person,
-            ).save()
-            publish_person(person, renamed="name" in after)
-        diff = {key: {"before": before[key] or None, "after": value or None} for key, value in after.items()}
-        return ProfileUpdate(person, list(after), diff)
+            history.entry(actor, "updated", before=difference.before, after=difference.after, person=person).save()
+            publish_person(person, renamed="name" in difference.after)
+        return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
-def _read(change: ProfileChange) -> dict[str, str]:
-    faults, values = [], {}
-    for key, limit in LIMITS.items():
-        value = getattr(change, key)
-        if value is UNSET:
-            continue
-        if value is not None and not isinstance(value, str):
-            faults.append(Fault(key, f"is {kind_of(value)}, not a text"))
-        elif key == "name" and not (value or "").strip():
-            faults.append(Fault(key, "is empty"))
-        elif value and (fault := text_fault(value)):
-            faults.append(Fault(key, fault))
-        elif value and len(value) > limit:
-            faults.append(Fault(key, f"has {len(value):,} characters, at most {limit:,} are taken"))
-        else:
-            values[key] = (value or "").strip() if key == "name" else value or ""
-    if faults:
-        raise BadFields(faults, "A profile takes a name and a bio.")
-    return values
+def _compare(person: Person, edit: Edit) -> Difference:
+    found = Difference()
+    for name, value in edit.items():
+        compare_field(person, settings.SCHEMA.person.by_name[name], value, found)
+    return found
 
 
 def publish_person(person: Person, *, renamed: bool) -> None:
@@ -123,16 +95,17 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
     """
     if actor.account_id is None:
         raise Forbidden("A profile belongs to an account.", "Sign in first.")
-    values = _read(change)
-    if "name" not in values:
-        raise BadFields([Fault("name", "is missing")], "A profile takes a name and a bio.")
+    edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
+    if "name" not in edit:
+        raise BadFields([Fault("name", "is missing")], HINT)
     try:
         with transaction.atomic():
-            slug = give_slug("person", values["name"])
-            person = Person.objects.create(slug=slug, document_id=new_id(), account_id=actor.account_id, **values)
-            history.entry(
-                actor, "created", before={}, after=history.wire_values(dict(values), ""), person=person
-            ).save()
+            slug = give_slug("person", edit["name"])
+            person = Person(slug=slug, document_id=new_id(), account_id=actor.account_id)
+            difference = _compare(person, edit)
+            difference.write_columns(person)
+            person.save()
+            history.entry(actor, "created", before={}, after=difference.after, person=person).save()
             return person
     except IntegrityError:
         raise Conflict("This account has a profile already.", "Edit it at /manage/profile.") from None

@@ -25,7 +25,7 @@ from django.db.models import F
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.registry.exchange.rows import RoundRow
+from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import (
     Company,
     Framework,
@@ -371,7 +371,7 @@ def _companies(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[i
     views = company_views(keys)
     if loaded is not None:
         loaded.update(views)
-    return {pk: company_document(view, settings.CURRENCY) for pk, view in views.items()}
+    return {pk: company_document(view, settings.SCHEMA) for pk, view in views.items()}
 
 
 def _people(keys: list[int]) -> dict[int, PublishedDocument]:
@@ -392,7 +392,7 @@ def _people(keys: list[int]) -> dict[int, PublishedDocument]:
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
         places[person].append(PlaceView(title, extra, company=company))
     found: Any = Person.objects.filter(pk__in=keys).values()
-    return {row["id"]: person_document(row, places.get(row["id"], ())) for row in found}
+    return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in found}
 
 
 def _frameworks(keys: list[int]) -> dict[int, PublishedDocument]:
@@ -405,6 +405,8 @@ def _frameworks(keys: list[int]) -> dict[int, PublishedDocument]:
     }
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     return {
-        row["id"]: framework_document(row, companies.get(row["company_id"]), authored=row["id"] in authored)
+        row["id"]: framework_document(
+            row, companies.get(row["company_id"]), settings.SCHEMA, authored=row["id"] in authored
+        )
         for row in found
     }

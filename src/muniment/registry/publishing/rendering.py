@@ -14,8 +14,10 @@ from typing import Any
 
 import msgspec
 
-from muniment.kernel.wire import format_money, month_and_year, timestamp
-from muniment.registry.exchange.rows import RoundRow
+from muniment.kernel.wire import timestamp
+from muniment.registry.company.parts import RoundRow
+from muniment.schema.objects import Schema
+from muniment.schema.record import Record
 from muniment.store.published import PublishedDocument
 
 _encode = msgspec.json.Encoder().encode
@@ -64,41 +66,10 @@ def company_reference(columns: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def company_object(view: CompanyView, currency: str) -> dict[str, Any]:
-    """Give the contract's Company."""
+def company_object(view: CompanyView, schema: Schema) -> dict[str, Any]:
+    """Return the contract's Company."""
     row = view.columns
-    treasury = row["treasury_minor"]
-    team_size = len(view.positions) or row["team_size"]
-    listed_on = row["listed_on"]
-    shown = {
-        "id": row["slug"],
-        "name": row["name"],
-        "symbol": row["symbol"] or None,
-        "teamSize": team_size,
-        "treasury": None if treasury is None else format_money(treasury, currency),
-        "status": row["status"] or None,
-        "type": row["type"] or None,
-        "industry": row["industry"] or None,
-        "orgKind": row["org_kind"] or None,
-        "themes": row["themes"],
-        "description": row["description"] or None,
-    }
-    later = {
-        "website": row["website"] or None,
-        "dao_website": row["dao_website"] or None,
-        "createdAt": month_and_year(listed_on) if listed_on else None,
-        "icon": row["icon"] or None,
-    }
-    return {
-        **{key: value for key, value in shown.items() if value is not None},
-        "body": row["body"] or None,
-        **{key: value for key, value in later.items() if value is not None},
-        "socials": row["socials"],
-        "address": row["address"],
-        "raising": view.raising,
-        "updatedAt": timestamp(row["updated_at"]),
-        **_sorted(row["extra"]),
-    }
+    return schema.company.published(row, {"teamSize": len(view.positions) or row["team_size"], "raising": view.raising})
 
 
 def company_bundle(view: CompanyView, company: Any) -> dict[str, Any]:
@@ -125,18 +96,11 @@ def _place(place: PlaceView, other_end: dict[str, Any]) -> dict[str, Any]:
     return {**title, **other_end, **({key: extra[key] for key in sorted(extra) if key != "person"} if extra else {})}
 
 
-def company_document(view: CompanyView, currency: str) -> PublishedDocument:
+def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     """Render a company."""
     row = view.columns
-    item = _encode(company_object(view, currency))
-    facets = {
-        "status": _values(row["status"]),
-        "type": _values(row["type"]),
-        "industry": _values(row["industry"]),
-        "theme": tuple(row["themes"] or ()),
-        "hasToken": ("true" if row["symbol"] else "false",),
-        "raising": ("true" if view.raising else "false",),
-    }
+    company = company_object(view, schema)
+    item = _encode(company)
     summary = "\n".join(filter(None, (row["description"], *(row["themes"] or ()), row["type"], row["industry"])))
     return PublishedDocument(
         kind="company",
@@ -146,30 +110,33 @@ def company_document(view: CompanyView, currency: str) -> PublishedDocument:
         body=_encode({"data": company_bundle(view, msgspec.Raw(item))}),
         updated_at=timestamp(row["updated_at"]),
         name=row["name"],
-        facets={name: values for name, values in facets.items() if values},
+        facets=_facets(schema.company, company),
         texts=(f"{row['symbol']} {row['slug']}".strip(), summary, row["body"]),
         treasury_minor=row["treasury_minor"] or 0,
         raising=view.raising,
     )
 
 
-def _values(text: str) -> tuple[str, ...]:
-    return (text,) if text else ()
+def _facets(record: Record, shown: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the values that lists are filtered by."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in record.fields:
+        value = shown.get(each.name)
+        if each.filter is None:
+            continue
+        if each.filter.presence or isinstance(value, bool):
+            found[each.filter.name] = ("true" if value else "false",)
+        elif value:
+            found[each.filter.name] = tuple(value) if isinstance(value, list) else (value,)
+    return found
 
 
 def _sorted(extra: dict[str, Any]) -> dict[str, Any]:
     return {key: extra[key] for key in sorted(extra)}
 
 
-def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> PublishedDocument:
+def person_document(columns: dict[str, Any], places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
     """Render a person with the positions in published companies, which are in the companies' order."""
-    head = {
-        "documentId": columns["document_id"],
-        "name": columns["name"],
-        "slug": columns["slug"],
-        "bio": columns["bio"] or None,
-    }
-    tail = {"updatedAt": timestamp(columns["updated_at"]), **_sorted(columns["extra"])}
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
     positions = [_place(place, {"company": place.company}) for place in places]
@@ -178,15 +145,17 @@ def person_document(columns: dict[str, Any], places: Sequence[PlaceView]) -> Pub
         kind="person",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
-        item=_encode({**head, "companyCount": count, **tail}),
-        body=_encode({"data": {**head, "positions": positions, **tail}}),
+        item=_encode(schema.person.published(columns, {"companyCount": count})),
+        body=_encode({"data": schema.person.published(columns, {"positions": positions})}),
         updated_at=timestamp(columns["updated_at"]),
         name=columns["name"],
         texts=(columns["slug"], summary, columns["bio"]),
     )
 
 
-def framework_document(columns: dict[str, Any], company: dict[str, Any] | None, *, authored: bool) -> PublishedDocument:
+def framework_document(
+    columns: dict[str, Any], company: dict[str, Any] | None, schema: Schema, *, authored: bool
+) -> PublishedDocument:
     """
     Render a framework.
 
@@ -195,22 +164,17 @@ def framework_document(columns: dict[str, Any], company: dict[str, Any] | None, 
         company: the row of the published company behind it, or None.
         authored: whether a specification stands.
     """
-    head = {
-        "frameworkId": columns["slug"],
-        "frameworkName": columns["name"],
-        "description": columns["description"],
-        "kind": columns["kind"],
+    derived = {
         "isOpen": authored and not columns["closed"],
         "company": company_reference(company) if company else None,
     }
-    tail = {"updatedAt": timestamp(columns["updated_at"]), **_sorted(columns["extra"])}
-    described = {"companyDescription": company["description"] if company else ""}
+    detail = {**derived, "companyDescription": company["description"] if company else ""}
     return PublishedDocument(
         kind="framework",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
-        item=_encode({**head, **tail}),
-        body=_encode({"data": {**head, **described, **tail}}),
+        item=_encode(schema.framework.published(columns, derived)),
+        body=_encode({"data": schema.framework.published(columns, detail)}),
         updated_at=timestamp(columns["updated_at"]),
         name=columns["name"],
         facets={"kind": (columns["kind"],)},

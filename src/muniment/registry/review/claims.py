@@ -17,9 +17,9 @@ from muniment.kernel.texts import text_fault
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare, decides
 from muniment.registry.company.operations import add_owner, update_company
-from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
+from muniment.schema.validation import Fault
 
 MAX_TEXT = 2_000
 MAX_OPEN = 20
@@ -76,9 +76,8 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
         Conflict: the actor has a suggestion for it that waits.
     """
     company = _public_company(actor, slug)
-    difference = compare(company, read_change(change, settings.CURRENCY))
-    wire = change.to_wire()
-    changes = {key: wire[key] for key in difference.after if key in wire}
+    difference = compare(company, read_change(change, settings.SCHEMA))
+    changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
         raise BadFields([Fault("text", "is empty, and no field differs")], "Change a field, or say what is wrong.")
     return _ask(actor, Petition(kind="suggestion", company=company, changes=changes, text=_said(text, needed=False)))
@@ -117,7 +116,7 @@ def _grant(actor: Actor, petition: Petition) -> None:
     if petition.company is not None and petition.kind == Petition.Kind.CLAIM:
         add_owner(actor, petition.company.slug, petition.account_id)
     elif petition.company is not None and petition.changes:
-        update_company(actor, petition.company.slug, CompanyChange.from_wire(petition.changes))
+        update_company(actor, petition.company.slug, CompanyChange(petition.changes))
     elif petition.person is not None:
         join_person(actor, petition.person.slug, petition.account_id)
 
@@ -166,5 +165,5 @@ def describe(petition: Petition) -> dict[str, Any]:
     """Give before and after of each field that a suggestion changes, against what stands now."""
     if petition.company is None or not petition.changes:
         return {}
-    change = CompanyChange.from_wire(petition.changes)
-    return compare(petition.company, read_change(change, settings.CURRENCY)).to_wire()
+    change = CompanyChange(petition.changes)
+    return compare(petition.company, read_change(change, settings.SCHEMA)).to_wire()

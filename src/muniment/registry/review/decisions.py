@@ -9,13 +9,14 @@ Source: decisions, section 5, listings.
 from collections.abc import Callable
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import history
-from muniment.registry.company.company_change import Edit
+from muniment.registry.company.company_change import read_change
 from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
 from muniment.registry.publishing.publisher import Touched
@@ -183,8 +184,8 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         pending.decided_at, pending.decided_by_id = now(), actor.account_id
         pending.save()
         step = "change approved" if approve else "change refused"
-        difference = compare(company, Edit(columns=dict(pending.changes)))
-        if approve and difference:
+        difference = compare(company, read_change(pending.changes, settings.SCHEMA)) if approve else None
+        if difference:
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()

@@ -22,8 +22,8 @@ from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.editing import owned
-from muniment.registry.exchange.rows import Fault
 from muniment.registry.models import Company, Invitation, Ownership
+from muniment.schema.validation import Fault
 
 GOOD_FOR = timedelta(days=14)
 MAX_OPEN = 20

@@ -45,7 +45,7 @@ def browser_of_owner(owner):
 
 @pytest.fixture
 def draft(owner):
-    change = CompanyChange.from_wire({**BASICS, "description": "Tidal power.", "body": "# About"})
+    change = CompanyChange({**BASICS, "description": "Tidal power.", "body": "# About"})
     return operations.create_company(owner.actor("web"), change).slug
 
 

@@ -142,9 +142,9 @@ def test_a_badge_is_a_picture_that_is_shown_on_request(me):
 
 def test_two_runs_are_compared_with_what_changed_first(me):
     browser, actor = signed_in(me), me.actor("web")
-    slug, of = company(actor, team_size=2), framework()
+    slug, of = company(actor, teamSize=2), framework()
     first = finished(actor, slug, of)
-    update_company(actor, slug, CompanyChange(team_size=5))
+    update_company(actor, slug, CompanyChange(teamSize=5))
     second = finished(actor, slug, of)
     assert f'<option value="{first.run_id}"' in page(browser, f"/manage/reports/{second.run_id}")
     shown = page(browser, f"/manage/reports/compare?run={second.run_id}&with={first.run_id}")

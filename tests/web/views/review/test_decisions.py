@@ -44,7 +44,7 @@ def second():
 
 @pytest.fixture
 def submitted(owner):
-    slug = operations.create_company(owner.actor("web"), CompanyChange.from_wire(FIELDS)).slug
+    slug = operations.create_company(owner.actor("web"), CompanyChange(FIELDS)).slug
     decisions.submit_company(owner.actor("web"), slug)
     return slug
 

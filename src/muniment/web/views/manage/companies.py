@@ -79,7 +79,7 @@ def new(request: HttpRequest) -> HttpResponse:
         duplicates = review_queue.likely_duplicates(actor, wire["name"], wire["website"] or "", wire["symbol"] or "")
         if not duplicates or request.POST.get("different") == "yes":
             try:
-                made = operations.create_company(actor, CompanyChange.from_wire(wire), slug=slug)
+                made = operations.create_company(actor, CompanyChange(wire), slug=slug)
             except BadFields as refusal:
                 form.put(refusal.faults)
             else:
@@ -155,7 +155,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     if request.method == "POST" or kept is not None:
         page.read(kept if kept is not None else request.POST)
     if request.method == "POST" and page.is_valid():
-        change = CompanyChange.from_wire(page.to_wire())
+        change = CompanyChange(page.to_wire())
         try:
             done = operations.update_company(actor, slug, change, expected_version=asked_version(request))
         except BadFields as refusal:
@@ -311,7 +311,7 @@ def asked_version(request: HttpRequest) -> int | None:
 
 def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
     """Hold what was typed against what somebody else saved meanwhile."""
-    difference = compare(owned(actor, slug), read_change(change, settings.CURRENCY))
+    difference = compare(owned(actor, slug), read_change(change, settings.SCHEMA))
     return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
 
 

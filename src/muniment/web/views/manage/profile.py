@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -13,24 +14,25 @@ from muniment.registry.company import pictures
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Person, Petition
 from muniment.registry.people import profiles
-from muniment.registry.people.profiles import LIMITS, ProfileChange
+from muniment.registry.people.profiles import ProfileChange
 from muniment.web.context import address
+from muniment.web.form_fields import form_field
 from muniment.web.requests.access import account_of, actor_of, kept_form, signed_in
 from muniment.web.requests.once import fresh_token, once
 from muniment.web.views.manage.pictures import read_picture
 
 
 class ProfileForm(forms.Form):
-    """Name and words of a profile."""
+    """The editable fields of a profile."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=LIMITS["name"], strip=True)
-    bio = forms.CharField(
-        label=gettext_lazy("About you"),
-        required=False,
-        max_length=LIMITS["bio"],
-        help_text=gettext_lazy("You can use Markdown."),
-        widget=forms.Textarea(attrs={"rows": 8}),
-    )
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields |= {name: form_field(each) for name, each in settings.SCHEMA.profile_change.by_name.items()}
+
+    def to_change(self) -> ProfileChange:
+        """Return what was typed as a change."""
+        data = self.cleaned_data
+        return ProfileChange({name: value if name == "name" else value or None for name, value in data.items()})
 
 
 @signed_in()
@@ -40,11 +42,11 @@ def profile(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     person = profiles.get_profile(actor)
     kept = kept_form(request)
-    standing = {"name": person.name, "bio": person.bio} if person else {}
+    standing = settings.SCHEMA.person.published(vars(person), {}) if person else {}
     typed = request.POST if request.method == "POST" else kept
     form = ProfileForm(typed, initial=standing) if typed is not None else ProfileForm(initial=standing)
     if request.method == "POST" and form.is_valid():
-        change = ProfileChange(name=form.cleaned_data["name"], bio=form.cleaned_data["bio"] or None)
+        change = form.to_change()
         try:
             if person is None:
                 profiles.create_profile(actor, change)
@@ -69,7 +71,7 @@ def portrait(request: HttpRequest) -> HttpResponse:
         pictures.set_portrait(actor, f"{address(request)}{path}" if path else "")
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
-        standing = {"name": person.name, "bio": person.bio} if person else {}
+        standing = settings.SCHEMA.person.published(vars(person), {}) if person else {}
         return _profile(request, ProfileForm(initial=standing), person, f"{refusal.message} {refusal.hint}")
     messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")

@@ -105,7 +105,7 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = SuggestForm(typed, initial=standing) if typed is not None else SuggestForm(initial=standing)
     if request.method == "POST" and form.is_valid():
         try:
-            change = CompanyChange.from_wire(form.to_wire())
+            change = CompanyChange(form.to_wire())
             claims.suggest_edit(actor_of(request), slug, change, form.cleaned_data["text"])
         except BadFields as refusal:
             form.put(refusal.faults)

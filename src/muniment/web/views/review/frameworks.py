@@ -13,10 +13,10 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.exchange.rows import Fault
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
+from muniment.schema.validation import Fault
 from muniment.web.requests.access import actor_of, kept_form, reviewer
 from muniment.web.requests.once import fresh_token, once
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager

@@ -1,0 +1,69 @@
+"""Form fields made from the schema. They carry what was typed; the schema's validation judges it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+
+from muniment.schema.kinds import Choice, Integer, Items, Money, Text
+from muniment.schema.record import Field
+
+
+class Suggesting(forms.TextInput):
+    """A text input that suggests values and takes others too."""
+
+    template_name = "part/suggesting.html"
+
+    def __init__(self, values: Iterable[str], attrs: dict[str, Any] | None = None) -> None:
+        super().__init__(attrs)
+        self.values = tuple(values)
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Add the list of suggestions."""
+        context = super().get_context(name, value, {**(attrs or {}), "list": f"list_{name}"})
+        return {**context, "list_id": f"list_{name}", "values": self.values}
+
+
+class TextField(forms.CharField):
+    """Text as it was typed, with the line ends that every other surface uses; browsers send CR LF."""
+
+    def to_python(self, value: Any) -> Any:
+        """Return the text."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class ListField(TextField):
+    """A list of texts, separated by commas."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Join a list."""
+        return ", ".join(value) if isinstance(value, list | tuple) else value
+
+    def clean(self, value: Any) -> Any:
+        """Split what was typed."""
+        return [part.strip() for part in super().clean(value).split(",") if part.strip()]
+
+
+def form_field(field: Field) -> forms.Field:
+    """Return the form field of a schema's field."""
+    said: dict[str, Any] = {
+        "label": gettext(field.label),
+        "help_text": gettext(field.help) if field.help else "",
+        "required": field.required,
+    }
+    kind = field.kind
+    if isinstance(kind, Choice):
+        choices = [("", gettext("Not specified")), *((each, gettext(each.capitalize())) for each in kind.values)]
+        return forms.ChoiceField(choices=choices, **said)
+    if isinstance(kind, Integer):
+        return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **said)
+    if isinstance(kind, Items):
+        return ListField(**{**said, "help_text": gettext("Separated by commas.")})
+    limit = {"maxlength": kind.max} if isinstance(kind, Text | Money) and kind.max else {}
+    widget: forms.Widget = forms.TextInput(limit)
+    if isinstance(kind, Text) and kind.suggest:
+        widget = Suggesting(kind.suggest, limit)
+    elif isinstance(kind, Text) and kind.lines > 1:
+        widget = forms.Textarea({"rows": kind.lines, **limit})
+    return TextField(widget=widget, **said)
