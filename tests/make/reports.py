@@ -65,7 +65,7 @@ def program(runner: Actor, **more: Any) -> str:
 
 def company(owner: Actor, **fields: Any) -> str:
     """Make a published company of five people and give its slug."""
-    return published(owner, **{"team_size": 5, "description": "We mend boats.", **fields}).slug
+    return published(owner, **{"teamSize": 5, "description": "We mend boats.", **fields}).slug
 
 
 def do_jobs() -> None:

@@ -117,7 +117,8 @@ def test_what_was_typed_stays_and_the_fault_stands_beside_its_field(browser_of_o
     field = next(each for each in tree.iter("input") if each.get("name") == "dao_website")
     assert (field.get("value"), field.get("aria-invalid")) == ("not an address", "true")
     assert (
-        "Is not an address such as https://example.org." in html.partition(field.get("aria-describedby").split()[-1])[2]
+        "Must be a web address such as https://example.org, not &#x27;not an address&#x27;."
+        in html.partition(field.get("aria-describedby").split()[-1])[2]
     )
     assert 'value="a@b.example"' in html
 
