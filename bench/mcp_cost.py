@@ -50,13 +50,13 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.config import Config
     from muniment.mcp.protocol.origin import OriginPolicy
     from muniment.mcp.protocol.transport import ToolServer
-    from muniment.mcp.tools.public import public_offer
+    from muniment.mcp.tools.public import public_declarations
     from muniment.server.app.app import App
     from muniment.server.fastpath.protocol import FastPathProtocol
     from muniment.server.fastpath.tools import PublicToolAnswers
     from muniment.store.reader import Reader
 
-    offer = public_offer(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
+    offer = public_declarations(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
     front = App(Config({}, rate_limit=0))
     server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server

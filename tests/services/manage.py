@@ -7,9 +7,7 @@ from typing import Any
 
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
-from muniment.mcp.tools.owner_companies import Bearers, manage_offer
-from muniment.mcp.tools.owner_documents import document_tools
-from muniment.mcp.tools.owner_reports import report_tools
+from muniment.mcp.tools.owner_server import Bearers, owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
 from services.mcp import Answer, Asker, modern
@@ -67,8 +65,7 @@ def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     """Give the server, as the product puts it together, but for the bridge, unless it is given."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
-    more = (*document_tools(bridge, BASE), *report_tools(bridge, BASE))
-    offer = manage_offer(bridge, base_url=BASE, registry_name="Suite Registry", more=more)
+    offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry")
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))
     try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from make import published as make
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.tools.public import public_offer
+from muniment.mcp.tools.public import public_declarations
 from muniment.store.reader import Reader
 
 MODERN = "2026-07-28"
@@ -187,7 +187,7 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
 @contextlib.contextmanager
 def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
     """Give the public tool server over *reader*."""
-    offer = public_offer(reader, base_url=BASE, registry_name="Suite Registry")
+    offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry")
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), **more))
     try:
         yield asker

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
+from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
+from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.store.reader import Reader
@@ -244,9 +247,9 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
     )
 
 
-def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Declarations:
+def public_declarations(reader: Reader, *, base_url: str, registry_name: str) -> Declarations:
     """
-    Give what the public server offers.
+    Return what the public server declares.
 
     Args:
         base_url: the public address, without a slash at its end.
@@ -265,3 +268,11 @@ def public_offer(reader: Reader, *, base_url: str, registry_name: str) -> Declar
         resources=_resources(tools),
         prompts=_prompts(tools),
     )
+
+
+def public_server(
+    reader: Reader, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str
+) -> ToolServer:
+    """Return the public server."""
+    declarations = public_declarations(reader, base_url=base_url, registry_name=registry_name)
+    return ToolServer(declarations, gate=gate, limiter=limiter)

@@ -148,7 +148,7 @@ class Startup:
         import django
 
         django.setup()
-        import muniment.mcp.tools.owner_companies  # needs Django to be set up
+        import muniment.mcp.tools.owner_server  # needs Django to be set up
 
         self._bring_up_database()
         from django.core.wsgi import get_wsgi_application

@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from muniment import __version__
 from muniment.config import Config
+from muniment.kernel.rate import Limiter
 from muniment.server.app.app import MANAGE_PATH, App
 
 if TYPE_CHECKING:
+    from muniment.mcp.protocol.origin import OriginPolicy
     from muniment.server.app.registry_file import RegistryFile
     from muniment.server.app.startup import Startup
     from muniment.server.app.threads import Bridge
@@ -87,19 +90,14 @@ class ToolServers:
         await self._app.mounts[path](scope, receive, send)
 
     async def _mount_public(self) -> None:
-        from muniment import __version__
         from muniment.mcp.cards import Cards, Identity
-        from muniment.mcp.protocol.origin import OriginPolicy
-        from muniment.mcp.protocol.transport import ToolServer
-        from muniment.mcp.tools.public import public_offer
+        from muniment.mcp.tools.public import public_server
         from muniment.server.fastpath.tools import PublicToolAnswers
 
         config, reader = self._config, self._file().reader
         if reader is None or self._app.api is None or self._public.is_set():
             return
-        offer = public_offer(reader, base_url=config.base_url, registry_name=config.registry_name)
-        gate = OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins)
-        server = ToolServer(offer, gate=gate, limiter=self._app.limiter)
+        server = public_server(reader, **self._shared())
         await self._running.enter_async_context(server.run())
         self._app.mounts[PUBLIC_PATH] = server
         self._app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
@@ -108,20 +106,29 @@ class ToolServers:
         self._public.set()
 
     async def _mount_owner(self) -> None:
-        from muniment.mcp.protocol.origin import OriginPolicy
-        from muniment.mcp.tools.owner_companies import manage_server
-        from muniment.mcp.tools.owner_documents import document_tools
-        from muniment.mcp.tools.owner_reports import report_tools
+        from muniment.mcp.tools.owner_server import owner_server
 
-        config, call = self._config, self._bridge.call
-        server = manage_server(
-            call,
-            gate=OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
-            limiter=self._app.limiter,
-            base_url=config.base_url,
-            registry_name=config.registry_name,
-            more=(*document_tools(call, config.base_url), *report_tools(call, config.base_url)),
-        )
+        server = owner_server(self._bridge.call, **self._shared())
         await self._running.enter_async_context(server.run())
         self._app.mounts[MANAGE_PATH] = server
         self._owner.set()
+
+    def _shared(self) -> "_Shared":
+        from muniment.mcp.protocol.origin import OriginPolicy
+
+        config = self._config
+        return {
+            "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
+            "limiter": self._app.limiter,
+            "base_url": config.base_url,
+            "registry_name": config.registry_name,
+        }
+
+
+class _Shared(TypedDict):
+    """What both tool servers are made with."""
+
+    gate: "OriginPolicy"
+    limiter: Limiter
+    base_url: str
+    registry_name: str
