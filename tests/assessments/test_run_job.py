@@ -15,9 +15,10 @@ from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
 from muniment.assessments import report_views, run_job
+from muniment.assessments.evaluation.judgement import Judged, Spent
 from muniment.assessments.evaluation.language_model import endpoint
-from muniment.assessments.evaluation.language_model.endpoint import Endpoint
-from muniment.assessments.evaluation.language_model.evaluator import BUDGET
+from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
+from muniment.assessments.evaluation.language_model.evaluator import BUDGET, UNUSABLE
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report
 from muniment.config import Config, ConfigError
@@ -101,12 +102,12 @@ def test_owners_are_told_before_they_pay_that_a_model_judges_and_read_nothing_ho
     )
     assert started.to_wire()["evaluator"] == {"kind": "model", "model": "tide-1"}
     where = f"/manage/reports/{started.run.row.pk}"
-    assert "is sent passages of this listing" in browser.get(where).content.decode()
+    assert "passages of this listing" in browser.get(where).content.decode()
     assert model.asked == []
     runs.execute_run(actor, started.run.row.pk)
     do_jobs()
     page = browser.get(where).content.decode()
-    assert "judged by the model" in page
+    assert "by the model" in page
     assert "by rules</span>" in page
     assert "alert(1)" not in page
     assert "<script>alert" not in page
@@ -237,6 +238,43 @@ def test_a_model_that_never_judges_ends_the_run_and_charges_nothing(model, caplo
     assert KEY not in told + Job.objects.get(pk=run_id).error
     for secret in SECRETS:
         assert secret not in told + Job.objects.get(pk=run_id).error
+
+
+class Judge:
+    """Stands for a language model: raises *error*, or leaves every criterion to rules as of no use."""
+
+    kind, batch, model, prompt_hash, spent = "model", 1, "tide-1", "", Spent()
+
+    def __init__(self, error=None):
+        self.error, self.rules = error, run_job.Rules()
+
+    def judge(self, criteria, scale, inputs):
+        if self.error is not None:
+            raise self.error
+        for each in self.rules.judge(criteria, scale, inputs):
+            yield Judged(each.number, each.judgement, "rules", UNUSABLE)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("judge", "outcome"),
+    [
+        (Judge(ModelUnavailable("away", for_good=False)), ModelUnavailable),
+        (Judge(ModelUnavailable("refused", for_good=True)), queue.Abandoned),
+        (Judge(), queue.Abandoned),
+    ],
+    ids=["away for a moment", "away for good", "of no use"],
+)
+def test_without_a_judgement_of_the_model_there_is_no_report(monkeypatch, settings, judge, outcome):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    monkeypatch.setattr(run_job, "choose_evaluator", lambda _: judge)
+    me = owner()
+    run_id = executed(me)
+    attempt = queue.claim("tests")
+    with pytest.raises(outcome):
+        run_job.execute(attempt)
+    assert not Report.objects.exists()
+    assert (runs.get_run(me, run_id).state, numbers(me)) == ("running", (100, 10))
 
 
 @pytest.mark.django_db

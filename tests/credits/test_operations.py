@@ -89,6 +89,38 @@ def test_a_grant_with_a_key_is_given_once():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
+    "more", [{"note": "a\0b"}, {"note": "\ud800"}, {"key": "x" * 101}], ids=["NUL", "surrogate", "key"]
+)
+def test_a_grant_with_a_note_or_key_that_cannot_be_kept_is_refused(more):
+    me = owner("me@example.org")
+    with pytest.raises(BadRequest):
+        ledger.grant(COMMAND, "me@example.org", 10, **more)
+    assert numbers(me) == (100, 0, 100)
+    assert ledger.grant(COMMAND, "me@example.org", 10, key="x" * 100).balance == 110
+
+
+@pytest.mark.django_db
+def test_a_transfer_never_overdraws_an_account():
+    me = owner()
+    account = ledger.own_account(me)
+    with pytest.raises(IntegrityError):
+        ledger.move("too much", account, ledger.system(ledger.REVENUE), 101, kind="test")
+    assert (numbers(me), Transfer.objects.filter(kind="test").count()) == ((100, 0, 100), 0)
+    assert ledger.move("all", account, ledger.system(ledger.REVENUE), 100, kind="test")
+    assert numbers(me) == (0, 0, 0)
+    assert ledger.prove() == []
+
+
+@pytest.mark.django_db
+def test_an_account_that_was_deleted_has_no_credits_to_open():
+    LedgerAccount.objects.create(name="account:4711")
+    with pytest.raises(NotFound):
+        ledger.opened(4_711)
+    assert not Transfer.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
     ("who", "email", "amount", "refusal"),
     [
         ("owner", "me@example.org", 10, Forbidden),

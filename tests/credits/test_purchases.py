@@ -98,6 +98,10 @@ def test_what_was_not_signed_by_stripe_or_too_long_ago_or_cut_short_is_refused(s
         (b"[]", signed(b"[]")),
         (b'{"id": "evt_1"}', signed(b'{"id": "evt_1"}')),
         (body[:-20], signed(body[:-20])),
+        *(
+            (other, signed(other))
+            for other in (json.dumps({**event, "id": id_}).encode() for id_ in ("", "x" * 256, 5))
+        ),
     ):
         with pytest.raises(BadRequest, match="signature is invalid"):
             purchases.receive_event(given, signature)
@@ -288,6 +292,13 @@ def test_without_settings_nothing_is_sold_and_a_refusal_names_the_page(settings)
     with pytest.raises(Conflict) as refused:
         ledger.hold(me, "run", 10)
     assert "how to get more" in refused.value.hint
+
+
+@pytest.mark.django_db
+def test_without_settings_stripe_is_not_asked(settings):
+    settings.CREDIT_PACKS = ()
+    with pytest.raises(billing.ProviderUnavailable):
+        billing.provider()
 
 
 @pytest.mark.django_db

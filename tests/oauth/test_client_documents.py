@@ -160,6 +160,12 @@ def test_a_site_that_drips_is_cut_off(certificate):
     assert time.monotonic() - began < 2
 
 
+def test_a_name_that_takes_too_long_to_resolve_leaves_no_time_to_connect(certificate):
+    with site(certificate, head(), b"{}") as (port, asked), pytest.raises(TimeoutError):
+        read(certificate, port, deadline_s=0)
+    assert asked == []
+
+
 def test_a_site_of_another_name_is_refused(certificate):
     with site(certificate, head(), b"{}") as (port, _), pytest.raises(ssl.SSLError):
         read(certificate, port, "https://other.example/client.json")
@@ -201,6 +207,14 @@ class TestKept:
         Client.objects.update(fetched_at=now() - dt.timedelta(hours=2))
         clients.find_client(ADDRESS, may_fetch=True)
         assert len(calls) == 2
+
+    def test_only_a_few_documents_are_fetched_at_once(self, monkeypatch):
+        monkeypatch.setattr(client_documents, "read", lambda _: pytest.fail("fetched"))
+        monkeypatch.setattr(client_documents, "_slots", threading.BoundedSemaphore(1))
+        with client_documents._slots, pytest.raises(Refusal) as refused:
+            clients.find_client(ADDRESS, may_fetch=True)
+        assert refused.value.error == "temporarily_unavailable"
+        assert not Client.objects.exists()
 
     def test_a_failure_is_kept_for_a_minute(self, monkeypatch):
         calls = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
@@ -15,6 +15,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.exchange import exporter, importer
+from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.importer import Bad, Summary, import_registry
 from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
 
@@ -267,6 +268,7 @@ def test_frameworks_are_open_with_a_specification_alone(tmp_path):
         ({"company": company(treasury=5)}, "company.treasury", "must be text, not a number"),
         ({"company": company(createdAt="2024-03")}, "company.createdAt", "must be a month and year such as March 2024"),
         ({"company": company(listedAt="2024-02-30")}, "company.listedAt", "must be a date such as 2024-03-31"),
+        ({"company": company(listedAt="20240331")}, "company.listedAt", "must be a date such as 2024-03-31"),
         ({"company": company(themes=["a", 1])}, "company.themes[1]", "must be text, not a number"),
         ({"company": company(socials={"github": "a"})}, "company.socials.github", "is not one of email"),
         ({"company": company(address=[{"zip": 5}])}, "company.address[0].zip", "must be text, not a number"),
@@ -523,3 +525,22 @@ def test_people_are_exported_a_stretch_at_a_time_in_the_order_of_their_publicati
     with CaptureQueriesContext(connection) as asked:
         assert [line["slug"] for line in exporter._people()] == slugs
     assert len(asked) == 4
+
+
+def test_what_is_no_folder_and_no_file_is_refused(tmp_path):
+    with pytest.raises(BadRequest):
+        bring(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadRequest):
+        bring(tmp_path / "empty")
+
+
+def test_a_database_that_fails_ends_the_import_and_keeps_nothing_of_the_batch(tmp_path, monkeypatch):
+    def fail(run, rows):
+        import_companies(run, rows)
+        raise OperationalError("disk full")
+
+    monkeypatch.setattr(importer, "import_companies", fail)
+    with pytest.raises(OperationalError, match="disk full"):
+        bring_companies(tmp_path, {"company": company()})
+    assert not Company.objects.exists()
