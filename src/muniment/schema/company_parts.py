@@ -18,7 +18,7 @@ SOCIALS: Final = Record(
         Field(name, Text(300), label, null=True)
         for name, label in (
             ("email", "Email"),
-            ("phone_number", "Telephone"),
+            ("phone_number", "Phone"),
             ("facebook", "Facebook"),
             ("instagram", "Instagram"),
             ("tiktok", "TikTok"),
@@ -55,10 +55,10 @@ POOL: Final = Record(
 DISTRIBUTION: Final = Record(
     "Distribution",
     (
-        Field("method", Text(), "Method", example="airdrop"),
-        Field("details", Text(), "Details"),
-        Field("schedule", Text(), "Schedule"),
-        Field("vestingPeriod", Text(), "Vesting"),
+        Field("method", Text(), "Distribution method", example="airdrop"),
+        Field("details", Text(), "Distribution details"),
+        Field("schedule", Text(), "Distribution schedule"),
+        Field("vestingPeriod", Text(), "Vesting period"),
         Field("pools", Items(POOL, 50), "Pools"),
     ),
     partial=True,
@@ -75,7 +75,7 @@ PROPOSAL: Final = Record(
         Field("title", Text(), "Title", example="Plant willows"),
         Field("status", Choice(PROPOSAL_STATUSES), "Status", example="passed"),
         Field("votes", VOTES, "Votes"),
-        Field("endDate", Text(), "End date", example="2025-06-30"),
+        Field("endDate", Text(), "End date (YYYY-MM-DD)", example="2025-06-30"),
     ),
 )
 
@@ -119,7 +119,7 @@ def funding_round(currency: str) -> Record:
         "FundingRound",
         (
             Field("name", Text(), "Name", column="name"),
-            Field("target", Money(40, currency), "Target", "An amount such as $1.2M.", column="target_minor"),
+            Field("target", Money(40, currency), "Target", "For example $1.2M.", column="target_minor"),
             Field("opened", DATE, "Opened", column="opened_on"),
             Field("closed", DATE, "Closed", column="closed_on"),
         ),

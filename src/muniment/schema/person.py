@@ -50,7 +50,7 @@ PERSON: Final = Record(
             required=True,
             editable=False,
         ),
-        Field("bio", Text(20_000, lines=6), "About", "Markdown.", column="bio", csv=CSV_LAST, null=True),
+        Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", column="bio", csv=CSV_LAST, null=True),
         Field(
             "companyCount",
             Integer(),

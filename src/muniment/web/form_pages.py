@@ -4,18 +4,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms as django_forms
+from django.conf import settings
 from django.http import Http404, QueryDict
 
+from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.validation import Fault
 from muniment.web import forms
+from muniment.web.form_fields import form_field
 from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, FormStep, Rows
 
-_DISTRIBUTION = {
-    "method": "Distribution method",
-    "details": "Distribution details",
-    "schedule": "Distribution schedule",
-    "vestingPeriod": "Vesting period",
-}
+_DISTRIBUTION = tuple(field for field in DISTRIBUTION.fields if field.name != "pools")
 
 
 class FormPage:
@@ -152,7 +150,7 @@ class Token(FormPage):
         """Give the wire's change."""
         data = self.form.cleaned_data
         pools = forms.pools_to_wire(self.typed["pools"])
-        distribution = {key: data[key] or None for key in _DISTRIBUTION} | {"pools": pools or None}
+        distribution = {field.name: data[field.name] or None for field in _DISTRIBUTION} | {"pools": pools or None}
         return {
             "distribution": distribution if any(distribution.values()) else None,
             "proposals": forms.proposals_to_wire(
@@ -167,10 +165,9 @@ class TokenStep(FormStep):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        for key, label in _DISTRIBUTION.items():
-            self.fields[key] = django_forms.CharField(label=label, required=False, max_length=2_000)
+        self.fields |= {field.name: form_field(field) for field in _DISTRIBUTION}
         self.fields["capTable"] = django_forms.CharField(
-            label="Cap table",
+            label=settings.SCHEMA.bundle.by_name["capTable"].label,
             required=False,
             help_text="One holder per line: name; address; tokens; percent.",
             widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
@@ -181,7 +178,7 @@ class TokenStep(FormStep):
         """Give what stands, for the fields."""
         distribution = bundle.get("distribution") or {}
         return {
-            **{key: distribution.get(key) or "" for key in _DISTRIBUTION},
+            **{field.name: distribution.get(field.name) or "" for field in _DISTRIBUTION},
             "capTable": forms.holders_from_wire(forms.plain(bundle.get("capTable") or [])),
         }
 

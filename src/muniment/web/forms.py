@@ -1,69 +1,78 @@
 """
 The form of a listing, in short steps: what is shown, what is read, and where a refusal stands.
 
-Rules live in the operations. A form only carries: it makes the wire's change of what was typed, and
+The schema declares the fields and validates them. A form only carries: it makes a change of what was typed, and
 puts each fault that comes back beside its field.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 from django import forms
+from django.conf import settings
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
-from muniment.registry.company.form_options import (
-    INDUSTRIES,
-    MAX_CHARACTERS,
-    ORG_KINDS,
-    SOCIALS,
-    STATUSES,
-    TYPES,
-)
+from muniment.schema.company_parts import ADDRESS, PERSON_OF_POSITION, POOL, POSITION, PROPOSAL, VOTES
+from muniment.schema.kinds import Choice, Number
+from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault
-from muniment.web.presenters.company import SOCIAL_LABELS
+from muniment.web.form_fields import form_field
 
 BLANK_ROWS: Final = 2
 
 
-class Suggesting(forms.TextInput):
-    """A text input that suggests values and takes others too."""
-
-    template_name = "part/suggesting.html"
-
-    def __init__(self, values: Iterable[str]) -> None:
-        super().__init__()
-        self.values = tuple(values)
-
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Add the list of suggestions."""
-        context = super().get_context(name, value, {**(attrs or {}), "list": f"list_{name}"})
-        return {**context, "list_id": f"list_{name}", "values": self.values}
-
-
-def _text(label: str, key: str, hint: str = "", *, required: bool = False, **extra: Any) -> forms.CharField:
-    return forms.CharField(
-        label=label, help_text=hint, required=required, max_length=MAX_CHARACTERS.get(key), strip=True, **extra
-    )
-
-
 class FormStep(forms.Form):
-    """One page of the form."""
+    """One page of the form. ``names`` are fields of the schema; ``rest`` adds those that no page names."""
 
     title = ""
     lead = ""
+    names: ClassVar[tuple[str, ...]] = ()
+    rest: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        made: dict[str, forms.Field] = {}
+        for field in self.schema_fields():
+            if isinstance(field.kind, Record):
+                made |= {f"{field.name}_{inner.name}": form_field(inner) for inner in field.kind.fields}
+            else:
+                made[field.name] = form_field(field)
+        self.fields = {**made, **self.fields}
+
+    @classmethod
+    def schema_fields(cls) -> list[Field]:
+        """Return the fields of the schema that the page shows."""
+        fields = settings.SCHEMA.company_change.by_name
+        further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED] if cls.rest else []
+        return [fields[name] for name in (*cls.names, *further)]
 
     def to_wire(self) -> dict[str, Any]:
-        """Give what was typed as the wire's change; an emptied field is cleared."""
-        return {key: value or None for key, value in self.cleaned_data.items()}
+        """Return what was typed as a change; an emptied field is cleared."""
+        data = self.cleaned_data
+        change: dict[str, Any] = {}
+        for field in self.schema_fields():
+            if isinstance(field.kind, Record):
+                parts = {inner.name: data[f"{field.name}_{inner.name}"] or None for inner in field.kind.fields}
+                change[field.name] = parts
+            else:
+                value = data[field.name]
+                change[field.name] = value if field.required or value not in ("", None, []) else None
+        return change
 
     @classmethod
     def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
-        """Give what stands, for the fields."""
+        """Return the stored values for the fields."""
         company = bundle["company"]
-        return {name: company.get(name) or "" for name in cls.base_fields}
+        found: dict[str, Any] = {}
+        for field in cls.schema_fields():
+            value = company.get(field.name)
+            if isinstance(field.kind, Record):
+                found |= {f"{field.name}_{inner.name}": (value or {}).get(inner.name) for inner in field.kind.fields}
+            else:
+                found[field.name] = value
+        return found
 
     def put(self, faults: Iterable[Fault]) -> None:
         """Put faults beside their fields; what has none stands above the form."""
@@ -76,92 +85,38 @@ class FormStep(forms.Form):
 
 
 class Basics(FormStep):
-    """Name and kind."""
+    """The name and what the organization is."""
 
     title = "Basics"
     lead = "The organization's name and type."
-
-    name = _text("Name", "name", required=True)
-    type = _text("Type", "type", "Select a type or enter your own.", widget=Suggesting(TYPES))
-    status = forms.ChoiceField(
-        label="Status",
-        required=False,
-        choices=[("", gettext_lazy("Not specified")), *((each, each.capitalize()) for each in STATUSES)],
-    )
-    website = _text("Website", "website", "Starts with https://")
-    symbol = _text("Token symbol", "symbol", "For example HARB. Leave empty if there is no token.")
-    industry = _text("Industry", "industry", widget=Suggesting(INDUSTRIES))
-    orgKind = _text("Subtype", "orgKind", "For example foundation or protocol.", widget=Suggesting(ORG_KINDS))  # noqa: N815 - the wire's name
-
-    def to_wire(self) -> dict[str, Any]:
-        """Keep the name a text: an empty one is a fault, not a clearing."""
-        return {**super().to_wire(), "name": self.cleaned_data["name"]}
+    names = ("name", "type", "status", "website", "symbol", "industry", "orgKind")
 
 
 class About(FormStep):
-    """Words."""
+    """Descriptions and figures, and every field that has no other place."""
 
     title = "About"
     lead = "A short summary for lists and a full description for the company's page."
-
-    description = _text("Summary", "description", "One or two sentences.", widget=forms.Textarea(attrs={"rows": 3}))
-    body = _text(
-        "Full description",
-        "body",
-        "Markdown: headings, lists, links, tables.",
-        widget=forms.Textarea(attrs={"rows": 12}),
-    )
-    themes = forms.CharField(label="Themes", required=False, help_text="Separate themes with commas.")
-    teamSize = forms.IntegerField(  # noqa: N815 - the wire's name
-        label="Team size", required=False, min_value=0, help_text="Used only while the team is empty."
-    )
-    treasury = _text("Treasury", "treasury", "For example $1.2M.")
-
-    def to_wire(self) -> dict[str, Any]:
-        """Split the themes; keep a team of nought."""
-        data = self.cleaned_data
-        themes = [each.strip() for each in data["themes"].split(",") if each.strip()]
-        return {**super().to_wire(), "themes": themes or None, "teamSize": data["teamSize"]}
+    names = ("description", "body", "themes", "teamSize", "treasury")
+    rest = True
 
     @classmethod
     def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
-        """Join the themes; show a team size only where it counts."""
-        company = bundle["company"]
-        shown = {name: company.get(name, "") for name in ("description", "body", "treasury")}
-        size = "" if bundle.get("positions") else company.get("teamSize", "")
-        return {**shown, "themes": ", ".join(company.get("themes") or ()), "teamSize": size}
+        """Show a team size only where it is used."""
+        found = super().from_bundle(bundle)
+        return {**found, "teamSize": None if bundle.get("positions") else found["teamSize"]}
 
 
 class Links(FormStep):
-    """Ways to reach them."""
+    """Addresses on the web."""
 
     title = "Links"
     lead = "Your website and social profiles. All fields are optional."
+    names = ("dao_website", "socials")
 
-    dao_website = _text("DAO website", "dao_website", "Starts with https://")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for key in SOCIALS:
-            self.fields[f"socials_{key}"] = _text(SOCIAL_LABELS.get(key, key.capitalize()), "socials")
-
-    def to_wire(self) -> dict[str, Any]:
-        """Gather the links."""
-        data = self.cleaned_data
-        return {
-            "dao_website": data["dao_website"] or None,
-            "socials": {key: data[f"socials_{key}"] or None for key in SOCIALS},
-        }
-
-    @classmethod
-    def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
-        """Spread the links."""
-        company = bundle["company"]
-        socials = company.get("socials") or {}
-        return {
-            "dao_website": company.get("dao_website", ""),
-            **{f"socials_{key}": socials.get(key) or "" for key in SOCIALS},
-        }
+_NAMED: Final = {*Basics.names, *About.names, *Links.names, "address"}
+"""The fields of a company that have their place; addresses are rows of the team's page."""
 
 
 class Column(NamedTuple):
@@ -171,6 +126,20 @@ class Column(NamedTuple):
     label: str
     numeric: bool = False
     choices: tuple[str, ...] = ()
+
+
+def columns_of(record: Record, *names: str) -> tuple[Column, ...]:
+    """Return the cells of a row of *record*: the fields in *names*, or all."""
+    fields = [record.by_name[name] for name in names] if names else record.fields
+    return tuple(
+        Column(
+            field.name,
+            field.label,
+            numeric=isinstance(field.kind, Number),
+            choices=field.kind.values if isinstance(field.kind, Choice) else (),
+        )
+        for field in fields
+    )
 
 
 class Row(NamedTuple):
@@ -230,37 +199,15 @@ TEAM: Final = Rows(
     "positions",
     "Team",
     "To link a person who already has a profile, enter the profile's slug. To remove a row, clear it.",
-    (Column("name", "Name"), Column("slug", "Link to existing profile"), Column("title", "Position")),
+    (*columns_of(PERSON_OF_POSITION), *columns_of(POSITION, "title")),
 )
-ADDRESSES: Final = Rows(
-    "address",
-    "Addresses",
-    "To remove a row, clear it.",
-    (
-        Column("address_1", "Street"),
-        Column("address_2", "Address line 2"),
-        Column("city", "City"),
-        Column("state", "State or region"),
-        Column("zip", "Postal code"),
-    ),
-)
-POOLS: Final = Rows(
-    "pools",
-    "Pools",
-    "How the tokens are distributed.",
-    (Column("name", "Pool"), Column("percentage", "Percent", numeric=True)),
-)
+ADDRESSES: Final = Rows("address", "Addresses", "To remove a row, clear it.", columns_of(ADDRESS))
+POOLS: Final = Rows("pools", "Pools", "How the tokens are distributed.", columns_of(POOL))
 PROPOSALS: Final = Rows(
     "proposals",
     "Proposals",
     "Governance proposals and their votes.",
-    (
-        Column("title", "Title"),
-        Column("status", "Status", choices=("active", "passed", "failed", "pending")),
-        Column("for", "Votes for", numeric=True),
-        Column("against", "Votes against", numeric=True),
-        Column("endDate", "End date (YYYY-MM-DD)"),
-    ),
+    (*columns_of(PROPOSAL, "title", "status"), *columns_of(VOTES), *columns_of(PROPOSAL, "endDate")),
 )
 
 

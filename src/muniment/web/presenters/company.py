@@ -7,25 +7,22 @@ from django.utils.translation import gettext
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp
+from muniment.schema.company_parts import SOCIALS
+from muniment.schema.record import Record
 from muniment.web.presenters import charts
 from muniment.web.presenters.charts import ChartSlice
 
-_SHOWN = {
-    "id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes", "description",
-    "body", "website", "dao_website", "createdAt", "icon", "socials", "address", "listedAt", "updatedAt", "raising",
-    "slug", "documentId", "bio", "positions", "companyCount", "fundingRound", "fundingRounds", "picture",
-}  # fmt: skip
-_SOCIALS = {
-    "email": ("Email", "mailto:"),
-    "phone_number": ("Phone", "tel:"),
-    "twitter": ("X (Twitter)", "https://x.com/"),
-    "linkedin": ("LinkedIn", "https://www.linkedin.com/company/"),
-    "youtube": ("YouTube", "https://www.youtube.com/"),
-    "instagram": ("Instagram", "https://www.instagram.com/"),
-    "facebook": ("Facebook", "https://www.facebook.com/"),
-    "tiktok": ("TikTok", "https://www.tiktok.com/"),
+_SOCIAL_STARTS = {
+    "email": "mailto:",
+    "phone_number": "tel:",
+    "twitter": "https://x.com/",
+    "linkedin": "https://www.linkedin.com/company/",
+    "youtube": "https://www.youtube.com/",
+    "instagram": "https://www.instagram.com/",
+    "facebook": "https://www.facebook.com/",
+    "tiktok": "https://www.tiktok.com/",
 }
-SOCIAL_LABELS = {name: label for name, (label, _) in _SOCIALS.items()}
+"""What a name on a network is short for, in the order of the page."""
 MAX_FURTHER = 20
 
 
@@ -62,12 +59,13 @@ def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
     for label, name in (("Website", "website"), ("DAO", "dao_website")):
         if safe := safe_link(company.get(name)):
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
-    for name, (label, start) in _SOCIALS.items():
+    for name, start in _SOCIAL_STARTS.items():
         value = (company.get("socials") or {}).get(name)
         if not value or (":" in value and "://" not in value):
             continue
         target = value if "://" in value else start + value.lstrip("@")
         if safe := safe_link(target, ("http", "https", "mailto", "tel")):
+            label = gettext(SOCIALS.by_name[name].label)
             links.append({"label": label, "value": bare(value), "address": safe, "outside": True})
     return links
 
@@ -93,16 +91,24 @@ def bare(link: str) -> str:
     return link.removeprefix("https://").removeprefix("http://").removeprefix("www.").rstrip("/")[:80]
 
 
-def further_fields(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the fields that an import brought beyond the contract's, where they are short enough to be facts."""
+def further_fields(document: dict[str, Any], record: Record) -> list[dict[str, Any]]:
+    """
+    Return the additional members of a document, where they are short enough to be facts.
+
+    Args:
+        document: a company or a person.
+        record: its schema; the pages place its own fields, and show the label of a declared one.
+    """
     fields = []
     for name, value in document.items():
-        if name in _SHOWN or isinstance(value, dict | bool) or value in (None, "", []):
+        declared = record.by_name.get(name)
+        placed = declared is not None and not declared.is_additional
+        if placed or isinstance(value, dict | bool) or value in (None, "", []):
             continue
         text = ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
         if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
             continue
-        fields.append({"label": name, "value": text[:300]})
+        fields.append({"label": gettext(declared.label) if declared else name, "value": text[:300]})
     return fields[:MAX_FURTHER]
 
 

@@ -7,41 +7,20 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from muniment.web.presenters.company import SOCIAL_LABELS
+from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 
-LABELS = {
-    "name": "Name",
-    "symbol": "Token symbol",
-    "teamSize": "Team size",
-    "treasury": "Treasury",
-    "status": "Status",
-    "type": "Type",
-    "industry": "Industry",
-    "orgKind": "Subtype",
-    "themes": "Themes",
-    "description": "Summary",
-    "body": "Full description",
-    "website": "Website",
-    "dao_website": "DAO website",
-    "socials": "Links",
-    "address": "Addresses",
-    "icon": "Logo",
-    "positions": "Team",
-    "proposals": "Proposals",
-    "capTable": "Cap table",
-    "distribution": "Token distribution",
-    "fundingRound": "Funding round",
+_LABELS = {
     "state": "State",
-    "bio": "About",
     "picture": "Picture",
-    "listedAt": "Listed",
-    "createdAt": "Listed",
     "email": "Email",
     "owner": "Owner",
+    "fundingRounds": "Funding rounds",
 }
+"""What history names beside fields of the schema."""
 MAX_MARKED = 6_000
 """Longer texts are shown without marks: comparing them word by word would take too long."""
 
@@ -56,15 +35,24 @@ class DiffLine(NamedTuple):
     now_marked: SafeString
 
 
+def label_of(name: str) -> str:
+    """Return the label of a field by its name in history."""
+    schema = settings.SCHEMA
+    for record in (schema.company, schema.bundle, schema.person):
+        if name in record.by_name:
+            return gettext(record.by_name[name].label)
+    return gettext(_LABELS[name]) if name in _LABELS else name
+
+
 def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[DiffLine]:
     """Give the lines of ``{field: {before, after}}``."""
-    return [line(LABELS.get(field, field), each["before"], each["after"]) for field, each in difference.items()]
+    return [line(label_of(field), each["before"], each["after"]) for field, each in difference.items()]
 
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
     """Give the lines of a history entry."""
     keys = [*after, *(key for key in before if key not in after)]
-    return [line(LABELS.get(key, key), before.get(key), after.get(key)) for key in keys]
+    return [line(label_of(key), before.get(key), after.get(key)) for key in keys]
 
 
 def line(label: str, before: Any, after: Any) -> DiffLine:
@@ -86,13 +74,16 @@ def said(value: Any) -> str:
             shown = "\n".join(_item(each) for each in value)
         case dict():
             shown = "\n".join(
-                f"{SOCIAL_LABELS.get(key, key)}: {said(each)}"
-                for key, each in value.items()
-                if each not in (None, "", [])
+                f"{_inner_label(key)}: {said(each)}" for key, each in value.items() if each not in (None, "", [])
             )
         case _:
             shown = str(value)
     return shown
+
+
+def _inner_label(key: str) -> str:
+    field = SOCIALS.by_name.get(key) or DISTRIBUTION.by_name.get(key)
+    return gettext(field.label) if field else key
 
 
 def _item(value: Any) -> str:

@@ -318,7 +318,7 @@ def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.Dif
 def _say(request: HttpRequest, done: operations.CompanyUpdate, said: str = "") -> None:
     said = said or gettext("Saved.")
     if done.awaiting_review:
-        names = ", ".join(differences.LABELS.get(key, key).lower() for key in done.awaiting_review)
+        names = ", ".join(differences.label_of(key).lower() for key in done.awaiting_review)
         pending = ngettext(
             "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)
         )

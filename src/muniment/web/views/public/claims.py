@@ -1,7 +1,5 @@
 """Claim a listing or a profile, suggest an edit: requests for the reviewers."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,7 +10,7 @@ from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, State
 from muniment.registry.review import claims
-from muniment.web.forms import About, Basics, FormStep
+from muniment.web.forms import FormStep
 from muniment.web.requests.access import actor_of, kept_form, signed_in
 from muniment.web.requests.once import fresh_token, once
 
@@ -33,13 +31,7 @@ class ClaimForm(FormStep):
 class SuggestForm(FormStep):
     """The fields that visitors most often know better, and words."""
 
-    name = Basics.base_fields["name"]
-    status = Basics.base_fields["status"]
-    type = Basics.base_fields["type"]
-    industry = Basics.base_fields["industry"]
-    website = Basics.base_fields["website"]
-    symbol = Basics.base_fields["symbol"]
-    description = About.base_fields["description"]
+    names = ("name", "status", "type", "industry", "website", "symbol", "description")
     text = forms.CharField(
         label=gettext_lazy("Reason and other corrections"),
         required=False,
@@ -47,10 +39,6 @@ class SuggestForm(FormStep):
         help_text=gettext_lazy("Add a source to help the reviewer."),
         widget=forms.Textarea(attrs={"rows": 4}),
     )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Give the fields without the words beside them."""
-        return {key: value or None for key, value in self.cleaned_data.items() if key != "text"}
 
 
 def _petition(
@@ -97,10 +85,7 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
 def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Suggest an edit of a listing."""
     company = _public(slug)
-    standing = {
-        **{name: getattr(company, name) for name in ("name", "status", "type", "industry", "website", "symbol")},
-        "description": company.description,
-    }
+    standing = {field.name: getattr(company, field.column) for field in SuggestForm.schema_fields()}
     typed = request.POST if request.method == "POST" else kept_form(request)
     form = SuggestForm(typed, initial=standing) if typed is not None else SuggestForm(initial=standing)
     if request.method == "POST" and form.is_valid():

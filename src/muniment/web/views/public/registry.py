@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
@@ -171,7 +172,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
             "chips": _chips(facts),
             "facts": company_facts(facts, found.updated_at),
             "links": links_of(facts),
-            "further": further_fields(facts),
+            "further": further_fields(facts, settings.SCHEMA.company),
             "positions": bundle.get("positions") or [],
             "holders": holders.items,
             "holders_total": holders.total,
@@ -203,7 +204,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
             "has_claims": True,
             "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
             "person": facts,
-            "further": further_fields(facts),
+            "further": further_fields(facts, settings.SCHEMA.person),
             "json_ld": json_for_script(profile_of_person(facts, address(request))),
             "summary": markdown.plain(facts.get("bio") or "", 200),
             "canonical": f"{address(request)}/people/{quote(slug)}",
