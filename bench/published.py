@@ -21,9 +21,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from make.published import Publisher, company, person
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.schema.objects import registry_schema
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
+
+SCHEMA = registry_schema("USD")
 
 WORDS = ("river", "harbour", "meadow", "copper", "lantern", "willow", "granite", "orchard", "signal", "ledger")
 
@@ -96,7 +99,7 @@ def measure(path: Path) -> None:
     base = pss_mb()
     began = time.process_time()
     reader = Reader(path)
-    api = Api(reader, Config({}, data=path.parent))
+    api = Api(reader, Config({}, data=path.parent), SCHEMA)
     total = json.loads(reader.stats().body)["data"]["total"]
     spent = (time.process_time() - began) * 1e3
     print(f"open: {spent:.1f} ms CPU; {total} companies; PSS {base:.0f} -> {pss_mb():.0f} MB")

@@ -15,7 +15,10 @@ from muniment.api.application import Api
 from muniment.api.deprecation import deprecated
 from muniment.config import Config
 from muniment.kernel.content_negotiation import negotiated
+from muniment.schema.objects import registry_schema
 from muniment.server.fastpath.rest import RestAnswers
+
+SCHEMA = registry_schema("USD")
 
 LIST = "/api/v1/companies"
 DETAIL = "/api/v1/companies/company-7"
@@ -167,7 +170,7 @@ def deprecating(rest, monkeypatch, operation_id, answer=None, **changed):
         return (answer or route.answer)(*arguments)
 
     monkeypatch.setattr("muniment.api.application.ROUTES", [replace(route, answer=marked, **changed)])
-    return Client(Api(rest.reader, Config({}, data=rest.reader.path.parent)))
+    return Client(Api(rest.reader, Config({}, data=rest.reader.path.parent), SCHEMA))
 
 
 def says_so(answer):

@@ -11,10 +11,13 @@ from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.api.contract import openapi_document
 from muniment.api.routes import ROUTES
-from muniment.api.schemas import EXAMPLES, SCHEMAS
+from muniment.api.schemas import examples
 from muniment.config import Config
+from muniment.schema.company_parts import SOCIALS
+from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
 
+SCHEMA = registry_schema("USD")
 SNAPSHOT = Path(__file__).with_name("v1.json")
 
 
@@ -24,14 +27,14 @@ def client(tmp_path_factory):
     publisher = Publisher(folder / "muniment.sqlite3")
     publisher.publish(
         *(company(n, symbol=f"T{n}", capTable=[{"address": "0x1", "percentage": 1.5}]) for n in range(1, 31)),
-        company(40, "中国", socials=dict.fromkeys(SCHEMAS["Socials"]["properties"]), address=[]),
+        company(40, "中国", socials=dict.fromkeys(SOCIALS.by_name), address=[]),
         person(1),
         framework(1),
         framework(2, kind="program"),
     )
     publisher.unlist("company", "company-3")
     reader = Reader(folder / "muniment.sqlite3")
-    api = Api(reader, Config({}, data=folder))
+    api = Api(reader, Config({}, data=folder), SCHEMA)
     api.exports.make()
     yield Client(api)
     reader.close()
@@ -51,7 +54,7 @@ def validator(document, schema):
 
 @pytest.mark.requirement("cli.openapi")
 def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
-    assert document == json.loads(json.dumps(openapi_document(Config({}, data=tmp_path))))
+    assert document == json.loads(json.dumps(openapi_document(Config({}, data=tmp_path), SCHEMA)))
     assert document["openapi"].startswith("3.1")
 
 
@@ -123,7 +126,7 @@ def test_everything_is_described_and_shown(document):
         operation = document["paths"][route.path]["get"]
         assert operation["summary"]
         assert operation["description"]
-        assert route.schema in EXAMPLES
+        assert route.schema in examples(SCHEMA)
         assert [parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "query"] == [
             parameter.name for parameter in route.parameters
         ]
@@ -170,7 +173,7 @@ def test_v1_only_ever_grows(document):
 
 
 def write_snapshot():
-    SNAPSHOT.write_text(json.dumps(facts(openapi_document(Config({}))), indent=1, sort_keys=True) + "\n")
+    SNAPSHOT.write_text(json.dumps(facts(openapi_document(Config({}), SCHEMA)), indent=1, sort_keys=True) + "\n")
 
 
 @pytest.mark.requirement("docs.page")

@@ -4,7 +4,10 @@ from make.asgi import Client
 from make.published import Publisher
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
+
+SCHEMA = registry_schema("USD")
 
 
 class Rest(Client):
@@ -14,7 +17,7 @@ class Rest(Client):
         config = Config({}, data=folder, base_url="https://registry.example")
         self.publisher = Publisher(config.published_file)
         self.reader = Reader(config.published_file)
-        self.api = Api(self.reader, config)
+        self.api = Api(self.reader, config, SCHEMA)
         super().__init__(self.api)
 
     def publish(self, *documents):

@@ -32,7 +32,7 @@ SHIP = Record(
         Field("terms", TERMS, "Terms", column="terms", clearable=False),
         Field("builtOn", DATE, "Built", column="built_on", shown=False, editable=False),
         Field("built", MONTH, "Built", column="built_on", editable=False, unless="builtOn"),
-        Field("afloat", Boolean(), "Afloat", imported=False, editable=False, always=True),
+        Field("afloat", Boolean(), "Afloat", imported=False, editable=False, promised=True),
     ),
     limits_on_import="warn",
 )

@@ -15,11 +15,14 @@ from make.asgi import Client
 from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.schema.objects import registry_schema
 from muniment.store import exports as exports_module
 from muniment.store import published
 from muniment.store.exports import Exports, Stopped
 from muniment.store.reader import Reader
 from services.ports import wait_until
+
+SCHEMA = registry_schema("USD")
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def publisher(tmp_path):
 
 @pytest.fixture
 def exports(tmp_path, publisher):
-    return Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3")
+    return Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA)
 
 
 def test_files_hold_every_document_oldest_publication_first(exports):
@@ -90,13 +93,13 @@ def test_a_node_that_is_being_built_makes_no_files_of_an_empty_registry(tmp_path
     file = tmp_path / "published.sqlite3"
     with closing(sqlite3.connect(file, isolation_level=None)) as own:
         published.prepare_copy(own)
-    assert Exports(tmp_path / "exports", file).make() is False
+    assert Exports(tmp_path / "exports", file, SCHEMA).make() is False
 
 
 def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monkeypatch):
     monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 0.02)
     file = tmp_path / "published.sqlite3"
-    made = Exports(tmp_path / "exports", file)
+    made = Exports(tmp_path / "exports", file, SCHEMA)
     with closing(sqlite3.connect(file, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
         published.prepare_copy(own)
@@ -128,7 +131,7 @@ def test_nothing_else_in_the_folder_can_be_taken(exports, name):
 
 def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
     reader = Reader(tmp_path / "muniment.sqlite3")
-    client = Client(Api(reader, Config({}, data=tmp_path)))
+    client = Client(Api(reader, Config({}, data=tmp_path), SCHEMA))
     assert client.ask("/api/v1/exports").json == {"data": []}
     exports.make()
     listed = client.ask("/api/v1/exports").json["data"]

@@ -20,6 +20,7 @@ from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.memory import size_of
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
+from muniment.schema.objects import Schema
 from muniment.store.exports import Exports
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
@@ -49,10 +50,11 @@ class Api:
     Args:
         reader: of the published file.
         config: for the public address and the folder of exports.
+        schema: of the registry's objects.
     """
 
-    def __init__(self, reader: Reader, config: Config) -> None:
-        self.exports = Exports(config.data / "exports", reader.path, interval_s=config.exports_interval_s)
+    def __init__(self, reader: Reader, config: Config, schema: Schema) -> None:
+        self.exports = Exports(config.data / "exports", reader.path, schema, interval_s=config.exports_interval_s)
         self.context = Context(reader, self.exports, config.base_url)
         self.reader = reader
         self.cache = reader.answers
@@ -63,7 +65,7 @@ class Api:
         self._lines = {
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
-        self._pages = reference_pages.build(config)
+        self._pages = reference_pages.build(config, schema)
         self.hits = self.misses = 0
         """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
         self._waiting: dict[object, asyncio.Future[Made]] = {}

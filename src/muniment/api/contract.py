@@ -7,9 +7,10 @@ import msgspec
 
 from muniment.api.parameters import Parameter
 from muniment.api.routes import ROUTES, Route
-from muniment.api.schemas import ERROR_EXAMPLES, EXAMPLES, SCHEMAS, ref
+from muniment.api.schemas import ENVELOPES, ERROR_EXAMPLES, examples, ref, schemas
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.schema.objects import Schema
 
 Part = dict[str, Any]
 
@@ -45,8 +46,13 @@ _TAGS: Final = {
 }
 
 
-def openapi_document(config: Config) -> Part:
-    """Give the whole contract."""
+def openapi_document(config: Config, schema: Schema) -> Part:
+    """Return the whole contract."""
+    shown = examples(schema)
+    paths = {}
+    for route in ROUTES:
+        operation = _operation(route, shown[route.schema])
+        paths[route.path] = {"get": operation, "head": _head(operation)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -61,9 +67,9 @@ def openapi_document(config: Config) -> Part:
         },
         "servers": [{"url": config.base_url or "/"}],
         "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
-        "paths": {route.path: {"get": _operation(route), "head": _head(route)} for route in ROUTES},
+        "paths": paths,
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": schemas(schema),
             "headers": HEADERS,
             "responses": {
                 "BadRequest": _refusal("A parameter holds what it does not take.", "bad_request"),
@@ -92,14 +98,14 @@ def _refusal(description: str, example: str, *headers: str) -> Part:
     }
 
 
-def _operation(route: Route) -> Part:
+def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
-    pages = ("Link",) if "pagination" in SCHEMAS[route.schema]["properties"] else ()
+    pages = ("Link",) if "pagination" in ENVELOPES[route.schema]["properties"] else ()
     responses: Part = {
         "200": {
             "description": "Found.",
             "headers": _headers(*_ALWAYS, *_CACHED, *pages, *own),
-            "content": {"application/json": {"schema": ref(route.schema), "example": EXAMPLES[route.schema]}},
+            "content": {"application/json": {"schema": ref(route.schema), "example": example}},
         },
         "304": {"$ref": "#/components/responses/NotModified"},
     }
@@ -121,17 +127,16 @@ def _operation(route: Route) -> Part:
     }
 
 
-def _head(route: Route) -> Part:
+def _head(whole: Part) -> Part:
     """Describe HEAD: as GET, without any body."""
-    whole = _operation(route)
     responses = {
         status: {"description": "As GET, without the body."} if status != "304" else response
         for status, response in whole["responses"].items()
     }
     return {
         **whole,
-        "operationId": f"head{route.operation_id[0].upper()}{route.operation_id[1:]}",
-        "summary": f"{route.summary}: headers only",
+        "operationId": f"head{whole['operationId'][0].upper()}{whole['operationId'][1:]}",
+        "summary": f"{whole['summary']}: headers only",
         "responses": responses,
     }
 

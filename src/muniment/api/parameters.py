@@ -13,6 +13,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import parse_timestamp, timestamp
+from muniment.schema.kinds import Boolean, Choice
+from muniment.schema.record import Record
 
 MAX_DIGITS: Final = 15
 """Every client's numbers hold this many digits exactly."""
@@ -125,6 +127,22 @@ def moment(name: str, description: str) -> Parameter:
     example = "2026-01-31T00:00:00Z"
     schema = {"type": "string", "format": "date-time"}
     return Parameter(name, description, schema, f"an RFC 3339 moment such as {example}", parse, example)
+
+
+def filters_of(record: Record) -> tuple[Parameter, ...]:
+    """Return the filters that the fields of *record* declare."""
+    found = []
+    for field in record.fields:
+        if field.filter is None:
+            continue
+        name, help_ = field.filter.name, field.filter.help
+        if field.filter.presence or isinstance(field.kind, Boolean):
+            found.append(flag(name, help_))
+        elif isinstance(field.kind, Choice):
+            found.append(one_of(name, help_, field.kind.values))
+        else:
+            found.append(text(name, help_, example=field.filter.example))
+    return tuple(found)
 
 
 def decode(raw: bytes) -> str | None:

@@ -13,6 +13,7 @@ from muniment.api.responses import Answer
 from muniment.api.routes import ROUTES, Context
 from muniment.config import Config
 from muniment.kernel.ids import digest
+from muniment.schema.objects import Schema
 
 ASSETS: Final = {
     "swagger-ui.css": b"text/css; charset=utf-8",
@@ -105,12 +106,14 @@ class ReferencePage:
         return self._answer
 
 
-def build(config: Config) -> dict[str, ReferencePage]:
+def build(config: Config, schema: Schema) -> dict[str, ReferencePage]:
     """Give every page by its path."""
     title = escape(config.registry_name)
     html = b"text/html; charset=utf-8"
     return {
-        "/openapi.json": ReferencePage(b"application/json", lambda: msgspec.json.encode(openapi_document(config))),
+        "/openapi.json": ReferencePage(
+            b"application/json", lambda: msgspec.json.encode(openapi_document(config, schema))
+        ),
         "/llms.txt": ReferencePage(b"text/plain; charset=utf-8", lambda: llms_text(config).encode()),
         "/docs": ReferencePage(html, lambda: _DOCS.format(title=title).encode(), headers=_SAFE),
         "/docs/start.js": ReferencePage(b"text/javascript; charset=utf-8", _START.encode, headers=_SAFE),

@@ -8,10 +8,11 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from muniment.api.deprecation import Deprecation, deprecation_of
-from muniment.api.parameters import Parameter, flag, moment, one_of, shown, text, whole_number, words
+from muniment.api.parameters import Parameter, filters_of, moment, one_of, shown, text, whole_number, words
 from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import BadRequest, NotFound
+from muniment.schema.objects import registry_schema
 from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
@@ -123,16 +124,10 @@ IDS = words(
     example="blue-river-trust,harbour-dao",
 )
 UPDATED_SINCE = moment("updatedSince", "Only what changed at that moment or later, RFC 3339.")
-FILTERS = (
-    one_of("status", "Only companies of this status.", ("active", "upcoming", "inactive")),
-    text("type", "Only companies of exactly this type.", example="DAO"),
-    text("industry", "Only companies of exactly this industry.", example="Water"),
-    text("theme", "Only companies with exactly this theme.", example="public goods"),
-    flag("hasToken", "Only companies with a token, or only those without."),
-    flag("raising", "Only companies with an open funding round, or only those without."),
-)
+_SCHEMA: Final = registry_schema("USD")  # filters are fixed: the index knows the built-in fields, not declared ones
+FILTERS = filters_of(_SCHEMA.company)
 LISTED = (PAGE, PAGE_SIZE, Q, SORT, FIELDS, CURSOR, IDS, UPDATED_SINCE)
-KIND = one_of("kind", "Only frameworks of this kind.", ("score", "program"))
+(KIND,) = filters_of(_SCHEMA.framework)
 AFTER = whole_number("after", "The last sequence number already known; 0 for the beginning.", minimum=0, default=0)
 LIMIT = whole_number("limit", "At most so many changes.", minimum=1, maximum=MAX_CHANGES, default=500)
 _REQUIRED_MEMBERS = {"company": ("id", "name"), "person": ("name", "slug")}

@@ -6,14 +6,18 @@ Source: service document, Resources and their fields; decisions, section 2, abse
 
 from typing import Any, Final
 
-Schema = dict[str, Any]
+from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
+from muniment.schema.framework import COMPANY_OF_FRAMEWORK
+from muniment.schema.kinds import CONTRACT, JsonSchema
+from muniment.schema.objects import Schema
+from muniment.schema.stats import STATS
 
-TEXT: Final[Schema] = {"type": "string"}
-COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
-MOMENT: Final[Schema] = {"type": "string", "format": "date-time"}
+TEXT: Final[JsonSchema] = {"type": "string"}
+COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
+MOMENT: Final[JsonSchema] = {"type": "string", "format": "date-time"}
 
 
-def open_object(properties: Schema, required: tuple[str, ...] = (), description: str = "") -> Schema:
+def open_object(properties: JsonSchema, required: tuple[str, ...] = (), description: str = "") -> JsonSchema:
     """Describe an object that may carry further members."""
     said = {"description": description} if description else {}
     return {
@@ -25,29 +29,40 @@ def open_object(properties: Schema, required: tuple[str, ...] = (), description:
     }
 
 
-def ref(name: str) -> Schema:
+def ref(name: str) -> JsonSchema:
     """Point at a shape."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def array_of(items: Schema) -> Schema:
+def array_of(items: JsonSchema) -> JsonSchema:
     """Describe a list."""
     return {"type": "array", "items": items}
 
 
-def _said(schema: Schema, description: str) -> Schema:
+def _said(schema: JsonSchema, description: str) -> JsonSchema:
     return {**schema, "description": description}
 
 
-def nullable(*types: str) -> Schema:
+def nullable(*types: str) -> JsonSchema:
     """Describe a value that may be null."""
     return {"type": [*types, "null"]}
 
 
-_SOCIALS = ("email", "phone_number", "facebook", "instagram", "tiktok", "linkedin", "youtube", "twitter")
-_ADDRESS = ("address_1", "address_2", "city", "state", "zip")
+def schemas(schema: Schema) -> dict[str, JsonSchema]:
+    """Return the schemas of all answers by their names."""
+    records = (
+        *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
+        *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
+    )
+    detail = open_object({"companyDescription": _said(TEXT, "The company's own description, markdown.")})
+    return {
+        **{record.name: record.definition(CONTRACT) for record in records},
+        "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
+        **ENVELOPES,
+    }
 
-SCHEMAS: Final[dict[str, Schema]] = {
+
+ENVELOPES: Final[dict[str, JsonSchema]] = {
     "Error": {
         "type": "object",
         "properties": {
@@ -75,132 +90,6 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "nextCursor": _said(TEXT, "For `cursor`; absent on the last page."),
         },
         ("page", "pageSize", "pageCount", "total"),
-    ),
-    "Socials": open_object({name: nullable("string") for name in _SOCIALS}, _SOCIALS),
-    "Address": open_object({name: nullable("string") for name in _ADDRESS}, _ADDRESS),
-    "Company": open_object(
-        {
-            "id": _said(TEXT, "Stable identifier, the company's slug."),
-            "name": TEXT,
-            "symbol": _said(TEXT, "Token symbol, present when the company has a token."),
-            "teamSize": COUNT,
-            "treasury": _said(TEXT, "Formatted treasury size, such as $1.2M."),
-            "status": {"type": "string", "enum": ["active", "upcoming", "inactive"]},
-            "type": _said(TEXT, "Organization type, such as corporation, DAO, non-profit, accelerator."),
-            "industry": TEXT,
-            "orgKind": TEXT,
-            "themes": array_of(TEXT),
-            "description": TEXT,
-            "body": _said(nullable("string"), "Long-form markdown description."),
-            "website": TEXT,
-            "dao_website": TEXT,
-            "createdAt": _said(TEXT, "Listing date as month and year."),
-            "icon": _said(TEXT, "Logo URL."),
-            "socials": {"anyOf": [ref("Socials"), {"type": "null"}]},
-            "address": {"anyOf": [array_of(ref("Address")), {"type": "null"}]},
-            "raising": _said({"type": "boolean"}, "Whether a funding round is open."),
-            "updatedAt": _said(MOMENT, "When the listing last changed."),
-        },
-        ("id", "name"),
-    ),
-    "Distribution": open_object(
-        {
-            "method": TEXT,
-            "details": TEXT,
-            "schedule": TEXT,
-            "vestingPeriod": TEXT,
-            "pools": array_of(open_object({"name": TEXT, "percentage": {"type": "number"}})),
-        }
-    ),
-    "Proposal": open_object(
-        {
-            "id": TEXT,
-            "title": TEXT,
-            "status": {"type": "string", "enum": ["active", "passed", "failed", "pending"]},
-            "votes": open_object({"for": {"type": "number"}, "against": {"type": "number"}}),
-            "endDate": TEXT,
-        }
-    ),
-    "Position": open_object(
-        {
-            "title": TEXT,
-            "person": open_object({"name": TEXT, "slug": _said(TEXT, "For GET /api/v1/people/{slug}.")}),
-        }
-    ),
-    "CapTableEntry": open_object(
-        {"address": TEXT, "name": TEXT, "tokens": TEXT, "percentage": {"type": "number"}},
-        description="A token holder.",
-    ),
-    "CompanyBundle": open_object(
-        {
-            "company": ref("Company"),
-            "distribution": {"anyOf": [ref("Distribution"), {"type": "null"}]},
-            "proposals": array_of(ref("Proposal")),
-            "positions": array_of(ref("Position")),
-            "capTable": array_of(ref("CapTableEntry")),
-        },
-        ("company",),
-    ),
-    "Person": open_object(
-        {
-            "documentId": TEXT,
-            "name": TEXT,
-            "slug": _said(TEXT, "Stable identifier."),
-            "bio": nullable("string"),
-            "companyCount": _said(COUNT, "Reviewed companies where the person holds a position; in lists only."),
-            "positions": _said(
-                array_of(
-                    open_object(
-                        {
-                            "title": TEXT,
-                            "company": open_object(
-                                {"id": TEXT, "name": TEXT, "slug": TEXT, "symbol": TEXT, "icon": TEXT}
-                            ),
-                        }
-                    )
-                ),
-                "In the detail only.",
-            ),
-            "updatedAt": MOMENT,
-        },
-        ("name", "slug"),
-    ),
-    "FrameworkCompany": open_object(
-        {
-            "id": TEXT,
-            "name": TEXT,
-            "slug": nullable("string"),
-            "symbol": nullable("string"),
-            "icon": TEXT,
-        },
-        description="The company behind the framework.",
-    ),
-    "Framework": open_object(
-        {
-            "frameworkId": TEXT,
-            "frameworkName": TEXT,
-            "description": _said(TEXT, "What the framework assesses, markdown; empty when not yet authored."),
-            "kind": {"type": "string", "enum": ["score", "program"]},
-            "isOpen": _said({"type": "boolean"}, "False until the specification is authored."),
-            "company": {"anyOf": [ref("FrameworkCompany"), {"type": "null"}]},
-        },
-        ("frameworkId", "frameworkName", "description", "kind", "isOpen"),
-    ),
-    "FrameworkDetail": {
-        "allOf": [
-            ref("Framework"),
-            open_object({"companyDescription": _said(TEXT, "The company's own description, markdown.")}),
-        ]
-    },
-    "Stats": open_object(
-        {
-            "total": _said(COUNT, "Reviewed companies."),
-            "projectsRaising": _said(COUNT, "Companies with an open funding round."),
-            "totalTreasury": _said(TEXT, "Combined treasury, formatted."),
-            "founders": _said(COUNT, "People profiles."),
-            "frameworks": _said(COUNT, "Assessment frameworks of both kinds."),
-        },
-        ("total", "projectsRaising", "totalTreasury", "founders", "frameworks"),
     ),
     "Change": open_object(
         {
@@ -245,84 +134,29 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "ExportList": open_object({"data": array_of(ref("Export"))}, ("data",)),
 }
 
-_COMPANY: Final[dict[str, Any]] = {
-    "id": "blue-river-trust",
-    "name": "Blue River Trust",
-    "symbol": "BLUE",
-    "teamSize": 1,
-    "treasury": "$1.2M",
-    "status": "active",
-    "type": "DAO",
-    "industry": "Water",
-    "orgKind": "foundation",
-    "themes": ["public goods"],
-    "description": "Keeps the Blue River clean.",
-    "body": None,
-    "website": "https://blue-river.example",
-    "createdAt": "March 2024",
-    "socials": None,
-    "address": None,
-    "raising": False,
-    "updatedAt": "2026-01-31T09:30:00.000000Z",
-}
-_PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}
-_HOLDER: Final = {"address": "0x00000000000000000000000000000000000000b1", "name": "Treasury", "tokens": "500000"}
-_FRAMEWORK: Final[dict[str, Any]] = {
-    "frameworkId": "river-score",
-    "frameworkName": "River score",
-    "description": "How well an organization looks after a river.",
-    "kind": "score",
-    "isOpen": True,
-    "company": None,
-}
-_PERSON: Final[dict[str, Any]] = {
-    "documentId": "01jexample0000000000000000",
-    "name": "Ada Fluss",
-    "slug": "ada-fluss",
-    "bio": None,
-    "updatedAt": "2026-01-31T09:30:00.000000Z",
-}
 
-EXAMPLES: Final[dict[str, Any]] = {
-    "CompanyList": {"data": [_COMPANY], "pagination": _PAGINATION},
-    "CompanyDetail": {
-        "data": {
-            "company": _COMPANY,
-            "distribution": {"method": "airdrop", "pools": [{"name": "Community", "percentage": 60}]},
-            "proposals": [
-                {
-                    "id": "1",
-                    "title": "Plant willows",
-                    "status": "passed",
-                    "votes": {"for": 12, "against": 1},
-                    "endDate": "2025-06-30",
-                }
-            ],
-            "positions": [{"title": "Steward", "person": {"name": "Ada Fluss", "slug": "ada-fluss"}}],
-            "capTable": [_HOLDER],
-        }
-    },
-    "CapTablePage": {"data": [_HOLDER], "total": 1, "nextPage": None},
-    "PersonList": {"data": [{**_PERSON, "companyCount": 1}], "pagination": _PAGINATION},
-    "PersonDetail": {
-        "data": {
-            **_PERSON,
-            "positions": [
-                {
-                    "title": "Steward",
-                    "company": {
-                        "id": "blue-river-trust",
-                        "name": "Blue River Trust",
-                        "slug": "blue-river-trust",
-                        "symbol": "BLUE",
-                    },
-                }
-            ],
-        }
-    },
-    "FrameworkList": {"data": [_FRAMEWORK]},
-    "FrameworkOne": {"data": {**_FRAMEWORK, "companyDescription": ""}},
-    "StatsOne": {"data": {"total": 1, "projectsRaising": 0, "totalTreasury": "$1.2M", "founders": 1, "frameworks": 1}},
+def examples(schema: Schema) -> dict[str, Any]:
+    """Return an example of each answer."""
+    bundle = schema.bundle.sample()
+    company, holder = bundle["company"], bundle["capTable"]
+    person, framework = schema.person.sample(), schema.framework.sample()
+    listed = {key: value for key, value in person.items() if key != "positions"}
+    detailed = {key: value for key, value in person.items() if key != "companyCount"}
+    return {
+        "CompanyList": {"data": [company], "pagination": _PAGINATION},
+        "CompanyDetail": {"data": {**bundle, "distribution": DISTRIBUTION.sample()}},
+        "CapTablePage": {"data": holder, "total": 1, "nextPage": None},
+        "PersonList": {"data": [listed], "pagination": _PAGINATION},
+        "PersonDetail": {"data": detailed},
+        "FrameworkList": {"data": [framework]},
+        "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
+        "StatsOne": {"data": STATS.sample()},
+        **_EXAMPLES,
+    }
+
+
+_PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}
+_EXAMPLES: Final[dict[str, Any]] = {
     "ChangeList": {
         "data": [
             {

@@ -74,8 +74,10 @@ def openapi() -> None:
     The same document that the instance serves at /openapi.json.
     """
     from muniment.api.contract import openapi_document
+    from muniment.schema.objects import registry_schema
 
-    click.echo(json.dumps(openapi_document(config.current()), ensure_ascii=False, indent=2))
+    found = config.current()
+    click.echo(json.dumps(openapi_document(found, registry_schema(found.currency)), ensure_ascii=False, indent=2))
 
 
 @main.command()

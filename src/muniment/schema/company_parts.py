@@ -98,7 +98,7 @@ POSITION: Final = Record(
     "Position",
     (
         Field("title", Text(), "Position", example="Steward"),
-        Field("person", PERSON_OF_POSITION, "Person", required=True),
+        Field("person", PERSON_OF_POSITION, "Person", required=True, promised=False),
     ),
 )
 

@@ -57,7 +57,7 @@ FRAMEWORK: Final = Record(
             example="How well an organization looks after a river.",
             column="description",
             csv=CSV_LAST,
-            always=True,
+            promised=True,
         ),
         Field(
             "kind",
@@ -77,7 +77,7 @@ FRAMEWORK: Final = Record(
             "False until the specification is authored.",
             example=True,
             csv=CSV,
-            always=True,
+            promised=True,
             editable=False,
         ),
         Field(

@@ -40,8 +40,8 @@ class Field(Struct, frozen=True):
         column: the column that stores it; two fields may share one. "" for a member that is derived, that has
             tables of its own, or that is kept among the additional members of an open object.
         csv: its place among the columns of the CSV export, equal ones in the order of the table; 0 leaves it out.
-        required: an input must give it, and every answer has it.
-        always: every answer has it, though an input need not give it.
+        required: an input must give it.
+        promised: every answer has it; what is required is, unless this says otherwise.
         null: an answer shows null where it is empty; otherwise it is left out.
         shown: published answers have it.
         imported: import files may give it; otherwise they may hold it, and it is ignored.
@@ -60,7 +60,7 @@ class Field(Struct, frozen=True):
     column: str = ""
     csv: int = 0
     required: bool = False
-    always: bool = False
+    promised: bool | None = None
     null: bool = False
     shown: bool = True
     imported: bool = True
@@ -69,6 +69,11 @@ class Field(Struct, frozen=True):
     review: bool = False
     unless: str = ""
     filter: Filter | None = None
+
+    @property
+    def is_promised(self) -> bool:
+        """Tell whether every answer has it."""
+        return self.required if self.promised is None else self.promised
 
     @property
     def is_additional(self) -> bool:
@@ -182,7 +187,7 @@ class Record(Kind, frozen=True, dict=True):
     def _requires(self, field: Field, view: View) -> bool:
         if view.change:
             return field.required and not self.partial
-        return field.required or field.always or self.whole
+        return field.is_promised or self.whole
 
     # ------------------------------------------------------------------ reading
 
@@ -278,7 +283,7 @@ class Record(Kind, frozen=True, dict=True):
                 value = field.kind.show(row[field.column])
             else:
                 continue
-            if value is None and (field.required or field.always):
+            if value is None and field.is_promised:
                 value = field.kind.empty
             if value is not None or field.null:
                 members[field.name] = value

@@ -26,6 +26,7 @@ import msgspec
 
 from muniment.kernel.memory import give_back
 from muniment.kernel.wire import timestamp
+from muniment.schema.objects import Schema
 from muniment.store.published import UNBUILT
 
 log = logging.getLogger(__name__)
@@ -38,14 +39,6 @@ FIRST_AFTER_S: Final = 5.0
 _BATCH: Final = 50
 _BREATH_S: Final = 0.01
 """Pause after each batch, so that an export takes a tenth of one core instead of a half."""
-_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    "company": (
-        *("id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes"),
-        *("description", "website", "dao_website", "createdAt", "icon", "raising", "updatedAt", "body"),
-    ),
-    "person": ("slug", "name", "documentId", "companyCount", "updatedAt", "bio"),
-    "framework": ("frameworkId", "frameworkName", "kind", "isOpen", "description"),
-}
 
 
 class ExportFile(msgspec.Struct, frozen=True):
@@ -70,13 +63,15 @@ class Exports:
     Args:
         folder: created if missing; several processes may share it, one of them exports.
         published: the published file.
+        schema: says which members are columns of the CSV files.
         interval_s: minimum seconds between exports; 0 disables them.
     """
 
-    def __init__(self, folder: Path, published: Path, *, interval_s: float = 600) -> None:
+    def __init__(self, folder: Path, published: Path, schema: Schema, *, interval_s: float = 600) -> None:
         self._folder = folder
         self._published = published
         self._interval_s = interval_s
+        self._columns = {"company": schema.company.csv, "person": schema.person.csv, "framework": schema.framework.csv}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen: tuple[int, list[ExportFile]] = (-1, [])
@@ -159,7 +154,9 @@ class Exports:
         part = self._folder / f"{name}.part"
         rows = 0
         with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as packed:
-            lines = _csv_lines(connection, kind) if form == "csv" else _json_lines(connection, kind)
+            lines = (
+                _csv_lines(connection, kind, self._columns[kind]) if form == "csv" else _json_lines(connection, kind)
+            )
             for rows, line in enumerate(lines):
                 packed.write(line)
                 if rows % _BATCH == 0 and self._stop.wait(_BREATH_S):
@@ -206,14 +203,14 @@ def _json_lines(connection: sqlite3.Connection, kind: str) -> Iterator[bytes]:
         yield b'{"framework":%s}\n' % data if kind == "framework" else data + b"\n"
 
 
-def _csv_lines(connection: sqlite3.Connection, kind: str) -> Iterator[bytes]:
-    yield _csv_line(_COLUMNS[kind])
+def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ...]) -> Iterator[bytes]:
+    yield _csv_line(columns)
     for position in _positions(connection, kind):
         (item,) = connection.execute(
             f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
         ).fetchone()
         members = msgspec.json.decode(item, type=dict[str, Any])
-        yield _csv_line([_cell(members.get(column)) for column in _COLUMNS[kind]])
+        yield _csv_line([_cell(members.get(column)) for column in columns])
 
 
 def _csv_line(cells: "tuple[str, ...] | list[str]") -> bytes:

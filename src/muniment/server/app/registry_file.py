@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from muniment.api.application import Api
 from muniment.config import Config
+from muniment.schema.objects import registry_schema
 from muniment.server.app.app import App
 from muniment.server.process.poller import REFRESH_S
 from muniment.store import published
@@ -45,7 +46,7 @@ class RegistryFile:
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the tables come with the first migration, or are made anew after it
         self.reader = reader
-        api = self._api = Api(reader, config)
+        api = self._api = Api(reader, config, registry_schema(config.currency))
         self._show(reader)
         front.metrics.counter(
             "muniment_cache_requests_total",
