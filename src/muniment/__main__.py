@@ -1,4 +1,4 @@
-"""``python -m muniment`` is the ``muniment`` command."""
+"""Run ``python -m muniment`` as the ``muniment`` command."""
 
 from muniment.cli import main
 

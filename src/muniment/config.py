@@ -1,8 +1,8 @@
 """
-Every setting: its name, its default, a line of help.
+Settings: the name, default and help of each.
 
-The only reader of the environment. Imports nothing of Django and nothing of ours but the kernel, so
-that a process can read its settings before anything heavy is loaded.
+The only reader of the environment. Imports neither Django nor other packages except the kernel, so that a process can
+read its settings before it loads anything large.
 """
 
 import ipaddress
@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 PREFIX = "MUNIMENT_"
 MAX_WHOLE = 2**31 - 1
-"""What a whole number may be at most: more has no place in a column of costs, nor in a wait of the system's."""
+"""The largest whole number: must fit a database column of costs, and a system timeout."""
 
 
 class ConfigError(Exception):
-    """A setting holds a value that it does not take. The message names the setting and what it takes."""
+    """A setting has an invalid value. The message names the setting and the expected format."""
 
 
 def _text(value: str) -> str:
@@ -33,21 +33,21 @@ def _path(value: str) -> Path:
 
 def _natural(value: str) -> int:
     if not re.fullmatch(r"[0-9]{1,10}", value) or int(value) > MAX_WHOLE:
-        message = f"takes a whole number up to {MAX_WHOLE:,}"
+        message = f"must be a whole number up to {MAX_WHOLE:,}"
         raise ValueError(message)
     return int(value)
 
 
 def _positive(value: str) -> int:
     if _natural(value) == 0:
-        message = f"takes a whole number from 1 to {MAX_WHOLE:,}"
+        message = f"must be a whole number from 1 to {MAX_WHOLE:,}"
         raise ValueError(message)
     return int(value)
 
 
 def _switch(value: str) -> bool:
     if value.lower() not in {"on", "off"}:
-        message = "takes on or off"
+        message = "must be on or off"
         raise ValueError(message)
     return value.lower() == "on"
 
@@ -73,10 +73,10 @@ def _base_url(value: str) -> str:
         return ""
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        message = "takes an address such as https://registry.example"
+        message = "must be a URL such as https://registry.example"
         raise ValueError(message)
     if parts.path not in {"", "/"}:
-        message = "takes an origin without a path"
+        message = "must be an origin without a path"
         raise ValueError(message)
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
@@ -84,7 +84,7 @@ def _base_url(value: str) -> str:
 def _collector(value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query):
-        message = "takes an address such as http://localhost:4318; credentials go into OTEL_EXPORTER_OTLP_HEADERS"
+        message = "must be a URL such as http://localhost:4318; put credentials into OTEL_EXPORTER_OTLP_HEADERS"
         raise ValueError(message)
     return value
 
@@ -92,14 +92,14 @@ def _collector(value: str) -> str:
 def _mail_url(value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in {"smtp", "smtps", "smtp+tls"} or not parts.hostname):
-        message = "takes smtp://user:password@host:587, with smtps:// or smtp+tls:// for an encrypted connection"
+        message = "must be smtp://user:password@host:587, or smtps:// or smtp+tls:// for an encrypted connection"
         raise ValueError(message)
     return value
 
 
 def _currency(value: str) -> str:
     if not re.fullmatch(r"[A-Z]{3}", value):
-        message = "takes an ISO 4217 code such as USD"
+        message = "must be an ISO 4217 code such as USD"
         raise ValueError(message)
     return value
 
@@ -107,14 +107,14 @@ def _currency(value: str) -> str:
 def _storage_url(value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme != "s3" or not parts.hostname):
-        message = "takes an address such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1"
+        message = "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1"
         raise ValueError(message)
     return value
 
 
 def _database_url(value: str) -> str:
     if value and not re.fullmatch(r"postgres(?:ql)?://.+", value):
-        message = "takes postgresql://user:password@host/database; empty keeps SQLite in the data folder"
+        message = "must be postgresql://user:password@host/database, or empty for SQLite in the data folder"
         raise ValueError(message)
     return value
 
@@ -122,14 +122,14 @@ def _database_url(value: str) -> str:
 def _scanner(value: str) -> str:
     port = re.fullmatch(r".+:([0-9]{1,5})", value)
     if value and not value.startswith("/") and (port is None or not 1 <= int(port[1]) < 2**16):
-        message = "takes host:port, or the path of a socket such as /run/clamd.sock"
+        message = "must be host:port, or a socket path such as /run/clamd.sock"
         raise ValueError(message)
     return value
 
 
 def _log_format(value: str) -> str:
     if value not in {"json", "text"}:
-        message = "takes json or text"
+        message = "must be json or text"
         raise ValueError(message)
     return value
 
@@ -139,13 +139,13 @@ def _endpoint_url(value: str) -> str:
         return ""
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        message = "takes an address such as https://models.example/v1, without a key or a query"
+        message = "must be a URL such as https://models.example/v1, without a key or a query"
         raise ValueError(message)
     return value.rstrip("/")
 
 
 class Pack(NamedTuple):
-    """Credits that are bought together, and their price in minor units of the instance's currency."""
+    """Credits sold together, and their price in minor units of the instance's currency."""
 
     credits: int
     price_minor: int
@@ -159,18 +159,18 @@ def _packs(value: str) -> tuple[Pack, ...]:
     for word in _words(value):
         match = re.fullmatch(r"([1-9]\d{0,8})=([1-9]\d{0,7})", word)
         if match is None:
-            message = "takes credits=price pairs such as 100=900,500=4000, the price in minor units"
+            message = "must be credits=price pairs such as 100=900,500=4000, with prices in minor units"
             raise ValueError(message)
         found.append(Pack(int(match[1]), int(match[2])))
     if len({pack.credits for pack in found}) < len(found) or len(found) > 12:
-        message = "takes at most 12 packs, each of a size of its own"
+        message = "must be at most 12 packs of different sizes"
         raise ValueError(message)
     return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: the environment variable is ``MUNIMENT_`` and the upper-case name."""
+    """A setting. Its environment variable is ``MUNIMENT_`` and the upper-case name."""
 
     name: str
     default: str
@@ -179,102 +179,101 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """Give the name of the environment variable."""
         return PREFIX + self.name.upper()
 
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
-    Setting("database_url", "", _database_url, "postgresql://… to grow; empty keeps SQLite in the data folder."),
+    Setting("database_url", "", _database_url, "PostgreSQL URL; default SQLite in the data folder."),
     Setting(
-        "base_url", "", _base_url, "Public address, such as https://registry.example; empty means the address served."
+        "base_url", "", _base_url, "Public URL, such as https://registry.example; default the listening address."
     ),
-    Setting("registry_name", "Muniment", _text, "What the registry calls itself on pages, cards and documents."),
-    Setting("secret_key", "", _text, "Signs cookies and links; empty makes one in the data folder; nodes share one."),
-    Setting("mail_url", "", _mail_url, "smtp://user:password@host:587; empty puts mail into the data folder."),
-    Setting("mail_from", "registry@localhost", _text, "The address that mail comes from."),
-    Setting("signup", "on", _switch, "Let anyone make an account."),
-    Setting("oidc_issuer", "", _text, "An identity provider to sign in with, such as https://login.example."),
-    Setting("oidc_client_id", "", _text, "What the identity provider calls this registry."),
-    Setting("oidc_client_secret", "", _text, "The secret shared with the identity provider."),
-    Setting("oidc_name", "single sign-on", _text, "What the sign-in page calls the identity provider."),
-    Setting("currency", "USD", _currency, "ISO 4217 code of every amount of money in this registry."),
-    Setting("rate_limit", "600", _limit, "Requests a minute for each client address; off removes the limit."),
-    Setting("rate_burst", "100", _natural, "Requests that a client may send at once before the rate holds it."),
-    Setting("trusted_proxies", "", _networks, "Networks whose Forwarded and X-Forwarded-For headers are believed."),
-    Setting("allowed_hosts", "", _words, "Further Host names that the tool servers answer to."),
-    Setting("allowed_origins", "", _words, "Further Origins that may call the tool servers on a loopback Host."),
-    Setting("cache_mb", "32", _natural, "Megabytes of finished answers that a process keeps."),
+    Setting("registry_name", "Muniment", _text, "Name of the registry on pages, server cards and documents."),
+    Setting("secret_key", "", _text, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."),
+    Setting("mail_url", "", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder."),
+    Setting("mail_from", "registry@localhost", _text, "Sender address of mail."),
+    Setting("signup", "on", _switch, "Let anyone create an account."),
+    Setting("oidc_issuer", "", _text, "Issuer URL of an OpenID Connect provider, such as https://login.example."),
+    Setting("oidc_client_id", "", _text, "Client ID of this registry at the identity provider."),
+    Setting("oidc_client_secret", "", _text, "Client secret of this registry at the identity provider."),
+    Setting("oidc_name", "single sign-on", _text, "Name of the identity provider on the sign-in page."),
+    Setting("currency", "USD", _currency, "ISO 4217 code of all amounts of money."),
+    Setting("rate_limit", "600", _limit, "Requests per minute and client address; off disables the limit."),
+    Setting("rate_burst", "100", _natural, "Requests that a client may send at once."),
+    Setting("trusted_proxies", "", _networks, "Networks whose Forwarded and X-Forwarded-For headers are trusted."),
+    Setting("allowed_hosts", "", _words, "Additional Host names accepted by the tool servers."),
+    Setting("allowed_origins", "", _words, "Additional Origins that may call the tool servers on a loopback Host."),
+    Setting("cache_mb", "32", _natural, "Response cache of each process, in megabytes."),
     Setting(
         "exports_interval_s",
         "600",
         _natural,
-        "Seconds at least between two makings of the whole-registry files; 0 makes none.",
+        "Minimum seconds between exports; 0 disables exports.",
     ),
-    Setting("changes_kept", "200000", _natural, "Entries that the change feed keeps."),
+    Setting("changes_kept", "200000", _natural, "Number of entries in the change feed."),
     Setting(
         "max_lag_s",
         "10",
         _natural,
-        "Seconds behind the newest edition after which a node is not ready; PostgreSQL only.",
+        "Replication lag in seconds after which a node is not ready; PostgreSQL only.",
     ),
-    Setting("max_connections", "4000", _natural, "Connections that a process holds; beyond it the most idle one goes."),
-    Setting("header_timeout_s", "10", _natural, "Seconds that a client has to send a request's headers."),
-    Setting("body_timeout_s", "60", _natural, "Seconds that a client may pause while it sends a body."),
-    Setting("express_lane", "on", _switch, "Answer ready responses from within the HTTP parser."),
+    Setting("max_connections", "4000", _natural, "Open connections per process; the longest-idle connection is closed when exceeded."),
+    Setting("header_timeout_s", "10", _natural, "Time limit for request headers, in seconds."),
+    Setting("body_timeout_s", "60", _natural, "Time limit for pauses in a request body, in seconds."),
+    Setting("express_lane", "on", _switch, "Serve cached responses directly from the HTTP parser."),
     Setting(
         "storage_url",
         "",
         _storage_url,
-        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; empty keeps them in the data folder.",
+        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
     ),
-    Setting("document_max_mb", "50", _natural, "Megabytes of the largest document."),
-    Setting("document_quota_mb", "500", _natural, "Megabytes of documents that an account may keep."),
-    Setting("clamd", "", _scanner, "host:port or socket path of a clamd that scans documents; empty scans nothing."),
-    Setting("starting_credits", "100", _natural, "Credits that an account has when it first looks at them."),
+    Setting("document_max_mb", "50", _natural, "Maximum document size in megabytes."),
+    Setting("document_quota_mb", "500", _natural, "Document storage per account, in megabytes."),
+    Setting("clamd", "", _scanner, "host:port or socket path of a clamd that scans documents; default no scan."),
+    Setting("starting_credits", "100", _natural, "Starting credit balance of a new account."),
     Setting(
-        "run_cost", "10", _natural, "Credits that a report run costs, unless its framework has a price of its own."
+        "run_cost", "10", _natural, "Price of a report run in credits, unless its framework sets another."
     ),
     Setting(
         "model_url",
         "",
         _endpoint_url,
-        "OpenAI-compatible endpoint whose model judges reports, such as https://models.example/v1; empty means rules.",
+        "OpenAI-compatible endpoint that evaluates reports, such as https://models.example/v1; default rules only.",
     ),
-    Setting("model_name", "", _text, "The model that the endpoint is asked for; reports name it."),
-    Setting("model_key", "", _text, "The key that the endpoint wants; empty sends none."),
-    Setting("model_run_tokens", "500000", _natural, "Tokens that one report run may use; rules judge what is left."),
-    Setting("model_run_seconds", "300", _natural, "Seconds that one report run may ask; rules judge what is left."),
-    Setting("model_timeout_s", "60", _positive, "Seconds that the model has for one answer."),
-    Setting("model_parallel", "4", _positive, "Questions to the model at once, for each run."),
+    Setting("model_name", "", _text, "Model to request from the endpoint; shown in reports."),
+    Setting("model_key", "", _text, "API key of the endpoint; default none."),
+    Setting("model_run_tokens", "500000", _natural, "Token limit of a report run; rules evaluate the rest."),
+    Setting("model_run_seconds", "300", _natural, "Time limit for the model in a report run, in seconds; rules evaluate the rest."),
+    Setting("model_timeout_s", "60", _positive, "Time limit for one response of the model, in seconds."),
+    Setting("model_parallel", "4", _positive, "Concurrent model requests per report run."),
     Setting(
         "credit_packs",
         "",
         _packs,
-        "What can be bought: credits=price in minor units, such as 100=900,500=4000; empty sells nothing.",
+        "Credit packs for sale: credits=price in minor units, such as 100=900,500=4000; default none.",
     ),
-    Setting("stripe_secret_key", "", _text, "Secret or restricted key of the Stripe account that sells credits."),
+    Setting("stripe_secret_key", "", _text, "Secret or restricted API key of the Stripe account that sells credits."),
     Setting("stripe_webhook_secret", "", _text, "Signing secret of Stripe's webhook to /billing/stripe/webhook."),
     Setting(
         "stripe_checkout_url",
         "https://checkout.stripe.com",
         _base_url,
-        "Where Stripe's payment page is; another address when the Stripe account has a domain of its own.",
+        "URL of Stripe's payment page; change it if the Stripe account has a custom domain.",
     ),
-    Setting("stripe_api_base", "", _base_url, "Where Stripe's API is; empty means Stripe's own address."),
+    Setting("stripe_api_base", "", _base_url, "URL of Stripe's API; default Stripe's own."),
     Setting(
         "otlp_url",
         "",
         _collector,
-        "An OpenTelemetry collector that traces go to, such as http://localhost:4318; empty sends none.",
+        "OpenTelemetry collector for traces, such as http://localhost:4318; default none.",
     ),
-    Setting("log_format", "json", _log_format, "json for machines, text for people."),
-    Setting("log_requests", "off", _switch, "Write a line for each request."),
+    Setting("log_format", "json", _log_format, "Log format: json or text."),
+    Setting("log_requests", "off", _switch, "Log every request."),
 )
 
 
 class Config:
-    """The settings of one process, read once, an attribute each; see :data:`SETTINGS`."""
+    """The settings of one process, read once, as attributes; see :data:`SETTINGS`."""
 
     data: Path
     database_url: str
@@ -329,11 +328,11 @@ class Config:
         Read every setting.
 
         Args:
-            environment: the variables; the process's own when absent.
-            overrides: finished values that win over the environment, by setting name.
+            environment: the variables; the process's environment by default.
+            overrides: parsed values that override the environment, by setting name.
 
         Raises:
-            ConfigError: a value that its setting does not take, or one that needs another.
+            ConfigError: a value is invalid, or requires another setting.
         """
         source = os.environ if environment is None else environment
         for setting in SETTINGS:
@@ -347,27 +346,25 @@ class Config:
                     raise ConfigError(message) from None
             object.__setattr__(self, setting.name, value)
         if self.model_url and not self.model_name:
-            message = "MUNIMENT_MODEL_URL names an endpoint; MUNIMENT_MODEL_NAME says which of its models judges."
+            message = "MUNIMENT_MODEL_NAME must name a model when MUNIMENT_MODEL_URL is set."
             raise ConfigError(message)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: settings are read once."""
         message = f"settings are read once; {name} cannot change"
         raise AttributeError(message)
 
     @property
     def database_file(self) -> Path:
-        """Where the SQLite database stands: everything on SQLite, nothing on PostgreSQL."""
+        """Return the path of the SQLite database."""
         return self.data / "muniment.sqlite3"
 
     @property
     def published_file(self) -> Path:
-        """Where the published documents stand: the database itself on SQLite, a node's own copy on PostgreSQL."""
+        """Return the path of the published documents: the SQLite database, or a node's replica of PostgreSQL."""
         return self.data / "published.sqlite3" if self.on_postgresql else self.database_file
 
     @property
     def on_postgresql(self) -> bool:
-        """Tell whether the database is PostgreSQL."""
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
@@ -375,15 +372,15 @@ _current: Config | None = None
 
 
 def current() -> Config:
-    """Give the settings of this process, read at the first call."""
-    global _current  # noqa: PLW0603 - one process, one configuration
+    """Return the settings of this process, read at the first call."""
+    global _current  # noqa: PLW0603 - one configuration per process
     if _current is None:
         _current = Config()
     return _current
 
 
 def use(config: Config) -> Config:
-    """Make *config* the settings of this process: the command line does so before anything else is imported."""
-    global _current  # noqa: PLW0603 - one process, one configuration
+    """Make *config* the settings of this process; the command line calls it before it imports anything else."""
+    global _current  # noqa: PLW0603 - one configuration per process
     _current = config
     return config

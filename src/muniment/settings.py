@@ -1,4 +1,4 @@
-"""Django's settings, made from :mod:`muniment.config`. Nothing here reads the environment."""
+"""Django settings, derived from :mod:`muniment.config`. Nothing here reads the environment."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ config = process.current()
 
 
 def _secret_key(folder: Path) -> str:
-    """Give the key that signs cookies and links: kept in *folder*, made at the first start."""
+    """Return the secret key from *folder*; create it at the first start."""
     file = folder / "django.key"
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -24,7 +24,7 @@ def _secret_key(folder: Path) -> str:
         with os.fdopen(descriptor, "w") as out:
             out.write(secrets.token_urlsafe(48))
         try:
-            file.hardlink_to(draft)  # the first of several starting processes wins, and the file is never half written
+            file.hardlink_to(draft)  # atomic: the first of several starting processes wins
         except FileExistsError:
             pass
         finally:
@@ -33,7 +33,7 @@ def _secret_key(folder: Path) -> str:
 
 
 def database(config: process.Config) -> dict[str, Any]:
-    """Give the database that *config* names, as Django takes it."""
+    """Return the Django database settings for *config*."""
     if not config.on_postgresql:
         return {
             "ENGINE": "muniment.store.sqlite",
@@ -46,7 +46,7 @@ def database(config: process.Config) -> dict[str, Any]:
             },
         }
     parts = urlsplit(config.database_url)
-    # A server that neither answers nor refuses must not hold a thread for the minutes that the system would wait.
+    # Without it, an unresponsive server would block a thread for the minutes of the system's timeout.
     options = {"connect_timeout": "5", "tcp_user_timeout": "15000", **dict(parse_qsl(parts.query))}
     return {
         "ENGINE": "muniment.store.postgresql",
@@ -63,7 +63,7 @@ def database(config: process.Config) -> dict[str, Any]:
 
 SECRET_KEY = config.secret_key or _secret_key(config.data / "keys")
 DEBUG = False
-ALLOWED_HOSTS = ["*"]  # mails and metadata name the base address; what Host says comes back to its sender alone
+ALLOWED_HOSTS = ["*"]  # mail and metadata use the base URL; Host affects only its sender's response
 BASE_URL = config.base_url
 CURRENCY = config.currency
 SCHEMA = registry_schema(config.currency)
@@ -94,7 +94,7 @@ INSTALLED_APPS = [
     "muniment.documents",
     "muniment.assessments",
     "muniment.web",
-    "django.contrib.admin.apps.SimpleAdminConfig",  # its registrations are looked for when pages load
+    "django.contrib.admin.apps.SimpleAdminConfig",  # admin classes are discovered when pages load
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -106,7 +106,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    # Its HTTP client takes a fifth of the start and 6 MB.
+    # Its HTTP client takes a fifth of the start-up time and 6 MB.
     *(["allauth.socialaccount.providers.openid_connect"] if config.oidc_issuer else []),
     "allauth.usersessions",
     "django_htmx",
@@ -171,11 +171,11 @@ MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = config.signup
-MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith("https://")  # localhost; browsers refuse others
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith("https://")  # only for localhost; browsers refuse other hosts
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
-SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an upstream's word on an address is not proof to us
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an address verified by a provider is not verified here
 SOCIALACCOUNT_PROVIDERS = (
     {
         "openid_connect": {
@@ -216,6 +216,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "muniment.web.requests.static_files.HashedStorage"},
 }
 CSRF_FAILURE_VIEW = "muniment.web.requests.errors.csrf_refused"
-APPEND_SLASH = False  # each address serves itself; a redirect would turn a POST into a GET
+APPEND_SLASH = False  # a redirect would turn a POST into a GET
 FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
 MESSAGE_STORAGE = "muniment.web.requests.notices.Notices"

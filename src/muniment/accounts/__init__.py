@@ -1,1 +1,1 @@
-"""The people who sign in."""
+"""Accounts: people who sign in, their sessions and personal access tokens."""

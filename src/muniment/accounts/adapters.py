@@ -1,4 +1,4 @@
-"""Where django-allauth asks us: who may sign up, where people go, what mail says, how secrets rest."""
+"""django-allauth adapters: sign-up, redirects, mail and encrypted second factors."""
 
 import re
 from types import SimpleNamespace
@@ -17,48 +17,44 @@ _FACTOR = "second factor"
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
-    """Signing up and in by the registry's settings, and mail in its name."""
+    """Sign-up and sign-in by the registry's settings, and mail in its name."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
-        """Tell whether anyone may make an account."""
         return config.current().signup
 
     def format_email_subject(self, subject: str) -> str:
-        """Put the registry's name before a subject."""
         return f"[{config.current().registry_name}] {sentence_case(subject)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail that names the registry, and links to it, whatever the request called its host."""
+        """Send a mail with the registry's name and base URL, regardless of the request's Host."""
         links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
         super().send_mail(template_prefix, email, {"current_site": _site(), **context, **links})
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Give the client's address, which the server has read from trusted proxies already."""
+        """Return the client's address, which the server has already read from trusted proxies."""
         return str(request.META.get("REMOTE_ADDR") or "127.0.0.1")
 
 
 class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types
-    """Second factors: the registry's name on them, and their secrets encrypted at rest."""
+    """Second factors: issued in the registry's name, with secrets encrypted at rest."""
 
     def _get_site_name(self) -> str:
         return config.current().registry_name
 
     def encrypt(self, text: str) -> str:
-        """Encrypt a secret before it is stored."""
         return seal(text.encode(), _FACTOR)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Decrypt a stored secret."""
         return unseal(encrypted_text, _FACTOR).decode()
 
 
 def sentence_case(words: str) -> str:
-    """Write a heading, a button or a subject in sentence case: the library Writes Them Like This."""
+    """Convert a heading, button or subject to sentence case: allauth uses title case."""
     return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
 
 
 def _at_home(link: str) -> str:
-    """Give *link* under the address of the instance: Host is anybody's word, and mail goes to others."""
+    """Return *link* under the base URL: anyone can set Host, but mail goes to other people."""
     base = config.current().base_url
     return base + urlsplit(link)._replace(scheme="", netloc="").geturl() if base else link
 

@@ -1,4 +1,4 @@
-"""Accounts in the operators' back office."""
+"""Accounts in the operators' admin site."""
 
 from typing import ClassVar
 
@@ -10,8 +10,8 @@ from muniment.accounts.read_only_admin import ReadOnly
 
 
 @admin.register(Account)
-class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Find accounts; change what they may do."""
+class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs only
+    """Find accounts and change their roles."""
 
     list_display = ("email", "name", "role", "is_active", "joined_at", "last_login")
     list_filter = ("role", "is_active")
@@ -22,11 +22,10 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
     readonly_fields: ClassVar = ("email", "joined_at", "last_login")
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: people sign up, or the command makes them."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: history names accounts; an account is made inactive instead."""
+        """Deny: the history refers to accounts; deactivate an account instead."""
         return False
 
 
@@ -43,7 +42,7 @@ class PersonalTokenAdmin(ReadOnly):
 
 @admin.register(CredentialEdition)
 class CredentialEditionAdmin(ReadOnly):
-    """The number that moves when a credential loses power."""
+    """The number that increases when a credential loses access."""
 
     list_display = ("pk", "number")
     search_fields = ("number",)

@@ -1,16 +1,15 @@
-"""The accounts feature, as Django knows it."""
+"""Django app of accounts."""
 
 from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """People who sign in, by email address."""
+    """Accounts, identified by email address."""
 
     name = "muniment.accounts"
     verbose_name = "Accounts"
 
     def ready(self) -> None:
-        """Watch what takes power from credentials; say what is done by the clock."""
         from muniment.accounts import revocation, tokens
         from muniment.jobs import handlers
 
@@ -24,6 +23,6 @@ class AccountsConfig(AppConfig):
 
 
 def _sweep_sessions(_: object) -> int:
-    from muniment.accounts.sessions import sweep_sessions  # asks for Django's models, which are not there yet above
+    from muniment.accounts.sessions import sweep_sessions  # imports models, which are not loaded earlier
 
     return sweep_sessions()

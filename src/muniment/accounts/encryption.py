@@ -1,4 +1,4 @@
-"""Secrets that have to be read again rest sealed: under the instance's key, which is not in the database."""
+"""Encryption at rest for secrets that must be read again, with a key that is not in the database."""
 
 import base64
 import hashlib
@@ -13,17 +13,17 @@ def seal(content: bytes, purpose: str) -> str:
     Encrypt *content*.
 
     Args:
-        purpose: at most 16 ASCII characters; what was sealed for one purpose opens for no other.
+        purpose: at most 16 ASCII characters; a value sealed for one purpose opens for no other.
     """
     return _box(settings.SECRET_KEY, purpose).encrypt(content).decode()
 
 
 def unseal(sealed: bytes | str, purpose: str) -> bytes:
     """
-    Give what was sealed.
+    Decrypt *sealed*.
 
     Raises:
-        InvalidToken: it was not sealed by this key for *purpose*. Never go on with an empty secret instead.
+        InvalidToken: it was not sealed by this key for *purpose*. Never continue with an empty secret instead.
     """
     return _box(settings.SECRET_KEY, purpose).decrypt(sealed)
 

@@ -1,8 +1,7 @@
 """
-Mail goes out over SMTP where the operator set it up, else into a folder of the data directory.
+Send mail over SMTP if configured, otherwise write it to a folder in the data directory.
 
-The folder makes the first hour work without any set-up: the code that a new account waits for stands
-in a file there, and a demo prints it.
+The folder makes the first run work without set-up: it receives the sign-in code of a new account, and a demo prints it.
 """
 
 import logging
@@ -31,30 +30,30 @@ def _print(text: str) -> None:
 
 
 echo: Callable[[str], None] | None = None
-"""Called with each message that is put into the folder; a demo prints it."""
+"""Called with each message written to the folder; a demo prints it."""
 
 
 def print_messages() -> None:
-    """Print from now on what is put into the folder."""
-    global echo  # noqa: PLW0603 - one process, one terminal
+    """Print messages written to the folder from now on."""
+    global echo  # noqa: PLW0603 - one terminal per process
     echo = _print
 
 
 def folder() -> Path:
-    """Give where mail is put when no server is set up for it."""
+    """Return the folder for mail when no server is configured."""
     return config.current().data / "mail"
 
 
 class Backend(BaseEmailBackend):
     """
-    Sends over SMTP or writes into the folder, as the settings say.
+    Sends over SMTP or writes to the folder, depending on the settings.
 
     Raises:
-        Unavailable: the mail server does not take the message.
+        Unavailable: the mail server does not accept the message.
     """
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Send; gives how many went."""
+        """Send the messages and return how many were sent."""
         url = config.current().mail_url
         if not url:
             for message in email_messages:
@@ -63,24 +62,24 @@ class Backend(BaseEmailBackend):
         try:
             return _smtp(url).send_messages(email_messages) or 0
         except (OSError, smtplib.SMTPException) as error:
-            log.exception("mail was not taken by its server")
+            log.exception("mail server error")
             raise Unavailable(
-                "The mail could not be sent just now.", "Try again in a minute; if it stays, tell the operator."
+                "The mail could not be sent.", "Try again in a minute; if the error persists, tell the operator."
             ) from error
 
 
 def send(to: str, subject: str, text: str) -> None:
     """
-    Send a plain message; a server that is down is logged, since what was done stands without the mail.
+    Send a plain-text message; log a failure, because the action itself was successful.
 
-    Call it after the commit of what it tells.
+    Call it after the commit of the change it reports.
     """
-    line = " ".join(subject.split())  # names that people wrote stand in it, and a header has one line
+    line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
     message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
     try:
         message.send()
     except Unavailable:
-        log.warning("nobody was told: %s", subject)
+        log.warning("mail not sent: %s", subject)
 
 
 def _smtp(url: str) -> Smtp:

@@ -1,4 +1,4 @@
-"""The account: who signs in, and what they may do beyond their own listings."""
+"""Account and token tables: who signs in, and what an account may do beyond its own listings."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -12,17 +12,16 @@ from muniment.kernel.ids import now
 
 
 class AccountManager(BaseUserManager["Account"]):
-    """Make and find accounts by email address, in which case does not count."""
+    """Creates and finds accounts by email address, ignoring case."""
 
     def create_user(self, email: str, password: str | None = None, *, role: str = "owner") -> "Account":
-        """Make an account; without a password it signs in by code, passkey or another identity provider."""
+        """Create an account; without a password it signs in by code, passkey or another identity provider."""
         account = self.model(email=email.strip().lower(), role=role)
         account.set_password(password)
         account.save(using=self._db)
         return account
 
     def get_by_natural_key(self, username: str | None) -> "Account":
-        """Find an account by its address."""
         return self.get(email=(username or "").strip().lower())
 
 
@@ -65,42 +64,38 @@ class Account(AbstractBaseUser):
         return self.email
 
     def get_full_name(self) -> str:
-        """Give what the account calls itself, else its address."""
         return self.name or self.email
 
     def get_short_name(self) -> str:
-        """Give what the account calls itself, else what stands before the @."""
         return self.name or self.email.partition("@")[0]
 
     @property
     def is_staff(self) -> bool:
-        """Tell Django's back office who may enter: operators."""
+        """Return whether the account may use the admin site: operators only."""
         return self.is_active and self.role == self.Role.OPERATOR
 
     @property
     def is_superuser(self) -> bool:
-        """Tell Django that an operator needs no single permissions."""
+        """Return whether the account needs no single permissions: operators."""
         return self.is_staff
 
     def has_perm(self, perm: str, obj: object = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Allow operators everything in the back office, others nothing."""
         return self.is_staff
 
     def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
-        """Allow operators everything in the back office, others nothing."""
         return self.is_staff
 
     def actor(self, via: Via, credential: str = "") -> Actor:
-        """Give the actor that this account is, with every scope; *credential* is what history names."""
+        """Return the account's actor, with every scope; *credential* appears in the history."""
         role = self.role
         known = role if role in {"reviewer", "operator"} else "owner"
-        # mypy does not see that a text found among roles is one.
+        # mypy does not infer that a text found among the roles is a role.
         return Actor(account_id=self.pk, role=known, via=via, credential=credential)  # type: ignore[arg-type]
 
 
 class PersonalToken(models.Model):
     """
-    A token that a person made for an app; the text was shown once, its digest stands here.
+    A token that an account created for an app; its text was shown once, only its digest is stored.
 
     Source: decisions, section 4, personal access tokens.
     """
@@ -125,12 +120,12 @@ class PersonalToken(models.Model):
         return self.name
 
     def is_live(self, at: datetime) -> bool:
-        """Tell whether the token still opens anything."""
+        """Return whether the token is valid at *at*."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
 class CredentialEdition(models.Model):
-    """One row that moves whenever a credential loses power; see `credentials`."""
+    """One row, increased whenever a credential loses access; see `revocation`."""
 
     number = models.BigIntegerField(default=0)
 

@@ -1,4 +1,4 @@
-"""What is done to accounts without a browser: make, list, give a role."""
+"""Account operations without a browser: create, list, set the role."""
 
 from collections.abc import Iterable
 
@@ -17,30 +17,30 @@ ROLES = ("owner", "reviewer", "operator")
 
 def create_account(actor: Actor, email: str, password: str | None = None, *, role: str = "owner") -> Account:
     """
-    Make an account whose address counts as verified.
+    Create an account with a verified address.
 
     Args:
-        password: None makes an account that signs in by code or passkey.
+        password: None creates an account that signs in by code or passkey.
 
     Raises:
-        BadRequest: no address, a weak password or an unknown role.
-        Conflict: there is an account of this address.
+        BadRequest: the address or the role is invalid, or the password is weak.
+        Conflict: the address already has an account.
     """
     _operator(actor)
     address = email.strip().lower()
     try:
         validate_email(address)
     except ValidationError:
-        raise BadRequest(f"{email[:100]!r} is no email address.", "Write it as name@example.org.") from None
+        raise BadRequest(f"{email[:100]!r} is not an email address.", "Use the form name@example.org.") from None
     _known(role)
     if password is not None:
         try:
             validate_password(password, Account(email=address))
         except ValidationError as error:
-            raise BadRequest(" ".join(error.messages), "Choose at least ten characters that nobody guesses.") from None
+            raise BadRequest(" ".join(error.messages), "Choose at least ten characters that are hard to guess.") from None
     with transaction.atomic():
         if Account.objects.filter(email=address).exists():
-            raise Conflict(f"{address} has an account already.", "Use user role to change what it may do.")
+            raise Conflict(f"{address} already has an account.", "Use user role to change its role.")
         account = Account.objects.create_user(address, password, role=role)
         EmailAddress.objects.create(user=account, email=address, verified=True, primary=True)
     return account
@@ -48,11 +48,11 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
 
 def set_role(actor: Actor, email: str, role: str) -> Account:
     """
-    Give the account at *email* another role.
+    Set the role of the account *email*.
 
     Raises:
-        BadRequest: an unknown role.
-        NotFound: there is no such account.
+        BadRequest: unknown role.
+        NotFound: no such account.
     """
     _operator(actor)
     _known(role)
@@ -64,42 +64,41 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
 
 
 def list_accounts(actor: Actor) -> Iterable[Account]:
-    """Give every account, by address."""
     _operator(actor)
     return Account.objects.order_by("email")
 
 
 def find_account(email: str) -> Account:
     """
-    Find an account by its address.
+    Return the account with the address *email*.
 
     Raises:
-        NotFound: there is none.
+        NotFound: no such account.
     """
     account = Account.objects.filter(email=email.strip().lower()).first()
     if account is None:
-        raise NotFound(f"There is no account {email[:100]}.", "List them with user list.")
+        raise NotFound(f"Account {email[:100]} not found.", "List accounts with user list.")
     return account
 
 
 def account_of(actor: Actor) -> Account:
     """
-    Give the account that *actor* acts for.
+    Return the account that *actor* acts for.
 
     Raises:
-        Forbidden: nobody is signed in.
+        Forbidden: not signed in.
     """
     account = Account.objects.filter(pk=actor.account_id).first() if actor.account_id is not None else None
     if account is None:
-        raise Forbidden("This needs an account.", "Sign in first.")
+        raise Forbidden("This requires an account.", "Sign in first.")
     return account
 
 
 def _known(role: str) -> None:
     if role not in ROLES:
-        raise BadRequest(f"There is no role {role[:40]}.", f"It is one of: {', '.join(ROLES)}.")
+        raise BadRequest(f"Unknown role: {role[:40]}.", f"Use one of: {', '.join(ROLES)}.")
 
 
 def _operator(actor: Actor) -> None:
     if actor.role != "operator":
-        raise Forbidden("Only an operator does this.", "Ask the operator of this registry.")
+        raise Forbidden("Only an operator can do this.", "Ask the operator of this registry.")

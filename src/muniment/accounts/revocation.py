@@ -1,9 +1,8 @@
 """
-Which credentials still hold, as every process must know within a second.
+Revocation: tell every process within a second that a credential has lost access.
 
-Whatever takes power from a credential calls `shrink` in its transaction: the edition moves. Whoever keeps
-answers about credentials asks for the edition at least twice a second, and is called at once in the process
-that made the change.
+Any change that takes access from a credential calls `bump` in its transaction: the epoch increases. Caches of
+credentials check the epoch at least twice per second, and are notified at once in the process that made the change.
 """
 
 from collections.abc import Callable
@@ -16,19 +15,19 @@ from django.db.models.signals import post_delete, post_save
 from muniment.accounts.models import Account, CredentialEdition
 
 on_shrunk: list[Callable[[], object]] = []
-"""Called after the commit that took power from a credential; filled by those who keep answers."""
+"""Called after a commit that took access from a credential; caches register here."""
 
 _ONE = 1
 
 
 def edition() -> int:
-    """Give the edition of all credentials: it moves when one is revoked, narrowed or expires early."""
+    """Return the epoch of all credentials, which increases when one is revoked, narrowed or ends early."""
     found = CredentialEdition.objects.filter(pk=_ONE).values_list("number", flat=True).first()
     return found or 0
 
 
 def shrink() -> None:
-    """Say, inside a transaction, that a credential permits less after its commit."""
+    """Record, inside a transaction, that a credential loses access at its commit."""
     if not CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1):
         CredentialEdition.objects.bulk_create([CredentialEdition(pk=_ONE)], ignore_conflicts=True)
         CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1)
@@ -41,7 +40,7 @@ def _tell() -> None:
 
 
 def watch_accounts() -> None:
-    """Have the edition move when an account may have been closed, whoever did it."""
+    """Increase the epoch when an account may have been closed, by any code."""
     post_save.connect(_account_saved, sender=Account, dispatch_uid="muniment.credentials.saved")
     post_delete.connect(_account_deleted, sender=Account, dispatch_uid="muniment.credentials.deleted")
 

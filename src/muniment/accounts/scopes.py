@@ -1,4 +1,4 @@
-"""What a credential may permit, in words, and how lists of scopes are read."""
+"""Scopes: their descriptions, and how lists of scopes are parsed."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -20,31 +20,31 @@ READ_SCOPES: Final = frozenset(scope for scope in SCOPES if scope.endswith(":rea
 
 
 def in_order(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Give the known ones among *scopes*, each once, in the order in which they are always shown."""
+    """Return the known ones among *scopes*, each once, in display order."""
     held = frozenset(scopes)
     return tuple(scope for scope in SCOPES if scope in held)
 
 
 def written(scopes: Iterable[str]) -> str:
-    """Give scopes as RFC 6749, section 3.3, writes them."""
+    """Join scopes as in RFC 6749, section 3.3."""
     return " ".join(in_order(scopes))
 
 
 def read(text: str) -> frozenset[str]:
-    """Read stored scopes; what is no longer known permits nothing."""
+    """Parse stored scopes; unknown ones permit nothing."""
     return ALL_SCOPES.intersection(text.split())
 
 
 def chosen(scopes: Iterable[str]) -> frozenset[str]:
     """
-    Check scopes that a person chose.
+    Validate scopes that a user chose.
 
     Raises:
-        BadRequest: none, or an unknown one.
+        BadRequest: no scope, or an unknown one.
     """
     found = frozenset(scopes)
     if not found:
-        raise BadRequest("The token would permit nothing.", f"Choose at least one of: {', '.join(SCOPES)}.")
+        raise BadRequest("No scope was chosen.", f"Choose at least one of: {', '.join(SCOPES)}.")
     if unknown := sorted(found - ALL_SCOPES):
-        raise BadRequest(f"There is no scope {unknown[0][:60]!r}.", f"Choose among: {', '.join(SCOPES)}.")
+        raise BadRequest(f"Unknown scope: {unknown[0][:60]!r}.", f"Use: {', '.join(SCOPES)}.")
     return found

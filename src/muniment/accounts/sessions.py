@@ -1,8 +1,8 @@
 """
-Browser sessions: the cookie holds a secret, the row its digest, and what a session remembers is sealed.
+Browser sessions: the cookie holds a secret, the row its digest, and the session data is encrypted.
 
-A session remembers codes that were mailed, the secret of a second factor that is being set up, and forms that
-wait for a sign-in. Both halves of a row are useless to whoever reads the database.
+Session data includes emailed codes, the secret of a second factor during set-up, and forms that wait for a sign-in.
+Reading the database reveals neither the cookie nor the data.
 
 Source: decision 19.
 """
@@ -21,16 +21,16 @@ from muniment.accounts.encryption import seal, unseal
 from muniment.kernel.tokens import random_text, token_digest
 
 SECRET_CHARACTERS = 43  # 256 bits
-KEY_CHARACTERS = 40  # what the tables have room for: 160 bits of the digest
+KEY_CHARACTERS = 40  # the length of the column: 160 bits of the digest
 _PURPOSE = "session"
 
 
 class Key(str):
     """
-    The key under which a session is stored, with the secret that it is the digest of.
+    The key of a stored session, which also carries the secret whose digest it is.
 
-    A text with something beside it, because Django and allauth hand keys from one store to the next, and the
-    secret has to arrive where the cookie is written.
+    A str with an attribute, because Django and allauth pass keys between stores, and the secret must reach the code that
+    sets the cookie.
     """
 
     __slots__ = ("secret",)
@@ -38,24 +38,23 @@ class Key(str):
 
     @classmethod
     def of(cls, secret: str) -> Self:
-        """Give the key of the session that a cookie names."""
+        """Return the key of the session that a cookie identifies."""
         key = cls(token_digest(secret)[:KEY_CHARACTERS])
         key.secret = secret
         return key
 
 
 class SessionStore(Rows):
-    """Sessions in the database, sealed, each under the digest of its cookie."""
+    """Encrypted sessions in the database, each under the digest of its cookie."""
 
     def _get_new_session_key(self) -> str:
         return Key.of(random_text(SECRET_CHARACTERS))
 
     def encode(self, session_dict: dict[str, Any]) -> str:
-        """Seal what a session remembers."""
         return seal(self.serializer().dumps(session_dict), _PURPOSE)
 
     def decode(self, session_data: bytes | str) -> dict[str, Any]:
-        """Open what a session remembers; one that another key sealed is empty."""
+        """Decrypt session data; return an empty session if it was encrypted with another key."""
         try:
             found: dict[str, Any] = self.serializer().loads(unseal(session_data, _PURPOSE))
         except InvalidToken:
@@ -64,15 +63,14 @@ class SessionStore(Rows):
 
 
 class SessionMiddleware(Cookies):
-    """Reads the secret from the cookie and writes it there; from here on, a session goes by its key."""
+    """Reads the secret from the cookie and writes it there; all other code uses the key."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Give the request its session."""
         secret = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
         request.session = SessionStore(Key.of(secret) if secret else None)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Save the session, and give the browser the secret where Django gives it the key."""
+        """Save the session, and put the secret into the cookie where Django puts the key."""
         answer: HttpResponse = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie is not None and cookie.value:
@@ -82,7 +80,7 @@ class SessionMiddleware(Cookies):
 
 
 def sweep_sessions() -> int:
-    """Delete sessions that ended, and the list entries of those that are gone."""
+    """Delete expired sessions, and the list entries of deleted ones."""
     SessionStore.clear_expired()
     gone = UserSession.objects.exclude(session_key__in=Session.objects.values("session_key"))
     return int(gone.delete()[0])

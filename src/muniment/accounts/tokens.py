@@ -1,7 +1,7 @@
 """
-Personal access tokens: made, listed, renewed, revoked, burnt.
+Personal access tokens: create, list, regenerate, revoke.
 
-The token itself is given once, to the caller who made it; only its digest is kept.
+The token is returned once, when it is created; only its digest is stored.
 
 Source: decisions, section 4, personal access tokens.
 """
@@ -35,13 +35,13 @@ KEPT_AFTER_END: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Minted:
-    """A token that was just made, with its row. The only place where the text of a token is."""
+    """A new token with its row. The only object that contains the token's text."""
 
     row: PersonalToken
     text: str
 
     def __repr__(self) -> str:
-        return f"Minted({self.row.pk})"  # never into a log
+        return f"NewToken({self.row.pk})"  # keeps the text out of logs
 
 
 def create_token(
@@ -53,17 +53,17 @@ def create_token(
     account: Account | None = None,
 ) -> Minted:
     """
-    Make a token that acts for the actor's account.
+    Create a token that acts for the actor's account.
 
     Args:
-        permitted: the scopes it holds.
-        days: how long it lives; None for ever.
-        account: whose token, when an operator makes it at the command line.
+        permitted: the scopes of the token.
+        days: its lifetime; None means no expiry.
+        account: the token's account, when an operator creates it on the command line.
 
     Raises:
-        BadRequest: the name, a scope or the lifetime is not one that can be chosen.
-        Conflict: the account has as many live tokens as it may.
-        TooMany: too many were made within the hour.
+        BadRequest: invalid name, scope or lifetime.
+        Conflict: the account has the maximum number of live tokens.
+        TooMany: too many tokens were created within the hour.
     """
     label = _name(name)
     held = scopes.chosen(permitted)
@@ -82,22 +82,22 @@ def create_token(
             lifetime_days=days,
             expires_at=_end(lifetime),
         )
-    _tell(row, "A token was made", "A personal access token was made for your account.")
+    _mail_owner(row, "A token was created", "A personal access token was created for your account.")
     return Minted(row, text)
 
 
 def list_tokens(actor: Actor) -> Sequence[PersonalToken]:
-    """Give the actor's tokens that were not revoked, newest first; expired ones are among them for a month."""
+    """Return the actor's tokens that are not revoked, newest first; expired ones stay for a month."""
     return list(_kept(actor).order_by("-created_at", "-pk"))
 
 
 def regenerate_token(actor: Actor, token_id: int) -> Minted:
     """
-    Give a token a new text and a full lifetime; the old text is dead at once.
+    Replace the text of a token and renew its lifetime; the old text stops working at once.
 
     Raises:
-        NotFound: unknown, revoked, or another's.
-        Conflict: it had expired, and the account has as many live tokens as it may.
+        NotFound: unknown, revoked, or of another account.
+        Conflict: it had expired, and the account has the maximum number of live tokens.
     """
     text = mint_personal()
     with transaction.atomic():
@@ -111,16 +111,16 @@ def regenerate_token(actor: Actor, token_id: int) -> Minted:
         row.created_at = now()
         row.save()
         revocation.shrink()
-    _tell(row, "A token was renewed", "A personal access token of your account was given a new text.")
+    _mail_owner(row, "A token was regenerated", "A personal access token of your account was regenerated.")
     return Minted(row, text)
 
 
 def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
     """
-    End a token, everywhere within a second.
+    Revoke a token everywhere within a second.
 
     Raises:
-        NotFound: unknown, revoked, or another's.
+        NotFound: unknown, revoked, or of another account.
     """
     with transaction.atomic():
         row = _own(actor, token_id)
@@ -130,10 +130,10 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
 
 def burn_token(text: str) -> bool:
     """
-    End the token that is presented: whoever holds it may do so, for example a scanner that found it.
+    Revoke the presented token: any holder may do this, for example a secret scanner that found it.
 
     Returns:
-        Whether it was a live token of ours. Tell nobody: RFC 7009 answers alike.
+        Whether it was a live token. Do not reveal it: RFC 7009 requires the same response for both.
     """
     if not is_personal(text):
         return False
@@ -142,35 +142,35 @@ def burn_token(text: str) -> bool:
         if row is None or row.revoked_at is not None:
             return False
         _end_now(row)
-    _tell(row, "A token was burnt", "Somebody who held this personal access token ended it. Make a new one if needed.")
+    _mail_owner(row, "A token was revoked", "A token was revoked by its holder. Create a new one if you still need it.")
     return True
 
 
 def warn_of_expiry(at: datetime | Unset = UNSET) -> int:
-    """Mail the owners of tokens that end within a week, once each; gives how many were told."""
+    """Mail the owners of tokens that expire within a week, once each; return how many were mailed."""
     moment = now() if isinstance(at, Unset) else at
     due = PersonalToken.objects.select_related("account").filter(
         revoked_at=None, warned_at=None, expires_at__gt=moment, expires_at__lte=moment + WARNED_BEFORE
     )
     told = 0
     for row in list(due):
-        # The row is taken before the mail goes, so that two processes do not both send it.
+        # The row is updated before the mail is sent, so that two processes do not both send it.
         if PersonalToken.objects.filter(pk=row.pk, warned_at=None).update(warned_at=moment):
             day = row.expires_at.strftime("%-d %B %Y") if row.expires_at else ""
-            _tell(row, "A token ends soon", f"A personal access token of your account ends on {day}.")
+            _mail_owner(row, "A token expires soon", f"A personal access token of your account expires on {day}.")
             told += 1
     return told
 
 
 def sweep_tokens() -> int:
-    """Delete the rows of tokens that ended a month ago."""
+    """Delete tokens that ended a month ago."""
     before = now() - KEPT_AFTER_END
     return PersonalToken.objects.filter(Q(revoked_at__lt=before) | Q(expires_at__lt=before)).delete()[0]
 
 
 def _account(actor: Actor) -> Account:
     if actor.via not in {"web", "command"} or actor.account_id is None:
-        raise Forbidden("A token is made by the person signed in, never by another token.", "Open /manage/tokens.")
+        raise Forbidden("A token cannot create tokens; sign in on the website instead.", "Open /manage/tokens.")
     return Account.objects.get(pk=actor.account_id)
 
 
@@ -181,9 +181,9 @@ def _live(account_id: int) -> QuerySet[PersonalToken]:
 
 
 def _make_room(account_id: int) -> None:
-    Account.objects.select_for_update().get(pk=account_id)  # two at once are counted one after the other
+    Account.objects.select_for_update().get(pk=account_id)  # serializes concurrent counts
     if _live(account_id).count() >= MAX_LIVE:
-        raise Conflict(f"There are {MAX_LIVE} tokens already.", "Revoke one that is no longer used.")
+        raise Conflict(f"The account already has {MAX_LIVE} tokens.", "Revoke one that you no longer use.")
 
 
 def _kept(actor: Actor) -> QuerySet[PersonalToken]:
@@ -194,10 +194,10 @@ def _kept(actor: Actor) -> QuerySet[PersonalToken]:
 
 def _own(actor: Actor, token_id: int) -> PersonalToken:
     if actor.via not in {"web", "command"}:
-        raise Forbidden("Tokens are kept by the person signed in, never by another token.", "Open /manage/tokens.")
+        raise Forbidden("A token cannot manage tokens; sign in on the website instead.", "Open /manage/tokens.")
     row = _kept(actor).select_related("account").select_for_update(of=("self",)).filter(pk=token_id).first()
     if row is None:
-        raise NotFound("You have no such token.", "The page /manage/tokens lists yours.")
+        raise NotFound("Token not found.", "Your tokens are at /manage/tokens.")
     return row
 
 
@@ -211,15 +211,15 @@ def _name(name: str) -> str:
     label = " ".join(name.split())
     if not label or len(label) > MAX_NAME_CHARACTERS or text_fault(label) or not label.isprintable():
         raise BadRequest(
-            f"A token's name is a line of 1 to {MAX_NAME_CHARACTERS} characters.",
-            "Name it after where it will be used, such as laptop.",
+            f"The name of a token must be one line of 1 to {MAX_NAME_CHARACTERS} characters.",
+            "Name it after the place where you use it, such as laptop.",
         )
     return label
 
 
 def _lifetime(days: int | None) -> timedelta | None:
     if days not in LIFETIMES_DAYS:
-        raise BadRequest(f"A token does not live {days} days.", "Choose 30, 90 or 365 days, or no end.")
+        raise BadRequest(f"A lifetime of {days} days is not allowed.", "Choose 30, 90 or 365 days, or no expiry.")
     return None if days is None else timedelta(days=days)
 
 
@@ -232,18 +232,18 @@ def _hold_to_rate(owner: Account) -> None:
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > MADE_AN_HOUR:
         raise TooMany(
-            f"{MADE_AN_HOUR} tokens were made within this hour.", "Wait until the next hour.", retry_after_s=3_600
+            f"{MADE_AN_HOUR} tokens were created within this hour.", "Wait until the next hour.", retry_after_s=3_600
         )
 
 
-def _tell(row: PersonalToken, subject: str, text: str) -> None:
+def _mail_owner(row: PersonalToken, subject: str, text: str) -> None:
     lines = [
         text,
         "",
         f"Name: {row.name}",
-        f"It may: {row.scopes.replace(' ', ', ')}",
-        f"It ends: {row.expires_at:%-d %B %Y}" if row.expires_at else "It has no end.",
+        f"Scopes: {row.scopes.replace(' ', ', ')}",
+        f"Expires: {row.expires_at:%-d %B %Y}" if row.expires_at else "It does not expire.",
         "",
-        "Every token is listed at /manage/tokens, where it can be revoked or renewed.",
+        "You can revoke or regenerate your tokens at /manage/tokens.",
     ]
     mail.send(row.account.email, subject, "\n".join(lines))

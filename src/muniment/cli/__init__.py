@@ -1,6 +1,6 @@
-"""The command: each subcommand a few lines over an operation."""
+"""The command line: each command is a few lines around an operation."""
 
-from muniment.cli import (  # noqa: F401 - each adds its commands
+from muniment.cli import (  # noqa: F401 - each registers its commands
     accounts,
     backup,
     instance,

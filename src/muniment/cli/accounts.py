@@ -1,4 +1,4 @@
-"""Accounts, their tokens and their credits."""
+"""Commands for accounts, tokens and credits."""
 
 import sys
 
@@ -10,18 +10,18 @@ from muniment.kernel.actor import COMMAND, SCOPES
 
 @main.group()
 def user() -> None:
-    """Make accounts, list them, say what they may do."""
+    """Manage accounts and their tokens."""
 
 
 @user.command("create")
 @click.argument("email")
 @click.option("--role", type=click.Choice(["owner", "reviewer", "operator"]), default="owner", show_default=True)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it.")
-@click.option("--no-password", is_flag=True, help="Make an account that signs in by a mailed code or a passkey.")
+@click.option("--no-password", is_flag=True, help="Let the account sign in by an emailed code or a passkey.")
 def user_create(email: str, role: str, *, password_stdin: bool, no_password: bool) -> None:
-    """Make an account for EMAIL whose address counts as verified."""
+    """Create an account for EMAIL, with the address verified."""
     if password_stdin and no_password:
-        raise click.UsageError("--password-stdin and --no-password exclude each other.")
+        raise click.UsageError("--password-stdin and --no-password cannot be combined.")
     password = None
     if password_stdin:
         password = sys.stdin.readline().rstrip("\n")
@@ -32,19 +32,19 @@ def user_create(email: str, role: str, *, password_stdin: bool, no_password: boo
 
     with told():
         account = create_account(COMMAND, email, password, role=role)
-    click.echo(f"{account.email} is {account.role} now.")
+    click.echo(f"{account.email} is now {account.role}.")
 
 
 @user.command("token")
 @click.argument("email")
-@click.option("--name", required=True, help="What the token is called in lists and in history.")
-@click.option("--read-only", is_flag=True, help="Let it see and change nothing.")
-@click.option("--scope", "chosen", multiple=True, help="A scope that it holds; may be repeated. Without: all.")
+@click.option("--name", required=True, help="Name of the token in lists and in the history.")
+@click.option("--read-only", is_flag=True, help="Permit reading only.")
+@click.option("--scope", "chosen", multiple=True, help="A scope of the token; may be repeated.  [default: all]")
 @click.option("--days", type=click.Choice(["30", "90", "365", "never"]), default="90", show_default=True)
 def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, read_only: bool) -> None:
-    """Make a personal access token for EMAIL and print it, and nothing else."""
+    """Create a personal access token for EMAIL and print only the token."""
     if read_only and chosen:
-        raise click.UsageError("--read-only and --scope exclude each other.")
+        raise click.UsageError("--read-only and --scope cannot be combined.")
     ready()
     from muniment.accounts.operations import find_account
     from muniment.accounts.scopes import READ_SCOPES
@@ -63,7 +63,7 @@ def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, rea
 
 @user.command("list")
 def user_list() -> None:
-    """List every account with its role."""
+    """List all accounts with their roles."""
     ready()
     from muniment.accounts.operations import list_accounts
 
@@ -75,30 +75,30 @@ def user_list() -> None:
 @click.argument("email")
 @click.argument("role", type=click.Choice(["owner", "reviewer", "operator"]))
 def user_role(email: str, role: str) -> None:
-    """Give the account at EMAIL another ROLE."""
+    """Change the role of the account EMAIL to ROLE."""
     ready()
     from muniment.accounts.operations import set_role
 
     with told():
         account = set_role(COMMAND, email, role)
-    click.echo(f"{account.email} is {account.role} now.")
+    click.echo(f"{account.email} is now {account.role}.")
 
 
 @main.group("credits")
 def credits_() -> None:
-    """Give credits to accounts."""
+    """Manage credits."""
 
 
 @credits_.command("grant")
 @click.argument("email")
 @click.argument("amount", type=int)
-@click.option("--note", default="", help="What the account reads beside the entry.")
-@click.option("--key", default="", help="Names the grant: repeating the command with it grants nothing twice.")
+@click.option("--note", default="", help="Note shown to the account with the entry.")
+@click.option("--key", default="", help="Idempotency key: repeating the command with the same key grants nothing twice.")
 def credits_grant(email: str, amount: int, *, note: str, key: str) -> None:
-    """Grant AMOUNT credits to the account at EMAIL."""
+    """Grant AMOUNT credits to the account EMAIL."""
     ready()
     from muniment.credits.operations import grant
 
     with told():
         balance = grant(COMMAND, email, amount, note=note, key=key)
-    click.echo(f"{email} has {balance.balance:,} credits, of which {balance.held:,} are held.")
+    click.echo(f"{email} has {balance.balance:,} credits, {balance.held:,} of them held.")

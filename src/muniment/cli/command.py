@@ -1,4 +1,4 @@
-"""The command itself, and what its subcommands share."""
+"""The main command and helpers shared by its subcommands."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def use_django() -> None:
-    """Load Django with this process's settings; commands that need no database never call it."""
+    """Load Django with this process's settings. Commands without a database skip it."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     import django
 
@@ -29,7 +29,7 @@ def use_django() -> None:
 
 
 def ready() -> int:
-    """Load Django, bring the database to this version's form, and give the number of migrations that it lacked."""
+    """Load Django, apply database migrations, and return how many were pending."""
     use_django()
     from django.db import DatabaseError
 
@@ -39,13 +39,13 @@ def ready() -> int:
     try:
         return bring_up_to_date()
     except DatabaseError as error:
-        message = f"{masked(str(error)).strip()}\nNothing was done: see muniment doctor, then try again."
+        message = f"{masked(str(error)).strip()}\nNothing was changed. Run muniment doctor, then try again."
         raise click.ClickException(message) from None
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Say a refusal on the terminal, with its way out, and end with 1."""
+    """Turn a :class:`Problem` into an error message with its hint and exit status 1."""
     try:
         yield
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""The instance as a whole: its health, its database's form, its contract."""
+"""Commands for the instance: doctor, OpenAPI document, migrations."""
 
 import json
 import sys
@@ -11,19 +11,19 @@ from muniment.cli.command import main, ready, told
 
 
 @main.command()
-@click.option("--ledger", is_flag=True, help="Hold every balance of credits against its transfers too.")
-@click.option("--storage", is_flag=True, help="Hold every document against its blob too.")
+@click.option("--ledger", is_flag=True, help="Also verify every credit balance against its transfers.")
+@click.option("--storage", is_flag=True, help="Also verify every document against its blob.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Prove this backup instead, without an instance.",
+    help="Verify this backup instead, without an instance.",
 )
 def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
     """
-    Look the instance over: every setting, the data folder, the database, what is published, the store.
+    Check the settings, the data folder, the database, the published documents and the document store.
 
-    Ends with status 1 when something needs mending, and says what. Changes nothing; the store is proved by
-    a small probe that is written, read and deleted.
+    Exits with status 1 if a check fails. Changes nothing, except that a small probe is written to the store, read and
+    deleted.
     """
     if backup is not None:
         _prove(backup)
@@ -39,7 +39,7 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
     if storage and all(finding.is_good for finding in findings):
         findings.extend(examine_storage())
     for finding in findings:
-        click.echo(f"{'ok  ' if finding.is_good else 'MEND'}  {finding.what}: {finding.says}")
+        click.echo(f"{'OK  ' if finding.is_good else 'FAIL'}  {finding.what}: {finding.says}")
     if not all(finding.is_good for finding in findings):
         sys.exit(1)
 
@@ -51,17 +51,17 @@ def _prove(backup: Path) -> None:
         try:
             found = prove(backup)
         except OSError as error:
-            raise click.ClickException(f"{error}. The backup was not proved.") from None
+            raise click.ClickException(f"{error}. The backup was not verified.") from None
     header, manifest = found.header, found.manifest
-    click.echo(f"ok    every byte is as it was written: {found.size_bytes:,} bytes")
-    click.echo(f"ok    made {header.made_at} by Muniment {header.version} from {header.database}")
+    click.echo(f"OK    checksum matches: {found.size_bytes:,} bytes")
+    click.echo(f"OK    made {header.made_at} by Muniment {header.version} from {header.database}")
     for table, count in manifest.tables.items():
         if count.n:
-            click.echo(f"ok    {table}: {count.n:,} rows")
-    click.echo(f"ok    files of documents: {manifest.blobs.n:,} of {manifest.blob_bytes:,} bytes; {found.keys} keys")
-    for documents, what in ((manifest.lost, "had lost their file"), (manifest.damaged, "had a damaged file")):
+            click.echo(f"OK    {table}: {count.n:,} rows")
+    click.echo(f"OK    document files: {manifest.blobs.n:,} of {manifest.blob_bytes:,} bytes; {found.keys} keys")
+    for documents, what in ((manifest.lost, "missing"), (manifest.damaged, "damaged")):
         if documents:
-            click.echo(f"MEND  {len(documents):,} documents {what} when it was made: {', '.join(documents[:5])}")
+            click.echo(f"FAIL  {len(documents):,} document files were {what} at that time: {', '.join(documents[:5])}")
     if manifest.lost or manifest.damaged:
         sys.exit(1)
 
@@ -69,9 +69,9 @@ def _prove(backup: Path) -> None:
 @main.command()
 def openapi() -> None:
     """
-    Print the contract of the REST API: OpenAPI 3.1, JSON.
+    Print the OpenAPI 3.1 document of the REST API as JSON.
 
-    The same document that the instance serves at /openapi.json.
+    It is the document that the instance serves at /openapi.json.
     """
     from muniment.api.contract import openapi_document
     from muniment.schema.objects import registry_schema
@@ -83,9 +83,9 @@ def openapi() -> None:
 @main.command()
 def migrate() -> None:
     """
-    Bring the database to this version's form.
+    Apply database migrations.
 
-    `serve` and `import` do so by themselves; this is for deployments that want it as a step of its own.
+    `serve` and `import` do this automatically; use this command to run it as a separate deployment step.
     """
     applied = ready()
-    click.echo(f"{applied} migrations applied." if applied else "Nothing to do: the database has this version's form.")
+    click.echo(f"{applied} migrations applied." if applied else "Nothing to do: no migrations are pending.")

@@ -1,4 +1,4 @@
-"""What stands in the registry: import, export, owners, specifications."""
+"""Commands for registry data: import, export, owners, framework specifications."""
 
 import sys
 import time
@@ -13,16 +13,15 @@ from muniment.kernel.actor import COMMAND
 
 @main.command("import")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--draft", is_flag=True, help="Leave new listings unpublished, and published ones as they stand.")
-@click.option("--dry-run", is_flag=True, help="Read, check and compare everything; write nothing.")
-@click.option("--strict", is_flag=True, help="Import nothing if any row is bad.")
+@click.option("--draft", is_flag=True, help="Keep new listings unpublished, and published ones unchanged.")
+@click.option("--dry-run", is_flag=True, help="Read, validate and compare everything; write nothing.")
+@click.option("--strict", is_flag=True, help="Import nothing if any row is invalid.")
 def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     """
-    Import a registry: a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file.
+    Import a registry from PATH: a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file.
 
-    Rows that stand already are compared and skipped, so running it again changes nothing, and completes
-    what was interrupted. Bad rows are told with file, line and field, and never stop the good ones; the
-    command then ends with status 1.
+    Rows without changes are skipped, so running the command again changes nothing, or completes an interrupted import.
+    Invalid rows are reported with file, line and field, and skipped; the exit status is then 1.
     """
     use_django()
     from django.db import DatabaseError
@@ -56,11 +55,11 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             raise click.ClickException(f"{problem.message} {problem.hint}") from None
         except KeyboardInterrupt:
             bar.stop()
-            click.echo("Stopped. What was written is whole; the same command completes it.", err=True)
+            click.echo("Stopped. The imported rows are complete; run the same command again to import the rest.", err=True)
             sys.exit(130)
         except (DatabaseError, OSError) as error:
             bar.stop()
-            message = f"{error}. What was written is whole; once this is mended, the same command completes it."
+            message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
             raise click.ClickException(message) from None
     verb = "Would import" if dry_run else "Nothing imported" if strict and summary.bad else "Imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}.")
@@ -70,13 +69,13 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--private", is_flag=True, help="Write the private specifications and prices of frameworks too.")
+@click.option("--private", is_flag=True, help="Include the private specifications and prices of frameworks.")
 def export(folder: Path, *, private: bool) -> None:
     """
-    Write the published registry to FOLDER, in the form that import reads.
+    Export the published registry to FOLDER, in the format that import reads.
 
-    With --private, importing it into an empty instance gives the same API answers byte for byte. Drafts,
-    accounts and history are no part of it: `muniment backup` keeps those.
+    With --private, an import into an empty instance gives byte-identical API responses. Drafts, accounts and history are
+    not included; use `muniment backup` for those.
     """
     use_django()
     from django.db import DatabaseError
@@ -88,7 +87,7 @@ def export(folder: Path, *, private: bool) -> None:
         bring_up_to_date()
         counts = export_registry(folder, private=private)
     except (DatabaseError, OSError) as error:
-        raise click.ClickException(f"{error}. Files that were there before stand unchanged.") from None
+        raise click.ClickException(f"{error}. Existing files are unchanged.") from None
     click.echo(", ".join(f"{rows:,} {kind}" for kind, rows in counts.items()) + f" written to {folder}.")
 
 
@@ -96,7 +95,7 @@ def export(folder: Path, *, private: bool) -> None:
 @click.argument("email")
 @click.argument("slug")
 def own(email: str, slug: str) -> None:
-    """Make the account at EMAIL an owner of the listing SLUG."""
+    """Make the account EMAIL an owner of the listing SLUG."""
     ready()
     from muniment.accounts.operations import find_account
     from muniment.registry.company.operations import add_owner
@@ -104,12 +103,12 @@ def own(email: str, slug: str) -> None:
     with told():
         account = find_account(email)
         add_owner(COMMAND, slug, account.pk)
-    click.echo(f"{account.email} owns {slug} now.")
+    click.echo(f"{account.email} now owns {slug}.")
 
 
 @main.group()
 def framework() -> None:
-    """Write the private specifications of frameworks."""
+    """Manage the private specifications of frameworks."""
 
 
 @framework.command("author")
@@ -117,19 +116,19 @@ def framework() -> None:
 @click.argument("file", type=click.File("rb"))
 def framework_author(framework_id: str, file: IO[bytes]) -> None:
     """
-    Give the framework FRAMEWORK_ID the specification in FILE (assessment-spec/1, JSON; - reads standard input).
+    Set the specification of the framework FRAMEWORK_ID from FILE (assessment-spec/1, JSON; - reads standard input).
 
-    Every fault is told with its path. The same document again makes no new version.
+    Errors are reported with their paths. An unchanged document creates no new version.
     """
     import msgspec
 
     try:
         document = msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(f"{file.name} is no JSON: {error}. Write it as assessment-spec/1.") from None
+        raise click.ClickException(f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1.") from None
     ready()
     from muniment.registry.frameworks.operations import author_framework
 
     with told():
         found = author_framework(COMMAND, framework_id, document)
-    click.echo(f"{framework_id} runs by version {found.version} of its specification.")
+    click.echo(f"{framework_id} now uses version {found.version} of its specification.")

@@ -1,4 +1,4 @@
-"""What runs until it is told to stop: the server and the worker."""
+"""Commands that run until stopped: the server and the worker."""
 
 import errno
 import functools
@@ -14,21 +14,21 @@ from muniment.cli.command import main, ready, use_django
 
 
 @main.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 is everywhere.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 means all interfaces.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes; one a core is enough."
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of server processes; one per core is enough."
 )
-@click.option("--demo", is_flag=True, help="Load a small fictional registry first, if there is none.")
-@click.option("--member", hidden=True, help="What the process inherits from those who started it.")
+@click.option("--demo", is_flag=True, help="Load a small fictional registry first, if the registry is empty.")
+@click.option("--member", hidden=True, help="State inherited from the supervisor.")
 def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None) -> None:
     """
-    Serve the registry: API, tool servers and pages on one address.
+    Serve the registry: API, tool servers and web pages on one address.
 
-    Needs no set-up: the first start makes the data folder, its keys and the database. Reads are answered
-    within half a second; the pages follow a few seconds later (/readyz tells when). SIGTERM or Ctrl-C ends
-    it after what is being answered. With several workers a process that dies is replaced, and SIGHUP
-    replaces them all, one after another, without refusing a request.
+    No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within half a
+    second; the web pages follow a few seconds later (see /readyz). SIGTERM or Ctrl-C finishes open requests, then stops.
+    With several workers, a process that dies is replaced, and SIGHUP replaces all of them one by one without refusing
+    requests.
     """
     settings = config.current()
     _refuse_without_extras(settings)
@@ -42,7 +42,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         listener = bind(host, port)
     except OSError as error:
         way_out = (
-            "choose another with --port"
+            "choose another port with --port"
             if error.errno == errno.EADDRINUSE
             else "check --host, --port and the data folder"
         )
@@ -63,10 +63,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
 
 
 def _named(settings: config.Config, host: str, port: int) -> config.Config:
-    """Give the settings with the address that is served, where none is set."""
+    """Fill in the base URL if it is not set."""
     if settings.base_url:
         return settings
-    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - named, not bound
+    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - only displayed, not bound
     return config.use(config.Config(base_url=f"http://{shown}:{port}"))
 
 
@@ -82,10 +82,10 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None
 
 def _load_demo(*, tells: bool = True) -> None:
     """
-    Load the demo registry, or wait for another process that is at it.
+    Load the demo registry; wait if another process is loading it.
 
     Args:
-        tells: whether to renew the sign-ins and print them, which one process does.
+        tells: whether to renew and print the sign-ins; only one process does.
     """
     from muniment.store.database.migrations import migration_lock
 
@@ -105,19 +105,19 @@ def _load_demo_alone(*, tells: bool) -> None:
     for sign_in in demo_sign_ins() if tells else ():
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
         if sign_in.token:
-            click.echo(f"Token of the {sign_in.role}, for /api/manage/mcp: {sign_in.token}", err=True)
+            click.echo(f"Token of the {sign_in.role} for /api/manage/mcp: {sign_in.token}", err=True)
     mail.print_messages()
 
 
 @main.command()
-@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Jobs at once.")
-@click.option("--drain", type=click.IntRange(0, 600), default=20, show_default=True, help="Seconds to end in.")
+@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Number of jobs at once.")
+@click.option("--drain", type=click.IntRange(0, 600), default=20, show_default=True, help="Seconds to wait for running jobs on shutdown.")
 def worker(threads: int, drain: int) -> None:
     """
-    Work off the queue, beside the worker that `serve` runs inside.
+    Run background jobs, in addition to the worker inside `serve`.
 
-    SIGTERM or Ctrl-C takes no further job, lets those that run reach their next checkpoint, and hands
-    the rest to other workers.
+    On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to the
+    queue.
     """
     import signal
     import threading
@@ -135,15 +135,15 @@ def worker(threads: int, drain: int) -> None:
         signal.signal(each, lambda *_: stop.set())
     with _traced(settings):
         running = Worker(threads=threads).start()
-        click.echo(f"Working as {running.name}.", err=True)
+        click.echo(f"Worker {running.name} started.", err=True)
         stop.wait()
         if not running.stop(within_s=drain):
-            click.echo("Not everything reached a checkpoint in time; others take it up after its lease.", err=True)
+            click.echo("Some jobs did not reach a checkpoint in time; another worker continues them after their lease.", err=True)
 
 
 @contextmanager
 def _traced(settings: config.Config) -> Iterator[None]:
-    """Send traces of the jobs, where a collector is named."""
+    """Export traces of jobs if a collector is configured."""
     if not settings.otlp_url:
         yield
         return
@@ -157,7 +157,7 @@ def _traced(settings: config.Config) -> Iterator[None]:
 
 
 def _refuse_without_extras(settings: config.Config) -> None:
-    """Stop before anybody is charged for what cannot be done."""
+    """Check for missing extras before any job runs or is charged."""
     if settings.model_url:
         from muniment.assessments.evaluation.language_model.endpoint import lacking
 

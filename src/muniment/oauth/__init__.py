@@ -1,1 +1,1 @@
-"""Apps that act for people: registration, authorization and tokens, without HTTP."""
+"""OAuth 2.1 for connected apps: registration, authorization and tokens, without HTTP."""

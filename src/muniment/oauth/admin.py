@@ -1,4 +1,4 @@
-"""Apps, their connections and codes in the operators' back office: read there, revoked where people do it."""
+"""Apps, connections and codes in the operators' admin site, read-only."""
 
 from django.contrib import admin
 
@@ -8,7 +8,7 @@ from muniment.oauth.models import AuthorizationCode, Client, Grant
 
 @admin.register(Client)
 class ClientAdmin(ReadOnly):
-    """Apps that asked for access."""
+    """Apps that requested access."""
 
     list_display = ("name", "identifier", "kind", "created_at", "fetched_at")
     list_filter = ("kind", "created_at")
@@ -28,7 +28,7 @@ class GrantAdmin(ReadOnly):
 
 @admin.register(AuthorizationCode)
 class AuthorizationCodeAdmin(ReadOnly):
-    """Codes on their way."""
+    """Authorization codes."""
 
     list_display = ("client", "account", "scopes", "expires_at", "grant")
     list_filter = ("expires_at",)

@@ -1,17 +1,16 @@
-"""The OAuth feature, as Django knows it."""
+"""Django app of OAuth."""
 
 from django.apps import AppConfig
 
 
 class OAuthConfig(AppConfig):
-    """Connected apps and what they may do."""
+    """Connected apps and their access."""
 
     name = "muniment.oauth"
     label = "oauth"
     verbose_name = "Connected apps"
 
     def ready(self) -> None:
-        """Say what is done by the clock."""
         from muniment.jobs import handlers
         from muniment.oauth import clients, grants
 

@@ -1,9 +1,9 @@
 """
-Client metadata documents, fetched so that nobody can point us at a machine that is not public.
+Fetch client metadata documents, from public addresses only (SSRF protection).
 
-The name is resolved once; every address that it gives must be public; the connection goes to that very
-address, with TLS for the name. No redirects, 8 KB, 4 s for everything, failures kept for a minute, and a
-bucket of its own for the whole instance.
+The name is resolved once; all its addresses must be public; the connection uses the checked address, with TLS for the
+name. No redirects, at most 8 KB and 4 s in total; failures are cached for a minute, and the whole instance shares one
+rate limit.
 
 Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; decisions, section 4.
 """
@@ -33,7 +33,7 @@ FAILURE_KEPT_S: Final = 60
 FETCHES_A_MINUTE: Final = 10
 FETCHES_AN_HOUR: Final = 100
 PORT: Final = 443
-# Ranges with an IPv4 address inside, which a gateway may unwrap to a private one; and one for protocols alone.
+# Ranges that embed an IPv4 address, which a gateway may translate to a private one, and one reserved for protocols.
 _NOT_OURS: Final = tuple(
     ipaddress.ip_network(network)
     for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24")
@@ -46,7 +46,7 @@ _slots = BoundedSemaphore(2)
 
 
 def is_document_address(identifier: str) -> bool:
-    """Tell whether a client_id is the address of a metadata document: https, with a path, nothing odd."""
+    """Return whether a client_id is the URL of a metadata document: https, with a plain path."""
     if not identifier.startswith("https://") or not all("!" <= c <= "~" for c in identifier):
         return False
     try:
@@ -72,7 +72,7 @@ def fetch(address: str) -> dict[str, Any]:
     Fetch a client's document.
 
     Raises:
-        Refusal: invalid_client, it cannot be had; temporarily_unavailable, too many were fetched just now.
+        Refusal: invalid_client if it cannot be fetched; temporarily_unavailable if the rate limit is exceeded.
     """
     failed = f"client-document:{digest(address.encode())}"
     if cache.get(failed):
@@ -81,7 +81,7 @@ def fetch(address: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     if not _slots.acquire(blocking=False):
         raise _too_many()
-    # In a thread that may outlive the wait: resolving a name takes no deadline.
+    # In a thread that may outlive the timeout, because name resolution has none.
     thread = Thread(target=_read_into, args=(found, address), name="client-document", daemon=True)
     thread.start()
     thread.join(DEADLINE_S)
@@ -95,7 +95,7 @@ def _read_into(found: list[dict[str, Any]], address: str) -> None:
     try:
         found.append(read(address))
     except (OSError, ValueError, http.client.HTTPException, RecursionError) as error:
-        log.info("a client's metadata document was not had: %s", type(error).__name__)
+        log.info("could not fetch client metadata document: %s", type(error).__name__)
     finally:
         _slots.release()
 
@@ -113,8 +113,8 @@ def read(
     Read a document from a checked, pinned address.
 
     Raises:
-        OSError: no connection, or not in time.
-        ValueError: an address that is not public, or an answer that is no such document.
+        OSError: no connection, or a timeout.
+        ValueError: the address is not public, or the response is not a metadata document.
     """
     end = time.monotonic() + deadline_s
     parts = urlsplit(address)
@@ -122,7 +122,7 @@ def read(
     found = list((resolve or addresses_of)(name, port))
     allowed = is_allowed or is_public
     if not found or not all(allowed(each) for each in found):
-        raise ValueError("the name leads to an address that is not public")
+        raise ValueError("the name resolves to an address that is not public")
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     request = (
         f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: application/json\r\n"
@@ -148,7 +148,7 @@ def _received(line: ssl.SSLSocket, end: float) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if size > MAX_HEAD_BYTES + MAX_BODY_BYTES:
-            raise ValueError("the answer is too large")
+            raise ValueError("the response is too large")
 
 
 def _document(answer: bytes) -> dict[str, Any]:
@@ -159,27 +159,27 @@ def _document(answer: bytes) -> dict[str, Any]:
     response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]  # it asks a socket for makefile alone
     response.begin()
     if response.status != http.client.OK:
-        raise ValueError("the answer is not 200; redirects are not followed")
+        raise ValueError("the response is not 200; redirects are not followed")
     kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
-        raise ValueError("the answer is not JSON")
+        raise ValueError("the response is not JSON")
     body = response.read()
     if len(body) > MAX_BODY_BYTES:
         raise ValueError("the document is too large")
     found = json.loads(body)
     if not isinstance(found, dict):
-        raise ValueError("the document is no object")  # noqa: TRY004 - a value that came from outside
+        raise ValueError("the document is not an object")  # noqa: TRY004 - external input
     return found
 
 
 def addresses_of(name: str, port: int) -> list[str]:
-    """Resolve *name* to every address that a connection might take."""
+    """Resolve *name* to every address that a connection might use."""
     found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an address is a public one: not loopback, private, link-local, shared, multicast or wrapped."""
+    """Return whether an address is public: not loopback, private, link-local, shared, multicast or embedded."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -213,4 +213,4 @@ def _unreadable() -> Refusal:
 
 
 def _too_many() -> Refusal:
-    return Refusal("temporarily_unavailable", "Too many client metadata documents are asked for; try again later.")
+    return Refusal("temporarily_unavailable", "Too many client metadata documents were requested; try again later.")

@@ -1,5 +1,5 @@
 """
-Clients: how an app registers itself, or is known by its metadata document.
+OAuth clients: dynamic registration and client metadata documents.
 
 Source: RFC 7591; draft-ietf-oauth-client-id-metadata-document; decisions, section 4.
 """
@@ -33,21 +33,21 @@ _BOASTS: Final = ("official", "verified", "trusted")
 
 def register_client(metadata: Mapping[str, Any]) -> tuple[Client, dict[str, Any]]:
     """
-    Register a public client from what it says of itself; members that mean nothing here are ignored.
+    Register a public client from its metadata; unknown members are ignored.
 
     Returns:
-        The client, and the registration as it is answered: what holds, whatever was asked.
+        The client, and the registration response with the effective values.
 
     Raises:
         Refusal: invalid_redirect_uri or invalid_client_metadata.
 
-    Source: RFC 7591, sections 2 and 3.2.1. A client may be given other values than it asked for.
+    Source: RFC 7591, sections 2 and 3.2.1. A client may receive other values than it requested.
     """
     name, home_url, addresses = _read(metadata, "invalid_client_metadata")
     if not set(_texts(metadata, "grant_types", GRANT_TYPES)) & {"authorization_code"}:
-        raise Refusal("invalid_client_metadata", "grant_types must have authorization_code; no other one starts here.")
+        raise Refusal("invalid_client_metadata", "grant_types must include authorization_code.")
     if "code" not in _texts(metadata, "response_types", ("code",)):
-        raise Refusal("invalid_client_metadata", "response_types must have code.")
+        raise Refusal("invalid_client_metadata", "response_types must include code.")
     client = Client.objects.create(
         identifier=f"mun_client_{random_text(24)}",
         kind=Client.Kind.REGISTERED,
@@ -72,13 +72,13 @@ def register_client(metadata: Mapping[str, Any]) -> tuple[Client, dict[str, Any]
 
 def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
     """
-    Find a client by what it calls itself.
+    Find a client by its identifier.
 
     Args:
-        may_fetch: read the metadata document of a client that is known by one, when ours is older than an hour.
+        may_fetch: fetch the client's metadata document if the stored one is older than an hour.
 
     Raises:
-        Refusal: invalid_client, the document cannot be had or says something else.
+        Refusal: invalid_client if the document cannot be fetched or is invalid.
     """
     if len(identifier) > redirects.MAX_CHARACTERS or first_text_fault(identifier):
         return None
@@ -108,7 +108,7 @@ def _keep(identifier: str, document: Mapping[str, Any]) -> Client:
 
 
 def reap_clients() -> int:
-    """Delete clients that never got a connection within a day, or whose last connection is gone."""
+    """Delete clients without a connection within a day, and those whose last connection was deleted."""
     with transaction.atomic():
         unused = Client.objects.filter(created_at__lt=now() - UNUSED_KEPT).exclude(
             Exists(Grant.objects.filter(client=OuterRef("pk")))
@@ -119,10 +119,10 @@ def reap_clients() -> int:
 
 def redirect_of(client: Client, asked: str) -> str:
     """
-    Give the proven address that the answer goes to.
+    Return the verified redirect address.
 
     Raises:
-        Refusal: invalid_request. The answer must be shown, never sent (RFC 6749, section 4.1.2.1).
+        Refusal: invalid_request. Show the error, never redirect it (RFC 6749, section 4.1.2.1).
     """
     if not asked and len(client.redirect_uris) == 1:
         return str(client.redirect_uris[0])
@@ -134,19 +134,19 @@ def redirect_of(client: Client, asked: str) -> str:
 
 
 def _read(metadata: Mapping[str, Any], error: Any) -> tuple[str, str, list[str]]:
-    """Give name, home page and redirect addresses, checked."""
+    """Return the validated name, home page and redirect addresses."""
     if fault := first_text_fault(dict(metadata)):
         raise Refusal(error, f"{echo(fault[0]) or 'A member'} {fault[1]}.")
     addresses = _texts(metadata, "redirect_uris", ())
     if not addresses:
-        raise Refusal("invalid_redirect_uri", "redirect_uris is missing; answers need a place to go.")
+        raise Refusal("invalid_redirect_uri", "redirect_uris is missing.")
     if len(addresses) > MAX_REDIRECTS:
         raise Refusal("invalid_redirect_uri", f"redirect_uris has more than {MAX_REDIRECTS} entries.")
     for address in addresses:
         redirects.check(address)
     home = metadata.get("client_uri") or ""
     if not isinstance(home, str) or len(home) > redirects.MAX_CHARACTERS or not home.startswith("https://"):
-        home = ""  # shown to people, so only what a browser may safely follow is kept
+        home = ""  # displayed, so only links that are safe to follow are kept
     return _name(metadata.get("client_name"), error), home, list(dict.fromkeys(addresses))
 
 
@@ -161,41 +161,41 @@ def _texts(metadata: Mapping[str, Any], member: str, default: tuple[str, ...]) -
 
 
 def _name(value: object, error: Any) -> str:
-    """Check a client's name: people will read it, so it may not pose as somebody's word about itself."""
+    """Validate a client's name: it is displayed, so it must not imitate or vouch for another name."""
     if value is None or value == "":
         return ""
     if not isinstance(value, str) or len(value) > MAX_NAME_CHARACTERS:
-        raise Refusal(error, f"client_name is not a text of at most {MAX_NAME_CHARACTERS} characters.")
+        raise Refusal(error, f"client_name must be a string of at most {MAX_NAME_CHARACTERS} characters.")
     name = " ".join(value.split())
     if not name.isprintable():
-        raise Refusal(error, "client_name has characters that cannot be seen.")
+        raise Refusal(error, "client_name has invisible characters.")
     if any(_mixes_alphabets(word) for word in name.split()):
-        raise Refusal(error, "client_name mixes alphabets within a word, as a name that imitates another does.")
+        raise Refusal(error, "client_name mixes alphabets within a word, which can imitate another name.")
     plain = "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if c.isalnum())
     for own in (_PRODUCT, config.current().registry_name):
         folded = "".join(c for c in unicodedata.normalize("NFKD", own).casefold() if c.isalnum())
         if folded and plain.startswith(folded):
-            raise Refusal(error, f"client_name begins with {echo(own)}, which is this registry's own name.")
+            raise Refusal(error, f"client_name begins with {echo(own)}, the name of this registry.")
     for boast in _BOASTS:
         if boast in plain:
-            raise Refusal(error, f"client_name says {boast}, which is not for a client to say.")
+            raise Refusal(error, f"client_name contains {boast}, which is not allowed.")
     return name
 
 
 def _mixes_alphabets(word: str) -> bool:
-    """Tell whether Latin letters stand beside letters of an alphabet that has some of the same shape."""
+    """Return whether *word* mixes Latin letters with look-alike letters of another alphabet."""
     letters = (c for c in unicodedata.normalize("NFKD", word) if c.isalpha())
     alphabets = {unicodedata.name(c, "").partition(" ")[0] for c in letters}
     return "LATIN" in alphabets and not alphabets.isdisjoint(_LIKE_LATIN)
 
 
 def is_document(identifier: str) -> bool:
-    """Tell whether a client by this identifier is known by its metadata document."""
+    """Return whether the client is identified by its metadata document."""
     return client_documents.is_document_address(identifier)
 
 
 def home_of(client: Client) -> str:
-    """Give the host that published the client's document; "" for a client that nobody vouches for."""
+    """Return the host that published the client's document, or "" for a self-registered client."""
     if client.kind != Client.Kind.DOCUMENT:
         return ""
     return urlsplit(client.identifier).hostname or ""

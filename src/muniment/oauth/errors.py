@@ -1,4 +1,4 @@
-"""Refusals as OAuth's endpoints word them."""
+"""OAuth errors, with the codes of the RFCs."""
 
 from typing import Literal
 
@@ -19,9 +19,9 @@ Error = Literal[
 ]
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+class Refusal(Exception):  # noqa: N818 - part of the protocol, not a program fault
     """
-    A refusal with an error code that OAuth registered.
+    An error with a code registered for OAuth.
 
     Args:
         error: the code; clients branch on it.
@@ -37,6 +37,6 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not an error o
 
 
 def echo(text: str, limit: int = 80) -> str:
-    """Give a client's own text as an error_description may hold it (RFC 6749, section 5.2: printable ASCII)."""
+    """Reduce a client's text to what an error_description may contain (RFC 6749, section 5.2: printable ASCII)."""
     kept = "".join(character if " " <= character <= "~" and character not in '"\\' else "?" for character in text)
     return kept if len(kept) <= limit else kept[: limit - 3] + "..."

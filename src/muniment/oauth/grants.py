@@ -1,8 +1,8 @@
 """
-Grants: a code becomes a connection, a connection renews itself, ends, or is ended because somebody stole.
+Grants: issue codes, redeem them for connections, refresh, revoke, and detect stolen tokens.
 
-Every decision is taken inside one transaction that holds the row, and every refusal is raised after it:
-raised inside, it would undo the revocation that goes with it.
+Each decision is made inside one transaction that locks the row, and each error is raised after it: raising inside would
+roll back the revocation.
 
 Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decisions, section 4, lifetimes.
 """
@@ -46,7 +46,7 @@ KEPT_AFTER_END: Final = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """What the token endpoint answers."""
+    """The response of the token endpoint."""
 
     pair: TokenPair
     expires_in_s: int
@@ -63,7 +63,7 @@ def issue_code(
         Forbidden: the actor is not a person at our own page.
     """
     if actor.via != "web" or actor.account_id is None:
-        raise Forbidden("Only the person signed in agrees to an app.", "Sign in and try again.")
+        raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
     code = CODE + random_text(SECRET_CHARACTERS)
     AuthorizationCode.objects.create(
         digest=token_digest(code),
@@ -96,25 +96,25 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
     with transaction.atomic():
         row = _held_code(code)
         if row is None or row.client.identifier != client_id:
-            refusal = Refusal("invalid_grant", "The code is not one that was given to this client.")
+            refusal = Refusal("invalid_grant", "The code was not issued to this client.")
         elif row.grant is not None:
             _end(row.grant, "code used twice")
-            refusal = Refusal("invalid_grant", "The code was used already; what it gave has been revoked.")
+            refusal = Refusal("invalid_grant", "The code was already used; its tokens have been revoked.")
         elif now() >= row.expires_at:
             refusal = Refusal("invalid_grant", "The code has expired; start again.")
         elif redirect_uri and redirect_uri != row.redirect_uri:
-            refusal = Refusal("invalid_grant", "redirect_uri is not the one that the code was sent to.")
+            refusal = Refusal("invalid_grant", "redirect_uri differs from the one in the authorization request.")
         elif not pkce.proves(verifier, row.challenge):
-            refusal = Refusal("invalid_grant", "code_verifier does not belong to the code_challenge.")
+            refusal = Refusal("invalid_grant", "code_verifier does not match the code_challenge.")
         elif resource is not None and resource != row.resource:
-            refusal = Refusal("invalid_target", "resource is not the one that was agreed to.")
+            refusal = Refusal("invalid_target", "resource is not the one the user agreed to.")
         elif not row.account.is_active:
             refusal = Refusal("invalid_grant", "The account is closed.")
         else:
             made = _connect(row)
     if refusal is not None:
         raise refusal
-    assert made is not None  # noqa: S101 - either a refusal or a connection
+    assert made is not None  # noqa: S101 - either an error or a connection
     _tell_of_new_app(made[0])
     return Issued(made[1], int(ACCESS_LIFETIME.total_seconds()), made[0].scopes)
 
@@ -171,7 +171,7 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
                 else:
                     issued = outcome
     if issued is None:
-        raise refusal or Refusal("invalid_grant", "The refresh token is not one that was given to this client.")
+        raise refusal or Refusal("invalid_grant", "The refresh token was not issued to this client.")
     return issued
 
 
@@ -181,15 +181,15 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
     is_current = hmac.compare_digest(presented, grant.refresh_digest)
     is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
     if not grant.is_live(at) or not grant.account.is_active:
-        return Refusal("invalid_grant", "The connection has ended; ask the person to connect again.")
+        return Refusal("invalid_grant", "The connection has ended; ask the user to connect again.")
     if not is_current and not (is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW):
         # It carries our tag, so it was issued, and somebody uses it long after it was replaced.
         _end(grant, "refresh token used again")
         return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
     if resource is not None and resource != grant.resource:
-        return Refusal("invalid_target", "resource is not the one that was agreed to.")
+        return Refusal("invalid_target", "resource is not the one the user agreed to.")
     if asked and not set(asked.split()) & set(grant.scopes.split()):
-        return Refusal("invalid_scope", "None of these scopes was agreed to.")
+        return Refusal("invalid_scope", "The user agreed to none of these scopes.")
     pair = next_pair(grant.handle, token)
     if is_current:
         grant.replaced_access_digest = grant.access_digest
@@ -243,19 +243,13 @@ def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Pag
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:
-    """
-    End an app's access, everywhere within a second.
-
-    Raises:
-        NotFound: unknown, ended, or another's.
-    """
     if actor.via != "web" or actor.account_id is None:
-        raise Forbidden("Apps are disconnected by the person signed in.", "Open /manage/tokens.")
+        raise Forbidden("Only a signed-in user can disconnect apps.", "Open /manage/tokens.")
     with transaction.atomic():
         rows = Grant.objects.select_related("client").select_for_update(of=("self",))
         grant = rows.filter(pk=grant_id, account_id=actor.account_id, revoked_at=None).first()
         if grant is None:
-            raise NotFound("You have no such connected app.", "The page /manage/tokens lists yours.")
+            raise NotFound("Connected app not found.", "Your connected apps are at /manage/tokens.")
         _end(grant, "disconnected")
     return grant
 
@@ -278,7 +272,7 @@ def _end(grant: Grant, because: str) -> None:
 def _tell_of_new_app(grant: Grant) -> None:
     account: Account = grant.account
     lines = [
-        f"{grant.client.name or 'An app without a name'} was connected to your account.",
+        f"{grant.client.name or 'An unnamed app'} was connected to your account.",
         "",
         *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
         "",

@@ -1,4 +1,4 @@
-"""Clients, codes and grants. Secrets stand here as digests only."""
+"""Tables of clients, codes and grants. Secrets are stored only as digests."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -12,14 +12,14 @@ from muniment.registry.fields import JSONText, Text
 
 class Client(models.Model):
     """
-    An app that asks for access.
+    An app that requests access.
 
-    ``kind``: it registered itself (RFC 7591), or its identifier is the address of its metadata document,
-    which was last read at ``fetched_at``. Every client is public: there are no secrets to keep.
+    ``kind``: it registered itself (RFC 7591), or its identifier is the URL of its metadata document, last read at
+    ``fetched_at``. Every client is public: there are no client secrets.
     """
 
     class Kind(models.TextChoices):
-        """How we know of a client."""
+        """How the client became known."""
 
         REGISTERED = "registered"
         DOCUMENT = "document"
@@ -46,10 +46,10 @@ class Client(models.Model):
 
 class Grant(models.Model):
     """
-    One connection of an app to an account: what the page of connected apps lists.
+    A connection of an app to an account, as listed among the connected apps.
 
-    The current pair of tokens and the pair that it replaced, each by digest. Every later refresh token is
-    derived from the one that is presented, so a retry gets the same pair (see `grants.refresh`).
+    It stores the digests of the current pair of tokens and of the previous one. Every later refresh token is derived from
+    the presented one, so a retry gets the same pair (see `grants.refresh`).
     """
 
     handle = models.CharField(max_length=16)
@@ -79,12 +79,12 @@ class Grant(models.Model):
         return f"{self.client} for {self.account}"
 
     def is_live(self, at: datetime) -> bool:
-        """Tell whether the connection still stands: not revoked, and not left alone until its refresh expired."""
+        """Return whether the connection is live: not revoked, and its refresh token not expired."""
         return self.revoked_at is None and at < self.refresh_expires_at
 
 
 class AuthorizationCode(models.Model):
-    """A code on its way to its client; ``grant`` is set when it has been redeemed, so that a replay can revoke it."""
+    """An issued code; ``grant`` is set when it is redeemed, so that a replay can revoke the grant."""
 
     digest = models.CharField(max_length=64)
     client = models.ForeignKey(Client, models.CASCADE, related_name="+")

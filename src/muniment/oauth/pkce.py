@@ -1,4 +1,4 @@
-"""Proof Key for Code Exchange: only the client that began may finish."""
+"""Proof Key for Code Exchange: only the client that started an authorization can finish it."""
 
 import base64
 import hashlib
@@ -13,10 +13,10 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 def check_challenge(challenge: str, method: str) -> str:
     """
-    Check what an authorization request brings.
+    Validate the challenge of an authorization request.
 
     Raises:
-        Refusal: invalid_request. There is no `plain`, and none without.
+        Refusal: invalid_request. `plain` and requests without PKCE are not supported.
 
     Source: RFC 7636, sections 4.2 to 4.4.1; OAuth 2.1, section 4.1.1.
     """
@@ -25,12 +25,12 @@ def check_challenge(challenge: str, method: str) -> str:
     if method != "S256":
         raise Refusal("invalid_request", "code_challenge_method must be S256.")
     if not _CHALLENGE.fullmatch(challenge):
-        raise Refusal("invalid_request", "code_challenge is not the base64url of a SHA-256 (43 characters).")
+        raise Refusal("invalid_request", "code_challenge must be the base64url of a SHA-256 digest (43 characters).")
     return challenge
 
 
 def proves(verifier: str, challenge: str) -> bool:
-    """Tell whether *verifier* is the one behind *challenge* (RFC 7636, section 4.6)."""
+    """Return whether *verifier* matches *challenge* (RFC 7636, section 4.6)."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,4 +1,4 @@
-"""Where an authorization answer may go."""
+"""Redirect addresses: which ones are allowed, and how they are matched."""
 
 import re
 from typing import Final
@@ -8,7 +8,7 @@ from muniment.oauth.errors import Refusal, echo
 
 MAX_CHARACTERS: Final = 2_000
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-# Schemes that run or show something in the browser itself, or leave the machine without an app of the owner.
+# Schemes that a browser executes or displays itself, or that reach another machine.
 _NO_APP: Final = frozenset(
     {
         *("about", "blob", "chrome", "chrome-extension", "content", "data", "devtools", "dns", "feed", "file"),
@@ -23,10 +23,10 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+")
 
 def check(uri: str) -> str:
     """
-    Check an address that a client wants its answers at, and give it back.
+    Validate a redirect address and return it.
 
     Raises:
-        Refusal: invalid_redirect_uri, saying which rule it breaks.
+        Refusal: invalid_redirect_uri, with the violated rule.
 
     Source: decisions, section 4, redirects; RFC 6749, section 3.1.2; RFC 8252, section 7; RFC 9700, section 4.1.
     """
@@ -44,15 +44,15 @@ def _fault(uri: str) -> str | None:
     if parts.scheme in {"http", "https"}:
         return _web_fault(parts)
     if parts.scheme in _NO_APP:
-        return f"has the scheme {parts.scheme}, which no app receives"
-    return None if parts.netloc or parts.path.strip("/") else "names nothing behind its scheme"
+        return f"has the scheme {parts.scheme}, which is not allowed"
+    return None if parts.netloc or parts.path.strip("/") else "has nothing after its scheme"
 
 
 def _form_fault(uri: str) -> str | None:
-    """Look at the text alone, before anything else reads it."""
+    """Check the text before it is parsed."""
     faults = {
         f"has more than {MAX_CHARACTERS} characters": len(uri) > MAX_CHARACTERS,
-        "is no URI: only printable ASCII may be in it, and nothing that a URI escapes": (
+        "is not a valid URI: use printable ASCII and percent-encode other characters": (
             not uri or not all("!" <= sign <= "~" for sign in uri) or any(sign in uri for sign in '\\"<>^`{|}')
         ),
         "has a wildcard; register each address": "*" in uri,
@@ -67,27 +67,27 @@ def _authority_fault(uri: str) -> str | None:
         parts = urlsplit(uri)
         parts.port  # noqa: B018 - reading it is what checks it
     except ValueError:
-        return "has no readable host and port"
-    return "carries a user name" if "@" in parts.netloc else None
+        return "has an invalid host or port"
+    return "contains a user name" if "@" in parts.netloc else None
 
 
 def _web_fault(parts: SplitResult) -> str | None:
     if not parts.hostname or not _HOST.fullmatch(parts.hostname):
         return "has no host"
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
-        return "is http beyond loopback; use https"
+        return "uses http outside of loopback; use https"
     return None
 
 
 def is_loopback(uri: str) -> bool:
-    """Tell whether *uri* (already checked) stays on the user's machine."""
+    """Return whether *uri*, already validated, stays on the user's machine."""
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname in LOOPBACK
 
 
 def matches(asked: str, registered: str) -> bool:
     """
-    Tell whether an asked redirect is the registered one: the same text, or on loopback the same but for the port.
+    Return whether a redirect matches the registered one: exactly, or except for the port on loopback.
 
     Source: RFC 9700, section 4.1.3; RFC 8252, section 7.3.
     """
@@ -96,12 +96,12 @@ def matches(asked: str, registered: str) -> bool:
     if _fault(asked) is not None or not (is_loopback(asked) and is_loopback(registered)):
         return False
     one, other = urlsplit(asked), urlsplit(registered)
-    # What stands behind the authority is compared as text: urlsplit drops an empty query.
+    # The rest is compared as text, because urlsplit drops an empty query.
     return one.hostname == other.hostname and asked.partition(one.netloc)[2] == registered.partition(other.netloc)[2]
 
 
 def host(uri: str) -> str:
-    """Give what the consent page names as the place that the answer goes to."""
+    """Return the redirect target as displayed on the consent page."""
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
         return "this computer" if is_loopback(uri) else (parts.hostname or "")
@@ -109,6 +109,6 @@ def host(uri: str) -> str:
 
 
 def answer(uri: str, parameters: dict[str, str]) -> str:
-    """Give *uri* with *parameters* in its query (RFC 6749, section 4.1.2)."""
+    """Return *uri* with *parameters* in its query (RFC 6749, section 4.1.2)."""
     joint = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
     return f"{uri}{joint}{urlencode(parameters)}"

@@ -1,4 +1,4 @@
-"""What a token is for: the owner-scoped tool server, and nothing else."""
+"""Resource indicators: a token is valid only for the owner-scoped tool server."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,22 +9,22 @@ PATH: Final = "/api/manage/mcp"
 
 
 def manage_server(base: str) -> str:
-    """Give the address of the owner-scoped tool server, as people type it and as tokens are bound to it."""
+    """Return the URL of the owner-scoped tool server, as displayed and as bound to tokens."""
     return base + PATH
 
 
 def requested(asked: list[str], base: str) -> str | None:
     """
-    Read the ``resource`` parameters of a request.
+    Parse the ``resource`` parameters of a request.
 
     Args:
-        base: the public address of this instance.
+        base: the base URL of this instance.
 
     Returns:
-        The resource, or None when none was named.
+        The resource, or None if absent.
 
     Raises:
-        Refusal: invalid_target, another resource, or several.
+        Refusal: invalid_target for another resource, or several.
 
     Source: RFC 8707, section 2; clients send a trailing slash and other cases of the host.
     """

@@ -1,9 +1,9 @@
 """
-Who a bearer token speaks for.
+Token auth: find the account that a bearer token authenticates.
 
-`resolve` asks the database. `Doorkeeper` remembers its answers, each for as long as the edition of all
-credentials (see `accounts.credentials`) stays the one that was read before the answer; it looks at the
-edition twice a second while it is asked, and at once after a change of this process.
+`resolve` queries the database. `TokenAuthenticator` caches its results while the epoch of all credentials (see
+`accounts.revocation`) is unchanged since before the query; it checks the epoch twice per second while in use, and at
+once after a change by this process.
 
 Source: RFC 6750; decisions, section 4: revocation holds within 1 s everywhere.
 """
@@ -29,7 +29,7 @@ MAX_CLIENT_CHARACTERS: Final = 120
 
 
 class Known(NamedTuple):
-    """What the database said of a token: the actor, when that ends at the latest, under which edition, on which day."""
+    """A token's actor, the time when it ends at the latest, and the epoch and day of the query."""
 
     actor: Actor | None
     ends_at: float
@@ -38,18 +38,18 @@ class Known(NamedTuple):
 
 
 Bridge = Callable[..., Awaitable[Any]]
-"""Runs a synchronous function, with its arguments, where the ORM may be used."""
+"""Runs a synchronous function in a thread that may use the ORM."""
 
 
 def resolve(text: str, *, resource: str | None, client: str) -> Known:
     """
-    Ask who *text* speaks for, and note the day and the app that used it.
+    Look up the actor of the token *text*, and record the day and the app of its use.
 
     Args:
-        resource: the address of this tool server; a token bound to another opens nothing. None takes any host.
-        client: what the app calls itself (User-Agent).
+        resource: the URL of this tool server; tokens bound to another one are invalid. None accepts any host.
+        client: the app's User-Agent.
     """
-    edition = revocation.edition()  # before the row: what changes later is a later edition
+    edition = revocation.edition()  # read before the row, so that a later change has a later epoch
     at = now()
     today, client = at.date(), client[:MAX_CLIENT_CHARACTERS]
     end: datetime | None
@@ -73,27 +73,27 @@ def resolve(text: str, *, resource: str | None, client: str) -> Known:
 
 
 def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
-    # An owner, whatever the account may do when its person is signed in: the tool server is for what one owns.
+    # Always as an owner, regardless of the account's role: the tool server serves only owned listings.
     return Actor(account.pk, "owner", via, credential, scopes.read(held))
 
 
 def _is_for(bound: str, resource: str | None) -> bool:
-    """Tell whether a token's resource is this server (RFC 8707, section 2; RFC 9068, section 4)."""
+    """Return whether a token's resource is this server (RFC 8707, section 2; RFC 9068, section 4)."""
     return bound == resource if resource is not None else bound.endswith("/api/manage/mcp")
 
 
 def _note(model: Any, row: Any, today: Any, client: str) -> None:
-    """Keep the day and the app of the last use: one write a day, and one when the app changes."""
+    """Record the day and the app of the last use: one write per day, and one when the app changes."""
     if (row.last_used_on, row.last_used_by) != (today, client):
         model.objects.filter(Q(pk=row.pk)).update(last_used_on=today, last_used_by=client)
 
 
 class TokenAuthenticator:
     """
-    Remembers who tokens speak for.
+    Caches the actors of tokens.
 
     Args:
-        bridge: runs what asks the database.
+        bridge: runs database queries.
         resource: see `resolve`.
         clock: monotonic seconds, for tests.
     """
@@ -109,15 +109,15 @@ class TokenAuthenticator:
         revocation.on_shrunk.append(self.look_again)
 
     def close(self) -> None:
-        """Be told of nothing any more."""
+        """Stop listening for revocations."""
         revocation.on_shrunk.remove(self.look_again)
 
     def look_again(self) -> None:
-        """Ask for the edition before the next answer: this process has just changed it."""
+        """Check the epoch before the next result: this process has just changed it."""
         self._stirred += 1
 
     async def __call__(self, text: str, client: str = "") -> Actor | None:
-        """Give the actor that a token speaks for; None when it opens nothing."""
+        """Return the actor of a token, or None if it is invalid."""
         if len(text) > MAX_TOKEN_CHARACTERS:
             return None
         began, stirred = self._clock(), self._stirred
@@ -126,7 +126,7 @@ class TokenAuthenticator:
             if edition != self._edition:
                 self._known.clear()
                 self._edition = edition
-            # As of the beginning: what came while the question was on its way is asked for again.
+            # As of the start: a change during the query is checked again.
             self._looked_at, self._seen = began, stirred
         key = (token_digest(text), client)
         known = self._known.get(key)

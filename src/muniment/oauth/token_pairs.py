@@ -1,12 +1,11 @@
 """
-The pair of tokens of a connection.
+Access and refresh token pairs of a connection.
 
-A refresh token is ``mun_rt_<handle>_<secret><tag>``. Each pair but the first is derived, under the instance's
-key, from the refresh token that is presented for it. So whoever asks again within the window gets the same
-pair, nothing that could be used stands in the database, and neither the database nor the key, nor both, give
-a current token to whoever does not hold the one before.
+A refresh token is ``mun_rt_<handle>_<secret><tag>``. Each pair but the first is derived, with the instance's key, from
+the presented refresh token. A retry within the window therefore gets the same pair; the database contains no usable
+token, and the database and the key together do not reveal a current token without the previous one.
 
-The tag is keyed: it tells a token that was once issued from one that was made up from a handle somebody saw.
+The tag is keyed: it distinguishes an issued token from one that was made up for a known handle.
 """
 
 import hmac
@@ -25,32 +24,32 @@ _REFRESH = re.compile(r"mun_rt_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})([0-9A-Za-z]{1
 
 
 class TokenPair(NamedTuple):
-    """Both tokens, as they are given to the client."""
+    """Both tokens as returned to the client."""
 
     access: str
     refresh: str
 
     def __repr__(self) -> str:
-        return "Pair(…)"  # never into a log
+        return "Pair(…)"  # keeps the tokens out of logs
 
 
 def new_handle() -> str:
-    """Make the name under which a connection's tokens find its row."""
+    """Generate the handle by which a connection's tokens find its row."""
     return random_text(HANDLE_CHARACTERS)
 
 
 def first_pair(handle: str) -> TokenPair:
-    """Make the first pair of a connection, at random."""
+    """Generate the first, random pair of a connection."""
     return _pair(handle, random_text(SECRET_CHARACTERS), random_text(SECRET_CHARACTERS))
 
 
 def next_pair(handle: str, presented: str) -> TokenPair:
-    """Give the pair that follows the refresh token *presented*: always the same one."""
+    """Derive the pair that follows the refresh token *presented*; always the same one."""
     return _pair(handle, _derived("access", presented), _derived("refresh", presented))
 
 
 def handle_of(refresh: str) -> str | None:
-    """Give the handle of a refresh token that was issued here, now or once; None for anything else."""
+    """Return the handle of a refresh token that was ever issued here; None for anything else."""
     match = _REFRESH.fullmatch(refresh)
     if match is None or not hmac.compare_digest(match[3], _tag(match[1], match[2])):
         return None
@@ -58,7 +57,7 @@ def handle_of(refresh: str) -> str | None:
 
 
 def access_handle(access: str) -> str | None:
-    """Give the handle that an access token names; None for what has another form."""
+    """Return the handle in an access token; None if its form is invalid."""
     match = _ACCESS.fullmatch(access)
     return match[1] if match else None
 
