@@ -185,11 +185,14 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
     Setting("database_url", "", _database_url, "PostgreSQL URL; default SQLite in the data folder."),
-    Setting(
-        "base_url", "", _base_url, "Public URL, such as https://registry.example; default the listening address."
-    ),
+    Setting("base_url", "", _base_url, "Public URL, such as https://registry.example; default the listening address."),
     Setting("registry_name", "Muniment", _text, "Name of the registry on pages, server cards and documents."),
-    Setting("secret_key", "", _text, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."),
+    Setting(
+        "secret_key",
+        "",
+        _text,
+        "Key that signs cookies and links, shared by all nodes; default a file in the data folder.",
+    ),
     Setting("mail_url", "", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder."),
     Setting("mail_from", "registry@localhost", _text, "Sender address of mail."),
     Setting("signup", "on", _switch, "Let anyone create an account."),
@@ -217,7 +220,12 @@ SETTINGS: tuple[Setting, ...] = (
         _natural,
         "Replication lag in seconds after which a node is not ready; PostgreSQL only.",
     ),
-    Setting("max_connections", "4000", _natural, "Open connections per process; the longest-idle connection is closed when exceeded."),
+    Setting(
+        "max_connections",
+        "4000",
+        _natural,
+        "Open connections per process; the longest-idle connection is closed when exceeded.",
+    ),
     Setting("header_timeout_s", "10", _natural, "Time limit for request headers, in seconds."),
     Setting("body_timeout_s", "60", _natural, "Time limit for pauses in a request body, in seconds."),
     Setting("express_lane", "on", _switch, "Serve cached responses directly from the HTTP parser."),
@@ -231,9 +239,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("document_quota_mb", "500", _natural, "Document storage per account, in megabytes."),
     Setting("clamd", "", _scanner, "host:port or socket path of a clamd that scans documents; default no scan."),
     Setting("starting_credits", "100", _natural, "Starting credit balance of a new account."),
-    Setting(
-        "run_cost", "10", _natural, "Price of a report run in credits, unless its framework sets another."
-    ),
+    Setting("run_cost", "10", _natural, "Price of a report run in credits, unless its framework sets another."),
     Setting(
         "model_url",
         "",
@@ -243,7 +249,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("model_name", "", _text, "Model to request from the endpoint; shown in reports."),
     Setting("model_key", "", _text, "API key of the endpoint; default none."),
     Setting("model_run_tokens", "500000", _natural, "Token limit of a report run; rules evaluate the rest."),
-    Setting("model_run_seconds", "300", _natural, "Time limit for the model in a report run, in seconds; rules evaluate the rest."),
+    Setting(
+        "model_run_seconds",
+        "300",
+        _natural,
+        "Time limit for the model in a report run, in seconds; rules evaluate the rest.",
+    ),
     Setting("model_timeout_s", "60", _positive, "Time limit for one response of the model, in seconds."),
     Setting("model_parallel", "4", _positive, "Concurrent model requests per report run."),
     Setting(

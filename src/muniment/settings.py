@@ -171,7 +171,9 @@ MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = config.signup
-MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith("https://")  # only for localhost; browsers refuse other hosts
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith(
+    "https://"
+)  # only for localhost; browsers refuse other hosts
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"

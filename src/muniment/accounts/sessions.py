@@ -29,8 +29,8 @@ class Key(str):
     """
     The key of a stored session, which also carries the secret whose digest it is.
 
-    A str with an attribute, because Django and allauth pass keys between stores, and the secret must reach the code that
-    sets the cookie.
+    A str with an attribute, because Django and allauth pass keys between stores, and the secret must reach the code
+    that sets the cookie.
     """
 
     __slots__ = ("secret",)

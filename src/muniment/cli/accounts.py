@@ -93,7 +93,9 @@ def credits_() -> None:
 @click.argument("email")
 @click.argument("amount", type=int)
 @click.option("--note", default="", help="Note shown to the account with the entry.")
-@click.option("--key", default="", help="Idempotency key: repeating the command with the same key grants nothing twice.")
+@click.option(
+    "--key", default="", help="Idempotency key: repeating the command with the same key grants nothing twice."
+)
 def credits_grant(email: str, amount: int, *, note: str, key: str) -> None:
     """Grant AMOUNT credits to the account EMAIL."""
     ready()

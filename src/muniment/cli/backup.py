@@ -36,9 +36,9 @@ def backup(file: Path) -> None:
     """
     Back up the whole instance to FILE while it stays in use: database, documents and keys.
 
-    The file is read back and verified before it gets its name. It contains the secret key and the digests of passwords, so
-    it is readable by you only: protect it like a password. It contains no settings. If documents have lost their files,
-    everything else is backed up, and the exit status is 1.
+    The file is read back and verified before it gets its name. It contains the secret key and the digests of passwords,
+    so it is readable by you only: protect it like a password. It contains no settings. If documents have lost their
+    files, everything else is backed up, and the exit status is 1.
     """
     use_django()
     from muniment.backup.operations import back_up
@@ -64,17 +64,16 @@ def restore(file: Path) -> None:
     """
     Restore FILE into an empty instance, on SQLite or PostgreSQL.
 
-    The file is verified first; then everything is written, or nothing. An instance that has been used is refused. Stop its
-    servers first and start them afterwards. A backup of an older version is migrated; one of a newer version is refused.
+    The file is verified first; then everything is written, or nothing. An instance that has been used is refused. Stop
+    its servers first and start them afterwards. A backup of an older version is migrated; one of a newer version is
+    refused.
     """
     use_django()
     from muniment.backup.operations import restore as restore_from
 
     with _shown() as tell:
         loaded = restore_from(config.current(), file, tell=tell)
-    click.echo(
-        f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}."
-    )
+    click.echo(f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}.")
     for note in loaded.notes:
         click.echo(f"Note: {note}", err=True)
 
@@ -86,9 +85,9 @@ def move(to: str, storage: str) -> None:
     """
     Move the whole instance to another database: from SQLite to PostgreSQL, or back.
 
-    Stop its servers and workers first; the old instance stays unchanged. All data is counted and compared before the move
-    counts as complete; if it is interrupted, run the same command again. Afterwards start with the settings that the
-    command prints.
+    Stop its servers and workers first; the old instance stays unchanged. All data is counted and compared before the
+    move counts as complete; if it is interrupted, run the same command again. Afterwards start with the settings that
+    the command prints.
     """
     source = config.current()
     target = config.use(_moved(source, sys.stdin.readline().strip() if to == "-" else to, storage))

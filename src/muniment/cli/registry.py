@@ -55,7 +55,9 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             raise click.ClickException(f"{problem.message} {problem.hint}") from None
         except KeyboardInterrupt:
             bar.stop()
-            click.echo("Stopped. The imported rows are complete; run the same command again to import the rest.", err=True)
+            click.echo(
+                "Stopped. The imported rows are complete; run the same command again to import the rest.", err=True
+            )
             sys.exit(130)
         except (DatabaseError, OSError) as error:
             bar.stop()
@@ -74,8 +76,8 @@ def export(folder: Path, *, private: bool) -> None:
     """
     Export the published registry to FOLDER, in the format that import reads.
 
-    With --private, an import into an empty instance gives byte-identical API responses. Drafts, accounts and history are
-    not included; use `muniment backup` for those.
+    With --private, an import into an empty instance gives byte-identical API responses. Drafts, accounts and history
+    are not included; use `muniment backup` for those.
     """
     use_django()
     from django.db import DatabaseError
@@ -125,7 +127,9 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
     try:
         document = msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1.") from None
+        raise click.ClickException(
+            f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1."
+        ) from None
     ready()
     from muniment.registry.frameworks.operations import author_framework
 

@@ -14,10 +14,16 @@ from muniment.cli.command import main, ready, use_django
 
 
 @main.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 means all interfaces.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 means all interfaces."
+)
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of server processes; one per core is enough."
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Number of server processes; one per core is enough.",
 )
 @click.option("--demo", is_flag=True, help="Load a small fictional registry first, if the registry is empty.")
 @click.option("--member", hidden=True, help="State inherited from the supervisor.")
@@ -25,10 +31,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     """
     Serve the registry: API, tool servers and web pages on one address.
 
-    No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within half a
-    second; the web pages follow a few seconds later (see /readyz). SIGTERM or Ctrl-C finishes open requests, then stops.
-    With several workers, a process that dies is replaced, and SIGHUP replaces all of them one by one without refusing
-    requests.
+    No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within
+    half a second; the web pages follow a few seconds later (see /readyz). SIGTERM or Ctrl-C finishes open requests,
+    then stops. With several workers, a process that dies is replaced, and SIGHUP replaces all of them one by one
+    without refusing requests.
     """
     settings = config.current()
     _refuse_without_extras(settings)
@@ -66,7 +72,7 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
     """Fill in the base URL if it is not set."""
     if settings.base_url:
         return settings
-    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - only displayed, not bound
+    shown = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 - displayed, not bound
     return config.use(config.Config(base_url=f"http://{shown}:{port}"))
 
 
@@ -111,13 +117,19 @@ def _load_demo_alone(*, tells: bool) -> None:
 
 @main.command()
 @click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Number of jobs at once.")
-@click.option("--drain", type=click.IntRange(0, 600), default=20, show_default=True, help="Seconds to wait for running jobs on shutdown.")
+@click.option(
+    "--drain",
+    type=click.IntRange(0, 600),
+    default=20,
+    show_default=True,
+    help="Seconds to wait for running jobs on shutdown.",
+)
 def worker(threads: int, drain: int) -> None:
     """
     Run background jobs, in addition to the worker inside `serve`.
 
-    On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to the
-    queue.
+    On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to
+    the queue.
     """
     import signal
     import threading
@@ -138,7 +150,10 @@ def worker(threads: int, drain: int) -> None:
         click.echo(f"Worker {running.name} started.", err=True)
         stop.wait()
         if not running.stop(within_s=drain):
-            click.echo("Some jobs did not reach a checkpoint in time; another worker continues them after their lease.", err=True)
+            click.echo(
+                "Some jobs did not reach a checkpoint in time; another worker continues them after their lease.",
+                err=True,
+            )
 
 
 @contextmanager

@@ -57,10 +57,10 @@ def issue_code(
     actor: Actor, client: Client, *, redirect_uri: str, challenge: str, permitted: Iterable[str], resource: str
 ) -> str:
     """
-    Give a code for what the person signed in has just agreed to.
+    Issue a code for the consent just given by the signed-in user.
 
     Raises:
-        Forbidden: the actor is not a person at our own page.
+        Forbidden: the actor is not signed in on the website.
     """
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
@@ -80,11 +80,11 @@ def issue_code(
 
 def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resource: str | None) -> Issued:
     """
-    Turn a code into a connection, once. A second try ends the connection that the first one made.
+    Redeem a code for a connection, once. A second attempt revokes the connection.
 
     Args:
-        redirect_uri: what the client repeats; "" when it does not (OAuth 2.1 no longer asks for it).
-        resource: what the client asks for; None takes what the person agreed to.
+        redirect_uri: repeated by the client; "" if not (OAuth 2.1 no longer requires it).
+        resource: requested by the client; None uses the one consented to.
 
     Raises:
         Refusal: invalid_grant or invalid_target.
@@ -122,7 +122,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
 def _held_code(code: str) -> AuthorizationCode | None:
     if not code.startswith(CODE) or len(code) > MAX_TOKEN_CHARACTERS:
         return None
-    # Locked alone: PostgreSQL gives whoever waited the row as it stands now, but a joined row as it stood before.
+    # Only this row is locked: PostgreSQL re-reads a locked row after a wait, but not a joined one.
     return AuthorizationCode.objects.select_for_update().filter(digest=token_digest(code)).first()
 
 
@@ -147,10 +147,10 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
 
 def refresh(token: str, *, client_id: str, resource: str | None, narrower: str = "") -> Issued:
     """
-    Give the next pair. The token before it gives the same pair for two minutes; older ones end the connection.
+    Issue the next pair. The previous token returns the same pair for two minutes; older ones revoke the connection.
 
     Args:
-        narrower: scopes that the client asks for; it may not ask for more than it has, and is given what it has.
+        narrower: scopes that the client requests; they must be among those it has, and it keeps all of those.
 
     Raises:
         Refusal: invalid_grant, invalid_scope or invalid_target.
@@ -176,14 +176,14 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
 
 
 def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> Issued | Refusal:
-    """Decide on a refresh, with the row held."""
+    """Decide a refresh while the row is locked."""
     at, presented = now(), token_digest(token)
     is_current = hmac.compare_digest(presented, grant.refresh_digest)
     is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
     if not grant.is_live(at) or not grant.account.is_active:
         return Refusal("invalid_grant", "The connection has ended; ask the user to connect again.")
     if not is_current and not (is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW):
-        # It carries our tag, so it was issued, and somebody uses it long after it was replaced.
+        # Its tag is valid, so it was issued, and is being used long after it was replaced.
         _end(grant, "refresh token used again")
         return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
     if resource is not None and resource != grant.resource:
@@ -200,7 +200,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
         grant.rotated_at = at
         grant.save()
     elif not hmac.compare_digest(token_digest(pair.refresh), grant.refresh_digest):
-        # The instance's key has changed since; the pair that was given then cannot be made again.
+        # The secret key has changed since, so that pair cannot be derived again.
         return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
     left = int((grant.access_expires_at - at).total_seconds())
     return Issued(pair, max(left, 0), grant.scopes)
@@ -208,9 +208,9 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
 
 def revoke(token: str) -> None:
     """
-    End what *token* belongs to, whatever kind it is: a connection, or a personal token that its finder burns.
+    Revoke the connection or personal token that *token* belongs to.
 
-    Nothing tells whether there was anything to end. A token that was never issued ends nothing.
+    It does not reveal whether there was one. A token that was never issued revokes nothing.
 
     Source: RFC 7009, sections 2.1 and 2.2.
     """
@@ -233,7 +233,6 @@ def revoke(token: str) -> None:
 
 
 def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Grant]:
-    """List the apps connected to the actor's account, newest first."""
     if actor.account_id is None:
         return Page([], page, page_size, 0)
     live = Grant.objects.select_related("client").filter(
@@ -243,6 +242,12 @@ def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Pag
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:
+    """
+    Disconnect an app everywhere within a second.
+
+    Raises:
+        NotFound: unknown, ended, or of another account.
+    """
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can disconnect apps.", "Open /manage/tokens.")
     with transaction.atomic():
@@ -255,7 +260,7 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
 
 
 def sweep_grants() -> int:
-    """Delete codes that nobody will ask for again, and connections that ended a month ago."""
+    """Delete expired codes, and connections that ended a month ago."""
     at = now()
     gone = AuthorizationCode.objects.filter(expires_at__lt=at - timedelta(days=1)).delete()[0]
     ended = Q(revoked_at__lt=at - KEPT_AFTER_END) | Q(refresh_expires_at__lt=at - KEPT_AFTER_END)
@@ -282,7 +287,7 @@ def _tell_of_new_app(grant: Grant) -> None:
 
 
 def live_access(text: str, at: datetime) -> Grant | None:
-    """Find the live connection that an access token opens; None for any other text."""
+    """Return the live connection of an access token, or None."""
     presented = token_digest(text)
     handle = access_handle(text)
     grant = Grant.objects.select_related("client", "account").filter(handle=handle).first() if handle else None
@@ -292,7 +297,7 @@ def live_access(text: str, at: datetime) -> Grant | None:
 
 
 def access_end(grant: Grant, presented: str, at: datetime) -> datetime | None:
-    """Give when the access token of this digest ends; None when it is not one of the grant's, or has ended."""
+    """Return when the access token with this digest ends; None if it is not one of the grant's, or has ended."""
     if hmac.compare_digest(presented, grant.access_digest):
         end: datetime | None = grant.access_expires_at
     elif hmac.compare_digest(presented, grant.replaced_access_digest):

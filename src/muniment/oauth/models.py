@@ -48,8 +48,8 @@ class Grant(models.Model):
     """
     A connection of an app to an account, as listed among the connected apps.
 
-    It stores the digests of the current pair of tokens and of the previous one. Every later refresh token is derived from
-    the presented one, so a retry gets the same pair (see `grants.refresh`).
+    It stores the digests of the current pair of tokens and of the previous one. Every later refresh token is derived
+    from the presented one, so a retry gets the same pair (see `grants.refresh`).
     """
 
     handle = models.CharField(max_length=16)
