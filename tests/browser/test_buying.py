@@ -40,8 +40,8 @@ def shop(tmp_path_factory):
             owner = Owner(product, password=PASSWORD, **stripe.settings())
             yield product, owner, stripe
         told = run("doctor", "--ledger", data=data, **stripe.settings()).stdout
-        assert "ok    ledger: every balance equals its transfers" in told
-        assert "ok    buying credits: Stripe in test mode, 2 packs" in told
+        assert "OK    ledger: every balance equals its transfers" in told
+        assert "OK    buying credits: Stripe in test mode, 2 packs" in told
         for secret in (KEY, WEBHOOK_SECRET):
             assert secret not in product.output() + told
 

@@ -33,11 +33,11 @@ def test_the_command_proves_a_store_and_tells_what_fails_without_the_secret(tmp_
     data = new_instance(tmp_path / "data")
     fine = run("doctor", "--storage", data=data)
     assert "a probe was written, read and deleted" in fine.stdout
-    assert "ok    documents: each has its blob; 0 blobs of 0 bytes" in fine.stdout
+    assert "OK    documents: each has its blob; 0 blobs of 0 bytes" in fine.stdout
     with S3(tmp_path / "served") as server:
         wrong = run("doctor", data=data, check=False, storage_url=server.url("wrong-secret"))
     assert wrong.returncode == 1
-    assert "MEND  document store" in wrong.stdout
+    assert "FAIL  document store" in wrong.stdout
     assert "wrong-secret" not in wrong.stdout
 
 
@@ -47,5 +47,5 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path, monkeypatch):
     assert "--storage" in done.output
     from muniment.server.doctor import _store
 
-    assert "not there yet" in _store(config.current()).says
+    assert "does not exist yet" in _store(config.current()).says
     assert not (tmp_path / "none").exists()

@@ -110,5 +110,5 @@ def test_what_a_dead_process_left_half_written_is_found_and_removed(tmp_path):
 
 
 def test_an_address_that_is_no_store_is_refused_by_name():
-    with pytest.raises(ConfigError, match="MUNIMENT_STORAGE_URL takes an address such as s3://"):
+    with pytest.raises(ConfigError, match="MUNIMENT_STORAGE_URL must be a URL such as s3://"):
         Config({"MUNIMENT_STORAGE_URL": "ftp://somewhere"})

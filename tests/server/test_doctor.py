@@ -18,20 +18,20 @@ def test_a_healthy_instance_is_told_so_with_every_setting(demo):
         assert setting.help in told
     assert "very-secret-value" not in told
     assert "MUNIMENT_RATE_LIMIT = 300  [default: 600]" in told
-    assert "MEND" not in told
+    assert "FAIL" not in told
     assert "60 company" in told
 
 
 def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
     told = run("doctor", data=tmp_path / "data", database_url="").stdout
-    assert "the first start makes it" in told
+    assert "the first start creates it" in told
     assert not (tmp_path / "data").exists()
 
 
 def test_an_empty_database_is_no_fault_and_what_to_do_is_told(tmp_path, postgres):
     told = run("doctor", "--ledger", "--storage", data=tmp_path / "data", database_url=postgres.create("new")).stdout
-    assert "ok    database: postgresql, nothing was migrated yet; serve or muniment migrate does that" in told
-    assert "MEND" not in told
+    assert "OK    database: postgresql, no migrations applied yet; run muniment migrate, or serve" in told
+    assert "FAIL" not in told
 
 
 @pytest.mark.sqlite  # it looks at a file that lacks most tables
@@ -47,7 +47,7 @@ def test_what_needs_mending_is_told_with_status_1(tmp_path):
     done = run("doctor", data=data, check=False)
     assert done.returncode == 1
     assert "chmod 600" in done.stdout
-    assert "migrations are missing" in done.stdout
+    assert "migrations are pending" in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -65,10 +65,10 @@ def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
     given = {"stripe_secret_key": "sk_live_harbour", "credit_packs": "500=4000,100=900", "model_key": "harbour-model"}
     done = run("doctor", data=data, check=False, **given)
     assert done.returncode == 1
-    assert "MEND  buying credits: off without MUNIMENT_STRIPE_WEBHOOK_SECRET;" in done.stdout
+    assert "FAIL  buying credits: off, missing MUNIMENT_STRIPE_WEBHOOK_SECRET;" in done.stdout
     assert "MUNIMENT_CREDIT_PACKS = 500=4000 100=900  [default: (empty)]" in done.stdout
     told = run("doctor", data=data, stripe_webhook_secret="whsec_harbour", base_url="https://r.example", **given).stdout
-    assert "Stripe with real money, 2 packs; its webhook is https://r.example/billing/stripe/webhook" in told
+    assert "Stripe in live mode, 2 packs; webhook https://r.example/billing/stripe/webhook" in told
     for secret in ("sk_live_harbour", "whsec_harbour", "harbour-model"):
         assert secret not in done.stdout + told
 
@@ -82,8 +82,8 @@ def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_
     url = "postgresql://keeper:sesame@127.0.0.1:1/muniment"
     away = run("user", "list", data=tmp_path / "data", check=False, database_url=url)
     assert (away.returncode, "Traceback" in away.stderr) == (1, False)
-    assert "Nothing was done: see muniment doctor" in away.stderr
-    with pytest.raises(ConfigError, match="MUNIMENT_DATABASE_URL takes postgresql://") as refused:
+    assert "Nothing was changed. Run muniment doctor" in away.stderr
+    with pytest.raises(ConfigError, match="MUNIMENT_DATABASE_URL must be postgresql://") as refused:
         Config({"MUNIMENT_DATABASE_URL": "mysql://keeper:sesame@localhost/muniment"})
     assert "sesame" not in str(refused.value) + away.stderr
 
@@ -91,8 +91,8 @@ def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_
 @pytest.mark.parametrize(
     ("variable", "value", "told"),
     [
-        ("MUNIMENT_CLAMD", "scanner.example", "takes host:port, or the path of a socket"),
-        ("MUNIMENT_CLAMD", "scanner.example:70000", "takes host:port, or the path of a socket"),
+        ("MUNIMENT_CLAMD", "scanner.example", "must be host:port, or a socket path"),
+        ("MUNIMENT_CLAMD", "scanner.example:70000", "must be host:port, or a socket path"),
         ("MUNIMENT_LOG_FORMAT", "jason", "takes json or text"),
         # A column of costs has room for 31 bits, and no clock waits for longer than that many seconds.
         ("MUNIMENT_RUN_COST", "2147483648", "takes a whole number up to 2,147,483,647"),

@@ -33,7 +33,7 @@ def printed(product):
     wait_until(lambda: "Sign in as reviewer" in product.output(), within_s=30, what="the sign-ins")
     product.wait_ready()
     [(email, password)] = re.findall(r"Sign in as owner: (\S+)  (\S+)", product.output())
-    [token] = re.findall(r"Token of the owner, for /api/manage/mcp: (mun_pat_\w{36})\n", product.output())
+    [token] = re.findall(r"Token of the owner for /api/manage/mcp: (mun_pat_\w{36})\n", product.output())
     return email, password, token
 
 

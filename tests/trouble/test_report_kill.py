@@ -124,4 +124,4 @@ def test_a_run_whose_server_is_killed_goes_on_and_is_paid_once(product):
     assert status(product, second)["state"] == "succeeded"
     credits_ = call(product, "get_credits")
     assert (credits_["balance"], credits_["held"]) == (90, 0)
-    assert "ok    ledger" in run("doctor", "--ledger", data=product.data).stdout
+    assert "OK    ledger" in run("doctor", "--ledger", data=product.data).stdout

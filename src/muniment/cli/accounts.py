@@ -42,7 +42,7 @@ def user_create(email: str, role: str, *, password_stdin: bool, no_password: boo
 @click.option("--scope", "chosen", multiple=True, help="A scope of the token; may be repeated.  [default: all]")
 @click.option("--days", type=click.Choice(["30", "90", "365", "never"]), default="90", show_default=True)
 def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, read_only: bool) -> None:
-    """Create a personal access token for EMAIL and print only the token."""
+    """Create a personal access token for EMAIL and print it."""
     if read_only and chosen:
         raise click.UsageError("--read-only and --scope cannot be combined.")
     ready()

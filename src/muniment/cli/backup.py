@@ -34,11 +34,12 @@ def _shown() -> Iterator[Callable[[str], object]]:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(file: Path) -> None:
     """
-    Back up the whole instance to FILE while it stays in use: database, documents and keys.
+    Back up the instance to FILE.
 
-    The file is read back and verified before it gets its name. It contains the secret key and the digests of passwords,
-    so it is readable by you only: protect it like a password. It contains no settings. If documents have lost their
-    files, everything else is backed up, and the exit status is 1.
+    The backup contains the database, documents and keys; the instance may stay in use. The file is read back and
+    verified before it gets its name. It contains the secret key and the digests of passwords, so it is readable by you
+    only: protect it like a password. It contains no settings. If documents have lost their files, everything else is
+    backed up, and the exit status is 1.
     """
     use_django()
     from muniment.backup.operations import back_up
@@ -62,11 +63,11 @@ def backup(file: Path) -> None:
 @click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
 def restore(file: Path) -> None:
     """
-    Restore FILE into an empty instance, on SQLite or PostgreSQL.
+    Restore FILE into an empty instance.
 
-    The file is verified first; then everything is written, or nothing. An instance that has been used is refused. Stop
-    its servers first and start them afterwards. A backup of an older version is migrated; one of a newer version is
-    refused.
+    The instance may be on SQLite or PostgreSQL. The file is verified first; then everything is written, or nothing. An
+    instance that has been used is refused. Stop its servers first and start them afterwards. A backup of an older
+    version is migrated; one of a newer version is refused.
     """
     use_django()
     from muniment.backup.operations import restore as restore_from
@@ -83,11 +84,11 @@ def restore(file: Path) -> None:
 @click.option("--storage", default="", help="s3://… for document files, or folder.  [default: the current store]")
 def move(to: str, storage: str) -> None:
     """
-    Move the whole instance to another database: from SQLite to PostgreSQL, or back.
+    Move the instance to another database.
 
-    Stop its servers and workers first; the old instance stays unchanged. All data is counted and compared before the
-    move counts as complete; if it is interrupted, run the same command again. Afterwards start with the settings that
-    the command prints.
+    It can move from SQLite to PostgreSQL, or back. Stop its servers and workers first; the old instance stays
+    unchanged. All data is counted and compared before the move counts as complete; if it is interrupted, run the same
+    command again. Afterwards start with the settings that the command prints.
     """
     source = config.current()
     target = config.use(_moved(source, sys.stdin.readline().strip() if to == "-" else to, storage))

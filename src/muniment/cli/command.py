@@ -1,8 +1,11 @@
 """The main command and helpers shared by its subcommands."""
 
+import io
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -10,7 +13,25 @@ from muniment import config
 from muniment.kernel.problems import Problem
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """A group whose errors begin with ``error:``."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        extra["standalone_mode"] = False
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            text = io.StringIO()
+            error.show(text)
+            click.echo(text.getvalue().replace("Error: ", "error: ", 1), nl=False, err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("error: aborted", err=True)
+            sys.exit(1)
+        sys.exit(code)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="muniment")
 def main() -> None:
     """Muniment: a registry in a box, for people and for agents."""

@@ -20,10 +20,10 @@ from muniment.cli.command import main, ready, told
 )
 def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
     """
-    Check the settings, the data folder, the database, the published documents and the document store.
+    Check the instance.
 
-    Exits with status 1 if a check fails. Changes nothing, except that a small probe is written to the store, read and
-    deleted.
+    Checks the settings, the data folder, the database, the published documents and the document store. Exits with
+    status 1 if a check fails. Changes nothing, except that a small probe is written to the store, read and deleted.
     """
     if backup is not None:
         _prove(backup)

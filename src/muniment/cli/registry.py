@@ -18,10 +18,11 @@ from muniment.kernel.actor import COMMAND
 @click.option("--strict", is_flag=True, help="Import nothing if any row is invalid.")
 def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     """
-    Import a registry from PATH: a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file.
+    Import a registry from PATH.
 
-    Rows without changes are skipped, so running the command again changes nothing, or completes an interrupted import.
-    Invalid rows are reported with file, line and field, and skipped; the exit status is then 1.
+    PATH is a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file. Rows without changes are
+    skipped, so running the command again changes nothing, or completes an interrupted import. Invalid rows are reported
+    with file, line and field, and skipped; the exit status is then 1.
     """
     use_django()
     from django.db import DatabaseError
@@ -74,10 +75,10 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
 @click.option("--private", is_flag=True, help="Include the private specifications and prices of frameworks.")
 def export(folder: Path, *, private: bool) -> None:
     """
-    Export the published registry to FOLDER, in the format that import reads.
+    Export the published registry to FOLDER.
 
-    With --private, an import into an empty instance gives byte-identical API responses. Drafts, accounts and history
-    are not included; use `muniment backup` for those.
+    The files are in the format that import reads. With --private, an import into an empty instance gives byte-identical
+    API responses. Drafts, accounts and history are not included; use `muniment backup` for those.
     """
     use_django()
     from django.db import DatabaseError
@@ -118,9 +119,10 @@ def framework() -> None:
 @click.argument("file", type=click.File("rb"))
 def framework_author(framework_id: str, file: IO[bytes]) -> None:
     """
-    Set the specification of the framework FRAMEWORK_ID from FILE (assessment-spec/1, JSON; - reads standard input).
+    Set the specification of the framework FRAMEWORK_ID.
 
-    Errors are reported with their paths. An unchanged document creates no new version.
+    FILE is a JSON document in the format assessment-spec/1; - reads standard input. Errors are reported with their
+    paths. An unchanged document creates no new version.
     """
     import msgspec
 

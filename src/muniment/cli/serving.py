@@ -29,9 +29,9 @@ from muniment.cli.command import main, ready, use_django
 @click.option("--member", hidden=True, help="State inherited from the supervisor.")
 def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None) -> None:
     """
-    Serve the registry: API, tool servers and web pages on one address.
+    Serve the registry.
 
-    No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within
+    API, tool servers and web pages share one address. No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within
     half a second; the web pages follow a few seconds later (see /readyz). SIGTERM or Ctrl-C finishes open requests,
     then stops. With several workers, a process that dies is replaced, and SIGHUP replaces all of them one by one
     without refusing requests.
@@ -126,9 +126,9 @@ def _load_demo_alone(*, tells: bool) -> None:
 )
 def worker(threads: int, drain: int) -> None:
     """
-    Run background jobs, in addition to the worker inside `serve`.
+    Run background jobs.
 
-    On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to
+    A worker runs in addition to the one inside `serve`. On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to
     the queue.
     """
     import signal

@@ -1,4 +1,4 @@
-"""What `muniment doctor` tells: the settings as they are, and whether the instance's parts are well."""
+"""Health checks of `muniment doctor`: the effective settings and the state of each part of the instance."""
 
 import contextlib
 import importlib.util
@@ -17,11 +17,11 @@ from muniment.server.app.startup import writable
 from muniment.store.published import SCHEMA_VERSION
 
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
-"""Words of a setting's name that make its value a secret."""
+"""A setting whose name contains one of these words is a secret."""
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     is_good: bool
@@ -37,7 +37,7 @@ def _bad(what: str, says: str) -> Finding:
 
 
 def settings_lines(config: Config) -> Iterator[str]:
-    """Give each setting: variable, value and whether it is the default, then what it is for. Secrets stay hidden."""
+    """Yield each setting with its value, default and help. Secrets stay hidden."""
     for setting in SETTINGS:
         value = getattr(config, setting.name)
         is_default = value == setting.read(setting.default)
@@ -59,7 +59,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    """Look at the data folder, the keys, the database, the published documents and the store; change nothing."""
+    """Check the data folder, the keys, the database, the published documents and the store; change nothing."""
     return [
         _folder(config.data),
         *_keys(config.data / "keys"),
@@ -73,9 +73,9 @@ def examine(config: Config) -> list[Finding]:
 
 def _folder(folder: Path) -> Finding:
     if not folder.exists():
-        return _good("data folder", f"{folder} is not there yet; the first start makes it")
+        return _good("data folder", f"{folder} does not exist yet; the first start creates it")
     if not writable(folder):
-        return _bad("data folder", f"{folder} takes no files, or its disk is full")
+        return _bad("data folder", f"{folder} is not writable, or its disk is full")
     room = os.statvfs(folder)
     return _good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
 
@@ -84,13 +84,13 @@ def _keys(folder: Path) -> list[Finding]:
     if not folder.exists():
         return []
     loose = [file.name for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077]
-    says = f"others may read {', '.join(loose)}; chmod 600 them" if loose else "readable by their owner alone"
+    says = f"other users can read {', '.join(loose)}; run chmod 600" if loose else "readable by their owner only"
     return [Finding("keys", not loose, says)]
 
 
 def _database(config: Config) -> Finding:
     if not config.on_postgresql and not config.database_file.exists():
-        return _good("database", "SQLite, not there yet; the first start makes it")
+        return _good("database", "SQLite, does not exist yet; the first start creates it")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     import django
     from django.db import DatabaseError, connection
@@ -107,10 +107,10 @@ def _database(config: Config) -> Finding:
     finally:
         connection.close()
     if is_new:
-        return _good("database", f"{connection.vendor}, nothing was migrated yet; serve or muniment migrate does that")
+        return _good("database", f"{connection.vendor}, no migrations applied yet; run muniment migrate, or serve")
     if missing:
-        return _bad("database", f"{missing} migrations are missing; run muniment migrate, or serve")
-    return _good("database", f"{connection.vendor}, in this version's form")
+        return _bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
+    return _good("database", f"{connection.vendor}, all migrations applied")
 
 
 def _published(config: Config) -> Finding:
@@ -130,9 +130,9 @@ def _published(config: Config) -> Finding:
 
 
 def _store(config: Config) -> Finding:
-    """Prove the store of documents by writing, reading and deleting a probe."""
+    """Test the document store by writing, reading and deleting a probe."""
     if not config.storage_url and not config.data.exists():
-        return _good("document store", "a folder, not there yet; the first start makes it")
+        return _good("document store", "a folder, does not exist yet; the first start creates it")
     place = masked(config.storage_url) or str(config.data / "blobs")
     try:
         Storage(config.data / "blobs", config.storage_url).probe()
@@ -142,35 +142,35 @@ def _store(config: Config) -> Finding:
 
 
 def _billing(config: Config) -> Finding:
-    """Tell whether credits can be bought, without asking the provider."""
+    """Check whether credits can be bought, without contacting the provider."""
     needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
     missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
     if len(missing) == len(needed):
         return _good("buying credits", "off; operators grant them")
     if missing:
-        return _bad("buying credits", f"off without {' and '.join(missing)}; set all three, or none")
+        return _bad("buying credits", f"off, missing {' and '.join(missing)}; set all three or none")
     if importlib.util.find_spec("stripe") is None:
-        return _bad("buying credits", 'off, since the extra is missing: pip install "muniment[stripe]"')
+        return _bad("buying credits", 'off, the extra is missing: pip install "muniment[stripe]"')
     if not config.stripe_secret_key.startswith(("sk_", "rk_")) or not config.stripe_webhook_secret.startswith("whsec_"):
-        return _bad("buying credits", "Stripe's keys begin with sk_ or rk_, its webhook secrets with whsec_")
-    mode = "in test mode" if "_test_" in config.stripe_secret_key else "with real money"
+        return _bad("buying credits", "Stripe keys begin with sk_ or rk_, webhook secrets with whsec_")
+    mode = "in test mode" if "_test_" in config.stripe_secret_key else "in live mode"
     webhook = f"{config.base_url or 'http://…'}{WEBHOOK}"
-    return _good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; its webhook is {webhook}")
+    return _good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; webhook {webhook}")
 
 
 def _model(config: Config) -> Finding:
-    """Tell whether what asks a language model is there. The model itself is not asked: that costs."""
+    """Check the client of the language model. The model itself is not called, since calls cost money."""
     from muniment.assessments.evaluation.language_model.endpoint import lacking
 
     if not config.model_url:
-        return _good("language model", "off; rules judge reports")
+        return _good("language model", "off; rules evaluate reports")
     if told := lacking():
         return _bad("language model", told)
-    return _good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} judges reports")
+    return _good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} evaluates reports")
 
 
 def examine_storage() -> list[Finding]:
-    """Hold documents against their blobs. Only where the database was found in this version's form."""
+    """Verify documents against their blobs. Requires that all migrations are applied."""
     from muniment.documents.cleanup import examine as hold_together
     from muniment.store.database.migrations import has_begun
 
@@ -182,14 +182,14 @@ def examine_storage() -> list[Finding]:
         Finding(
             "documents",
             not found.missing,
-            f"{len(found.missing):,} have lost their blob: {_first(found.missing)}; restore the store from a backup"
+            f"{len(found.missing):,} have no blob: {_first(found.missing)}; restore the store from a backup"
             if found.missing
             else f"each has its blob; {kept}",
         ),
         Finding(
             "blobs",
             not found.orphans,
-            f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next sweep removes them"
+            f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next cleanup deletes them"
             if found.orphans
             else "each belongs to a document",
         ),
@@ -201,7 +201,7 @@ def _first(names: list[str]) -> str:
 
 
 def examine_ledger() -> Finding:
-    """Prove the ledger of credits. Only where the database was found in this version's form."""
+    """Verify the credit ledger. Requires that all migrations are applied."""
     from muniment.credits.operations import prove
     from muniment.store.database.migrations import has_begun
 
@@ -210,4 +210,4 @@ def examine_ledger() -> Finding:
     faults = prove()
     if faults:
         return _bad("ledger", "; ".join(faults[:10]))
-    return _good("ledger", "every balance equals its transfers, and all together are zero")
+    return _good("ledger", "every balance equals its transfers, and the total is zero")

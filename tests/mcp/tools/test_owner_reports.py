@@ -135,7 +135,7 @@ def test_a_framework_is_authored_from_a_file_and_each_fault_is_told(tmp_path):
     bad.write_text(json.dumps(broken))
     for _ in range(2):
         told = run("framework", "author", "plain-governance", str(good), data=data).stdout
-    assert "plain-governance runs by version 4" in told
+    assert "plain-governance now uses version 4" in told
     refused = run("framework", "author", "plain-governance", str(bad), data=data, check=False)
     assert refused.returncode == 1
     assert "sections[0].criteria[0].weight" in refused.stderr
