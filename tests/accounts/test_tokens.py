@@ -173,13 +173,13 @@ def test_two_tokens_made_at_once_do_not_pass_the_limit_together(owner, monkeypat
 def test_a_renewed_token_has_a_new_text_and_the_old_one_is_dead(owner):
     first = tokens.create_token(owner.actor("web"), "laptop", permitted=["profile:read"], days=30)
     PersonalToken.objects.update(expires_at=now() + timedelta(days=1), warned_at=now())
-    before = revocation.edition()
+    before = revocation.epoch()
     second = tokens.regenerate_token(owner.actor("web"), first.row.pk)
     assert opens(first.text) is None
     assert opens(second.text).scopes == {"profile:read"}
     assert second.row.expires_at > now() + timedelta(days=29)
     assert second.row.warned_at is None
-    assert revocation.edition() == before + 1
+    assert revocation.epoch() == before + 1
 
 
 def test_an_expired_token_is_not_renewed_past_the_limit(owner, monkeypatch):
@@ -202,10 +202,10 @@ def test_a_stranger_neither_sees_renews_nor_ends_a_token(owner, stranger):
         with pytest.raises(NotFound):
             attempt(stranger.actor("web"), minted.row.pk)
     assert opens(minted.text)
-    before = revocation.edition()
+    before = revocation.epoch()
     tokens.revoke_token(owner.actor("web"), minted.row.pk)
     assert opens(minted.text) is None
-    assert revocation.edition() == before + 1
+    assert revocation.epoch() == before + 1
     assert tokens.list_tokens(owner.actor("web")) == []
 
 

@@ -307,9 +307,9 @@ def test_a_closed_account_closes_its_apps(app):
     pair = app.connect()
     code = app.code()
     app.owner.is_active = False
-    before = revocation.edition()
+    before = revocation.epoch()
     app.owner.save()
-    assert revocation.edition() == before + 1
+    assert revocation.epoch() == before + 1
     assert not app.opens(pair.access)
     for attempt in (lambda: app.refresh(pair.refresh), lambda: app.redeem(code)):
         with refused("invalid_grant"):
@@ -318,15 +318,15 @@ def test_a_closed_account_closes_its_apps(app):
 
 def test_every_end_moves_the_edition_that_caches_follow(app, django_capture_on_commit_callbacks):
     pair = app.connect()
-    before = revocation.edition()
+    before = revocation.epoch()
     told = []
-    revocation.on_shrunk.append(told_once := lambda: told.append(1))
+    revocation.on_revoked.append(told_once := lambda: told.append(1))
     try:
         with django_capture_on_commit_callbacks(execute=True):
             grants.revoke(pair.access)
     finally:
-        revocation.on_shrunk.remove(told_once)
-    assert revocation.edition() == before + 1
+        revocation.on_revoked.remove(told_once)
+    assert revocation.epoch() == before + 1
     assert told == [1]
 
 

@@ -65,7 +65,7 @@ def test_another_process_ended_it_and_this_one_knows_within_a_second(door, minte
     assert LOOK_AGAIN_S < 1
     assert door(minted.text)
     PersonalToken.objects.update(revoked_at=now())
-    revocation.shrink()  # as another process does; nobody here is told, since the test commits nothing
+    revocation.bump()  # as another process does; nobody here is told, since the test commits nothing
     assert door(minted.text)
     door.at += LOOK_AGAIN_S + 0.01
     assert door(minted.text) is None
@@ -94,7 +94,7 @@ def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, mi
     def slow(text, **how):
         found = real(text, **how)
         PersonalToken.objects.update(revoked_at=now())
-        revocation.shrink()
+        revocation.bump()
         door.keeper.look_again()
         return found
 

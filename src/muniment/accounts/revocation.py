@@ -14,28 +14,28 @@ from django.db.models.signals import post_delete, post_save
 
 from muniment.accounts.models import Account, CredentialEdition
 
-on_shrunk: list[Callable[[], object]] = []
+on_revoked: list[Callable[[], object]] = []
 """Called after a commit that took access from a credential; caches register here."""
 
 _ONE = 1
 
 
-def edition() -> int:
+def epoch() -> int:
     """Return the epoch of all credentials, which increases when one is revoked, narrowed or ends early."""
     found = CredentialEdition.objects.filter(pk=_ONE).values_list("number", flat=True).first()
     return found or 0
 
 
-def shrink() -> None:
+def bump() -> None:
     """Record, inside a transaction, that a credential loses access at its commit."""
     if not CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1):
         CredentialEdition.objects.bulk_create([CredentialEdition(pk=_ONE)], ignore_conflicts=True)
         CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1)
-    transaction.on_commit(_tell)
+    transaction.on_commit(_notify)
 
 
-def _tell() -> None:
-    for call in on_shrunk:
+def _notify() -> None:
+    for call in on_revoked:
         call()
 
 
@@ -47,8 +47,8 @@ def watch_accounts() -> None:
 
 def _account_saved(*, created: bool, update_fields: frozenset[str] | None, **_: Any) -> None:
     if not created and (update_fields is None or "is_active" in update_fields):
-        shrink()
+        bump()
 
 
 def _account_deleted(**_: Any) -> None:
-    shrink()
+    bump()

@@ -34,7 +34,7 @@ KEPT_AFTER_END: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Minted:
+class NewToken:
     """A new token with its row. The only object that contains the token's text."""
 
     row: PersonalToken
@@ -51,7 +51,7 @@ def create_token(
     permitted: Iterable[str],
     days: int | None = DEFAULT_DAYS,
     account: Account | None = None,
-) -> Minted:
+) -> NewToken:
     """
     Create a token that acts for the actor's account.
 
@@ -83,7 +83,7 @@ def create_token(
             expires_at=_end(lifetime),
         )
     _mail_owner(row, "A token was created", "A personal access token was created for your account.")
-    return Minted(row, text)
+    return NewToken(row, text)
 
 
 def list_tokens(actor: Actor) -> Sequence[PersonalToken]:
@@ -91,7 +91,7 @@ def list_tokens(actor: Actor) -> Sequence[PersonalToken]:
     return list(_kept(actor).order_by("-created_at", "-pk"))
 
 
-def regenerate_token(actor: Actor, token_id: int) -> Minted:
+def regenerate_token(actor: Actor, token_id: int) -> NewToken:
     """
     Replace the text of a token and renew its lifetime; the old text stops working at once.
 
@@ -110,9 +110,9 @@ def regenerate_token(actor: Actor, token_id: int) -> Minted:
         row.last_used_by = ""
         row.created_at = now()
         row.save()
-        revocation.shrink()
+        revocation.bump()
     _mail_owner(row, "A token was regenerated", "A personal access token of your account was regenerated.")
-    return Minted(row, text)
+    return NewToken(row, text)
 
 
 def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
@@ -128,7 +128,7 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
     return row
 
 
-def burn_token(text: str) -> bool:
+def revoke_presented(text: str) -> bool:
     """
     Revoke the presented token: any holder may do this, for example a secret scanner that found it.
 
@@ -204,7 +204,7 @@ def _own(actor: Actor, token_id: int) -> PersonalToken:
 def _end_now(row: PersonalToken) -> None:
     row.revoked_at = now()
     row.save(update_fields=["revoked_at"])
-    revocation.shrink()
+    revocation.bump()
 
 
 def _name(name: str) -> str:

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from muniment.cli.command import main, ready, told
+from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND, SCOPES
 
 
@@ -27,10 +27,10 @@ def user_create(email: str, role: str, *, password_stdin: bool, no_password: boo
         password = sys.stdin.readline().rstrip("\n")
     elif not no_password:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    ready()
+    migrated()
     from muniment.accounts.operations import create_account
 
-    with told():
+    with problems_as_errors():
         account = create_account(COMMAND, email, password, role=role)
     click.echo(f"{account.email} is now {account.role}.")
 
@@ -45,26 +45,26 @@ def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, rea
     """Create a personal access token for EMAIL and print it."""
     if read_only and chosen:
         raise click.UsageError("--read-only and --scope cannot be combined.")
-    ready()
+    migrated()
     from muniment.accounts.operations import find_account
     from muniment.accounts.scopes import READ_SCOPES
     from muniment.accounts.tokens import create_token
 
-    with told():
-        minted = create_token(
+    with problems_as_errors():
+        token = create_token(
             COMMAND,
             name,
             permitted=READ_SCOPES if read_only else chosen or SCOPES,
             days=None if days == "never" else int(days),
             account=find_account(email),
         )
-    click.echo(minted.text)
+    click.echo(token.text)
 
 
 @user.command("list")
 def user_list() -> None:
     """List all accounts with their roles."""
-    ready()
+    migrated()
     from muniment.accounts.operations import list_accounts
 
     for account in list_accounts(COMMAND):
@@ -76,10 +76,10 @@ def user_list() -> None:
 @click.argument("role", type=click.Choice(["owner", "reviewer", "operator"]))
 def user_role(email: str, role: str) -> None:
     """Change the role of the account EMAIL to ROLE."""
-    ready()
+    migrated()
     from muniment.accounts.operations import set_role
 
-    with told():
+    with problems_as_errors():
         account = set_role(COMMAND, email, role)
     click.echo(f"{account.email} is now {account.role}.")
 
@@ -98,9 +98,9 @@ def credits_() -> None:
 )
 def credits_grant(email: str, amount: int, *, note: str, key: str) -> None:
     """Grant AMOUNT credits to the account EMAIL."""
-    ready()
+    migrated()
     from muniment.credits.operations import grant
 
-    with told():
+    with problems_as_errors():
         balance = grant(COMMAND, email, amount, note=note, key=key)
     click.echo(f"{email} has {balance.balance:,} credits, {balance.held:,} of them held.")

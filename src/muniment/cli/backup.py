@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.cli.command import main, told, use_django
+from muniment.cli.command import main, problems_as_errors, use_django
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[str], object]]:
+def _progress() -> Iterator[Callable[[str], object]]:
     """Show the progress on the terminal, and turn failures into error messages."""
     import obstore
     from django.db import DatabaseError
@@ -23,7 +23,7 @@ def _shown() -> Iterator[Callable[[str], object]]:
 
     console = Console(stderr=True)
     try:
-        with told(), console.status("…") as status:
+        with problems_as_errors(), console.status("…") as status:
             yield lambda doing: status.update(click.unstyle(doing))
     except (OSError, DatabaseError, Mismatch, obstore.exceptions.BaseError) as error:
         says = masked(str(error)).partition("Debug source")[0].strip().removesuffix(".")
@@ -44,7 +44,7 @@ def backup(file: Path) -> None:
     use_django()
     from muniment.backup.operations import back_up
 
-    with _shown() as tell:
+    with _progress() as tell:
         found = back_up(config.current(), file, tell=tell)
     manifest = found.manifest
     click.echo(
@@ -72,7 +72,7 @@ def restore(file: Path) -> None:
     use_django()
     from muniment.backup.operations import restore as restore_from
 
-    with _shown() as tell:
+    with _progress() as tell:
         loaded = restore_from(config.current(), file, tell=tell)
     click.echo(f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}.")
     for note in loaded.notes:
@@ -96,7 +96,7 @@ def move(to: str, storage: str) -> None:
     from muniment.backup.moving import move as move_to
     from muniment.server.app.logs import masked
 
-    with _shown() as tell:
+    with _progress() as tell:
         loaded = move_to(source, target, tell=tell)
     files = f"{loaded.blobs:,} document files" if loaded.blobs else "no document files"
     click.echo(f"Moved and verified {loaded.rows:,} rows and {files}. Start with these settings:")

@@ -49,7 +49,7 @@ def use_django() -> None:
     django.setup()
 
 
-def ready() -> int:
+def migrated() -> int:
     """Load Django, apply database migrations, and return how many were pending."""
     use_django()
     from django.db import DatabaseError
@@ -65,7 +65,7 @@ def ready() -> int:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def problems_as_errors() -> Iterator[None]:
     """Turn a :class:`Problem` into an error message with its hint and exit status 1."""
     try:
         yield

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.cli.command import main, ready, told
+from muniment.cli.command import main, migrated, problems_as_errors
 
 
 @main.command()
@@ -47,7 +47,7 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
 def _prove(backup: Path) -> None:
     from muniment.backup.proof import prove
 
-    with told():
+    with problems_as_errors():
         try:
             found = prove(backup)
         except OSError as error:
@@ -87,5 +87,5 @@ def migrate() -> None:
 
     `serve` and `import` do this automatically; use this command to run it as a separate deployment step.
     """
-    applied = ready()
+    applied = migrated()
     click.echo(f"{applied} migrations applied." if applied else "Nothing to do: no migrations are pending.")

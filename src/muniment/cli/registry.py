@@ -7,7 +7,7 @@ from typing import IO
 
 import click
 
-from muniment.cli.command import main, ready, told, use_django
+from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
 
 
@@ -99,11 +99,11 @@ def export(folder: Path, *, private: bool) -> None:
 @click.argument("slug")
 def own(email: str, slug: str) -> None:
     """Make the account EMAIL an owner of the listing SLUG."""
-    ready()
+    migrated()
     from muniment.accounts.operations import find_account
     from muniment.registry.company.operations import add_owner
 
-    with told():
+    with problems_as_errors():
         account = find_account(email)
         add_owner(COMMAND, slug, account.pk)
     click.echo(f"{account.email} now owns {slug}.")
@@ -132,9 +132,9 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
         raise click.ClickException(
             f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1."
         ) from None
-    ready()
+    migrated()
     from muniment.registry.frameworks.operations import author_framework
 
-    with told():
+    with problems_as_errors():
         found = author_framework(COMMAND, framework_id, document)
     click.echo(f"{framework_id} now uses version {found.version} of its specification.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from muniment import config
-from muniment.cli.command import main, ready, use_django
+from muniment.cli.command import main, migrated, use_django
 
 
 @main.command()
@@ -31,10 +31,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     """
     Serve the registry.
 
-    API, tool servers and web pages share one address. No set-up is needed: the first start creates the data folder, its keys and the database. Reads are served within
-    half a second; the web pages follow a few seconds later (see /readyz). SIGTERM or Ctrl-C finishes open requests,
-    then stops. With several workers, a process that dies is replaced, and SIGHUP replaces all of them one by one
-    without refusing requests.
+    API, tool servers and web pages share one address. No set-up is needed: the first start creates the data folder, its
+    keys and the database. Reads are served within half a second; the web pages follow a few seconds later (see
+    /readyz). SIGTERM or Ctrl-C finishes open requests, then stops. With several workers, a process that dies is
+    replaced, and SIGHUP replaces all of them one by one without refusing requests.
     """
     settings = config.current()
     _refuse_without_extras(settings)
@@ -128,8 +128,8 @@ def worker(threads: int, drain: int) -> None:
     """
     Run background jobs.
 
-    A worker runs in addition to the one inside `serve`. On SIGTERM or Ctrl-C it claims no more jobs, lets running ones reach their next checkpoint, and returns the rest to
-    the queue.
+    A worker runs in addition to the one inside `serve`. On SIGTERM or Ctrl-C it claims no more jobs, lets running ones
+    reach their next checkpoint, and returns the rest to the queue.
     """
     import signal
     import threading
@@ -141,7 +141,7 @@ def worker(threads: int, drain: int) -> None:
     from muniment.server.app import logs
 
     logs.set_up(settings.log_format)
-    ready()
+    migrated()
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())

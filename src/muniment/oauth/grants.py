@@ -18,7 +18,7 @@ from django.db.models import Q
 
 from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account
-from muniment.accounts.tokens import burn_token
+from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
@@ -217,7 +217,7 @@ def revoke(token: str) -> None:
     if len(token) > MAX_TOKEN_CHARACTERS:
         return
     if token.startswith(PERSONAL):
-        burn_token(token)
+        revoke_presented(token)
         return
     presented = token_digest(token)
     with transaction.atomic():
@@ -271,7 +271,7 @@ def _end(grant: Grant, because: str) -> None:
     if grant.revoked_at is None:
         grant.revoked_at, grant.revoked_because = now(), because
         grant.save(update_fields=["revoked_at", "revoked_because"])
-        revocation.shrink()
+        revocation.bump()
 
 
 def _tell_of_new_app(grant: Grant) -> None:

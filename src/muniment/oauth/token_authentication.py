@@ -49,7 +49,7 @@ def resolve(text: str, *, resource: str | None, client: str) -> Known:
         resource: the URL of this tool server; tokens bound to another one are invalid. None accepts any host.
         client: the app's User-Agent.
     """
-    edition = revocation.edition()  # read before the row, so that a later change has a later epoch
+    edition = revocation.epoch()  # read before the row, so that a later change has a later epoch
     at = now()
     today, client = at.date(), client[:MAX_CLIENT_CHARACTERS]
     end: datetime | None
@@ -106,11 +106,11 @@ class TokenAuthenticator:
         self._edition = -1
         self._stirred = self._seen = 0
         self._looked_at = float("-inf")
-        revocation.on_shrunk.append(self.look_again)
+        revocation.on_revoked.append(self.look_again)
 
     def close(self) -> None:
         """Stop listening for revocations."""
-        revocation.on_shrunk.remove(self.look_again)
+        revocation.on_revoked.remove(self.look_again)
 
     def look_again(self) -> None:
         """Check the epoch before the next result: this process has just changed it."""
@@ -122,7 +122,7 @@ class TokenAuthenticator:
             return None
         began, stirred = self._clock(), self._stirred
         if began - self._looked_at > LOOK_AGAIN_S or stirred != self._seen:
-            edition = await self._bridge(revocation.edition)
+            edition = await self._bridge(revocation.epoch)
             if edition != self._edition:
                 self._known.clear()
                 self._edition = edition

@@ -171,12 +171,12 @@ def _model(config: Config) -> Finding:
 
 def examine_storage() -> list[Finding]:
     """Verify documents against their blobs. Requires that all migrations are applied."""
-    from muniment.documents.cleanup import examine as hold_together
+    from muniment.documents.cleanup import examine as examine_documents
     from muniment.store.database.migrations import has_begun
 
     if not has_begun():
         return [_good("documents", "none yet")]
-    found = hold_together()
+    found = examine_documents()
     kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
     return [
         Finding(

@@ -117,7 +117,7 @@ def _id(number: int) -> int:
 
 
 def _page(
-    request: HttpRequest, form: NewTokenForm, *, minted: operations.Minted | None = None, status: int = 200
+    request: HttpRequest, form: NewTokenForm, *, minted: operations.NewToken | None = None, status: int = 200
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
     connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
