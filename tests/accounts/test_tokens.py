@@ -231,7 +231,7 @@ def test_a_mail_comes_seven_days_before_the_end_and_only_once(owner):
     assert tokens.warn_of_expiry(now() + timedelta(days=24)) == 1
     assert tokens.warn_of_expiry(now() + timedelta(days=25)) == 0
     [(subject, text)] = letters.to(owner.email)
-    assert "ends soon" in subject
+    assert "expires soon" in subject
     assert "laptop" in text
     assert minted.text not in text
     assert {"accounts.tokens_near_end", "accounts.tokens_ended", "oauth.clients_unused", "oauth.grants_ended"} <= {

@@ -14,7 +14,7 @@ def test_the_worker_starts_on_an_empty_folder_and_ends_on_sigterm(tmp_path):
         [*COMMAND, "worker", "--threads", "1"], env=environment(tmp_path / "data"), stderr=subprocess.PIPE, text=True
     )
     try:
-        assert process.stderr.readline().startswith("Working as ")
+        assert process.stderr.readline().startswith("Worker ")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         assert process.stderr.read() == ""

@@ -55,7 +55,7 @@ def minted():
 @pytest.mark.requirement("auth.missing")
 def test_a_warm_answer_asks_nobody(door, minted):
     assert door(minted.text).credential == "laptop"
-    assert door.asked == ["edition", "_resolve"]
+    assert door.asked == ["epoch", "_resolve"]
     assert door(minted.text).credential == "laptop"
     assert door.asked == []
 
@@ -69,14 +69,14 @@ def test_another_process_ended_it_and_this_one_knows_within_a_second(door, minte
     assert door(minted.text)
     door.at += LOOK_AGAIN_S + 0.01
     assert door(minted.text) is None
-    assert door.asked == ["edition", "_resolve"]
+    assert door.asked == ["epoch", "_resolve"]
 
 
-def test_while_nothing_was_ended_only_the_edition_is_asked_for(door, minted):
+def test_while_nothing_was_ended_only_the_epoch_is_asked_for(door, minted):
     assert door(minted.text)
     door.at += LOOK_AGAIN_S + 0.01
     assert door(minted.text)
-    assert door.asked == ["edition"]
+    assert door.asked == ["epoch"]
 
 
 @pytest.mark.requirement("auth.missing")
@@ -88,7 +88,7 @@ def test_what_this_process_ends_is_ended_at_once(door, minted, django_capture_on
 
 
 def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, minted, monkeypatch):
-    """The row is read live, the edition moves, and only then the answer comes back: it must not be remembered."""
+    """The row is read live, the epoch increases, and only then the answer comes back: it must not be remembered."""
     real = token_authentication.resolve
 
     def slow(text, **how):

@@ -93,12 +93,12 @@ def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_
     [
         ("MUNIMENT_CLAMD", "scanner.example", "must be host:port, or a socket path"),
         ("MUNIMENT_CLAMD", "scanner.example:70000", "must be host:port, or a socket path"),
-        ("MUNIMENT_LOG_FORMAT", "jason", "takes json or text"),
+        ("MUNIMENT_LOG_FORMAT", "jason", "must be json or text"),
         # A column of costs has room for 31 bits, and no clock waits for longer than that many seconds.
-        ("MUNIMENT_RUN_COST", "2147483648", "takes a whole number up to 2,147,483,647"),
-        ("MUNIMENT_MODEL_TIMEOUT_S", "99999999999", "takes a whole number up to 2,147,483,647"),
-        ("MUNIMENT_MODEL_PARALLEL", "0", "takes a whole number from 1 to 2,147,483,647"),
-        ("MUNIMENT_RATE_LIMIT", "none", "takes a whole number up to 2,147,483,647, or off"),
+        ("MUNIMENT_RUN_COST", "2147483648", "must be a whole number up to 2,147,483,647"),
+        ("MUNIMENT_MODEL_TIMEOUT_S", "99999999999", "must be a whole number up to 2,147,483,647"),
+        ("MUNIMENT_MODEL_PARALLEL", "0", "must be a whole number from 1 to 2,147,483,647"),
+        ("MUNIMENT_RATE_LIMIT", "none", "must be a whole number up to 2,147,483,647, or off"),
     ],
 )
 def test_a_value_that_would_only_fail_later_is_refused_at_the_start(variable, value, told):
@@ -111,5 +111,5 @@ def test_no_setting_takes_a_number_that_a_column_has_no_room_for():
     assert {"run_cost", "starting_credits", "rate_limit", "model_timeout_s"} <= {each.name for each in whole}
     for each in whole:
         assert getattr(Config({each.variable: str(2**31 - 1)}), each.name) == 2**31 - 1
-        with pytest.raises(ConfigError, match=f"{each.variable} takes a whole number"):
+        with pytest.raises(ConfigError, match=f"{each.variable} must be a whole number"):
             Config({each.variable: str(2**31)})

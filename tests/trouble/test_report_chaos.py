@@ -71,7 +71,7 @@ class Pair:
         for process, life in self._running:
             if life[1] is None and _has_spoken(process.stderr):
                 said = process.stderr.readline()
-                assert said.startswith("Working as "), said + process.stderr.read()
+                assert said.startswith("Worker "), said + process.stderr.read()
                 life[1] = time.time()
 
     def up(self):

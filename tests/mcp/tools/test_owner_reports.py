@@ -141,5 +141,7 @@ def test_a_framework_is_authored_from_a_file_and_each_fault_is_told(tmp_path):
     assert "sections[0].criteria[0].weight" in refused.stderr
     assert "scale.max" in refused.stderr
     bad.write_text("{")
-    assert "is no JSON" in run("framework", "author", "plain-governance", str(bad), data=data, check=False).stderr
+    assert (
+        "is not valid JSON" in run("framework", "author", "plain-governance", str(bad), data=data, check=False).stderr
+    )
     assert "no framework" in run("framework", "author", "nowhere", str(good), data=data, check=False).stderr
