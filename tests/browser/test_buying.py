@@ -85,7 +85,7 @@ def test_a_pack_is_bought_on_stripes_page_and_the_credits_are_there_on_return(br
     page.get_by_role("button", name="Pay", exact=True).click()
     page.wait_for_url("**/manage/credits?bought=*")
     expect(page.get_by_role("status")).to_have_text("Payment received. We added 500 credits.")
-    expect(page.locator("section[aria-labelledby=entries] tbody tr").first).to_contain_text("Bought")
+    expect(page.locator("section[aria-labelledby=entries] tbody tr").first).to_contain_text("Purchase")
     page.screenshot(path=tmp_path / "bought.png", full_page=True)
     assert balance(owner) == before + 500
     assert [delivery.status for delivery in stripe.deliveries] == [200]
@@ -150,7 +150,7 @@ def test_a_buyer_who_is_back_before_the_event_has_the_credits_and_the_event_adds
     assert balance(stranger) == 100
     stripe.refund(list(stripe.sessions)[-1], 900)
     page.goto("/manage/credits")
-    expect(page.locator("section[aria-labelledby=entries] tbody tr").first).to_contain_text("Payment returned")
+    expect(page.locator("section[aria-labelledby=entries] tbody tr").first).to_contain_text("Refund")
     assert balance(owner) == before
     page.context.close()
     other.context.close()

@@ -76,7 +76,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     page.wait_for_url("**/manage/companies/new")
     page.get_by_label("Name", exact=True).press_sequentially("Brine & Bramble")
     expect(page.locator("#suggested")).to_contain_text("/companies/brine-bramble")
-    page.get_by_label("Type").fill("cooperative")
+    page.get_by_label("Type (optional)", exact=True).fill("cooperative")
     page.get_by_label("Website").fill("https://brine.example")
     page.get_by_role("button", name="Save and continue").click()
     page.get_by_label("Summary").fill("Salt-marsh farmers who share a cold store.")
@@ -231,7 +231,7 @@ def test_what_waits_after_a_days_work_is_for_everyone(browser, site, post):
         browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in ("owner", "reviewer", "visitor")
     )
     mine = sign_in(at_home, site, OWNER)
-    paths = a_days_work(mine, site, framework, lambda email: post.wait_for(email, subject="together").get_content())
+    paths = a_days_work(mine, site, framework, lambda email: post.wait_for(email, subject="Co-own").get_content())
     desk = sign_in(at_work, site, REVIEWER)
     asked = in_the_queue(desk, site)
     assert len(asked) >= 3, asked
