@@ -8,7 +8,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help install serve services test check prove bench reference pictures screenshots lock
+.PHONY: mutate help install serve services test check prove bench reference pictures screenshots lock
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,9 @@ prove: install services ## the long proofs, and the whole suite on PostgreSQL wi
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest -n $(WORKERS) --database postgresql --served 2 --timeout 600 || failed=1; \
 	exit $$failed
+
+mutate: install ## check that the tests notice 300 broken rules
+	$(BIN)/python checks/mutate.py --workers $(WORKERS)
 
 bench: install ## compare the product with the reference systems
 	$(BIN)/python bench/run.py $(BENCH_FLAGS)

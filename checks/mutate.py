@@ -1,0 +1,240 @@
+"""
+Check that the tests notice broken rules: run them against mutants of the features.
+
+The in-process tests run once with a coverage context per test, which maps lines to tests. Then each of 300 mutants,
+drawn with a fixed seed, runs against the tests that cover its line, in a forked process that breaks the module in
+memory only. The named mutants of mutants.toml run too. Exits with 1 when fewer than 90 % are killed or a named mutant
+survives. mutants.toml also lists the equivalent mutants with their reasons.
+"""
+
+import argparse
+import hashlib
+import importlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+
+import pytest
+from coverage import CoverageData
+from mutants import ROOT, mutants
+
+SEED, DRAWN, WANTED = 16, 300, 0.9
+FEATURES = ("registry", "credits", "oauth", "documents", "assessments")
+OMITTED = {"admin.py", "apps.py", "migrations"}
+ELSEWHERE = ("browser", "clients", "contract", "deploy", "docs", "house", "server", "trouble", "upgrades")
+"""Folders whose tests run the product in another process, where no mutant is."""
+TESTS_S, TEST_S, FACTOR = 60, 30, 4
+"""Seconds of tests per mutant, of one test, and how many times longer than measured they may take."""
+KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
+"""A usage error, or a missing test, says nothing about the mutant."""
+PRELOADED = ("django.test", "httpx", "mcp", "msgspec", "PIL.Image", "psycopg", "pypdfium2", "html5lib")
+MAP, LOG = ROOT / "build" / "mutate" / "coverage", ROOT / "build" / "mutate" / "measured.log"
+LISTED = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())
+
+
+@dataclass(order=True)
+class Trial:
+    """A mutant, the tests that cover its line, and the result."""
+
+    rank: str
+    key: str
+    file: Path = field(compare=False)
+    place: str = field(compare=False)
+    source: str = field(compare=False)
+    tests: list[str] = field(compare=False)
+    expected_s: float = field(compare=False, default=0.0)
+    killed: bool | None = field(compare=False, default=None)
+    began: float = field(compare=False, default=0.0)
+
+
+def measure(workers: int) -> None:
+    """Run the in-process tests once, and record which lines each executes and how long it takes."""
+    ignored = [f"--ignore={ROOT / 'tests' / name}" for name in ELSEWHERE]
+    command = [sys.executable, "-m", "pytest", "-n", str(workers), "-vv", "--durations=0", "--durations-min=0.001"]
+    environment = {**os.environ, "COVERAGE_FILE": str(MAP)}
+    with LOG.open("w") as log:
+        subprocess.run(  # noqa: S603 - our own tests
+            [*command, "--cov", "--cov-context=test", "--cov-report=", *ignored],
+            cwd=ROOT,
+            env=environment,
+            stdout=log,
+            check=False,
+        )
+
+
+class Coverage:
+    """The passing tests of each line, the most specific first."""
+
+    def __init__(self) -> None:
+        log = LOG.read_text()
+        self.seconds = defaultdict[str, float](float)
+        for seconds, test in re.findall(r"^([\d.]+)s (?:setup|call|teardown) +(.+)$", log, re.MULTILINE):
+            self.seconds[test] += float(seconds)
+        self._failed = set(re.findall(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", log, re.MULTILINE))
+        for test in sorted(self._failed):
+            print(f"not used, because it fails without a mutant: {test}")
+        data = CoverageData(str(MAP))
+        data.read()
+        self._tests: dict[str, dict[int, set[str]]] = {}
+        self._lines = defaultdict[str, int](int)
+        for file in data.measured_files():
+            lines = data.contexts_by_lineno(file)
+            self._tests[file] = {line: {each.rpartition("|")[0] for each in lines[line]} for line in lines}
+            for tests in self._tests[file].values():
+                for test in tests:
+                    self._lines[test] += 1
+
+    def tests(self, file: Path, lines: Iterable[int]) -> list[str] | None:
+        """Return the tests of *lines*; None when only the start-up executes them."""
+        of_lines = self._tests.get(str(file), {})
+        found = set[str]().union(*(of_lines.get(line, ()) for line in lines))
+        if found == {""}:
+            return None
+        found -= {""} | self._failed
+        chosen, total = [], 0.0
+        for test in sorted(found, key=lambda each: (self._lines[each], each)):
+            total += self.seconds[test]
+            if total > TESTS_S and chosen:
+                break
+            chosen.append(test)
+        return chosen
+
+
+def draw(coverage: Coverage) -> list[Trial]:
+    """Return the mutants with the lowest digests of seed and key, so that a change elsewhere draws the same ones."""
+    every = []
+    for feature in FEATURES:
+        for file in sorted((ROOT / "src" / "muniment" / feature).rglob("*.py")):
+            if OMITTED.isdisjoint(file.parts):
+                every += mutants(file)
+    ranked = sorted(every, key=lambda each: hashlib.sha256(f"{SEED} {each.key}".encode()).digest())
+    chosen: list[Trial] = []
+    for each in ranked:
+        tests = coverage.tests(each.file, each.lines)
+        if tests is None or each.key in LISTED["equivalent"]:
+            continue
+        place = f"{each.file.relative_to(ROOT)}:{each.lines.start}"
+        seconds = sum(coverage.seconds[test] for test in tests)
+        chosen.append(Trial(f"{len(chosen):03}", each.key, each.file, place, each.source(), tests, seconds))
+        if len(chosen) == DRAWN:
+            break
+    return chosen
+
+
+def named() -> Iterator[Trial]:
+    """Yield the named mutants: rules that tests once did not cover."""
+    for number, each in enumerate(LISTED["named"]):
+        file = ROOT / each["file"]
+        text = file.read_text()
+        if text.count(each["old"]) != 1:
+            sys.exit(f"checks/mutants.toml: {each['old']!r} occurs {text.count(each['old'])} times in {each['file']}")
+        source = text.replace(each["old"], each["new"])
+        yield Trial(f"named {number}", each["rule"], file, each["file"], source, each["tests"], TESTS_S)
+
+
+def begin(trial: Trial, *, unchanged: bool) -> int:
+    """Fork a process that runs the tests of *trial* with its module broken, and return the process id."""
+    process = os.fork()
+    if process:
+        return process
+    os.setsid()
+    folder = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="mutant-")
+    tempfile.tempdir = None
+    with (LOG.parent / f"{trial.rank}.log").open("wb") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    if not unchanged:
+        given = SourceFileLoader.get_code
+
+        def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+            if loader.path == str(trial.file):
+                return compile(trial.source, loader.path, "exec", dont_inherit=True)
+            return given(loader, name)
+
+        SourceFileLoader.get_code = get_code  # type: ignore[method-assign]  # before muniment is imported
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        options = ["-x", "-q", "--assert=plain", "--tb=line", "-p", "no:cacheprovider", f"--timeout={TEST_S}"]
+        code = int(pytest.main([*options, *trial.tests]))
+    finally:
+        sys.stdout.flush()
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(code)
+
+
+def run(trials: list[Trial], workers: int, *, unchanged: bool) -> None:
+    """Run every trial, *workers* at once, and print the results."""
+    waiting, running = list(reversed(trials)), dict[int, Trial]()
+    while waiting or running:
+        while waiting and len(running) < workers:
+            trial = waiting.pop()
+            if not trial.tests:
+                trial.killed = False
+                tell(trial)
+                continue
+            trial.began = time.monotonic()
+            running[begin(trial, unchanged=unchanged)] = trial
+        for process, trial in list(running.items()):
+            if time.monotonic() - trial.began > TEST_S + FACTOR * trial.expected_s:
+                os.killpg(process, signal.SIGKILL)
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                del running[process]
+                trial.killed = os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) in KILLED
+                tell(trial)
+        time.sleep(0.02)
+
+
+def tell(trial: Trial) -> None:
+    """Print the result of a trial."""
+    what = "killed  " if trial.killed else "SURVIVED" if trial.tests else "NO TEST "
+    seconds = time.monotonic() - trial.began if trial.tests else 0
+    print(f"{trial.rank} {what} {seconds:5.1f} s {len(trial.tests):4} tests  {trial.place}  {trial.key}", flush=True)
+
+
+def main() -> int:
+    """Measure, draw and run; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=2, help="how many processes at once")
+    parser.add_argument("--measured", action="store_true", help="use the coverage of the last run")
+    parser.add_argument("--named", action="store_true", help="run only the named mutants")
+    parser.add_argument("--only", metavar="RANKS", help="run only these, such as 003,017")
+    parser.add_argument("--unchanged", action="store_true", help="break nothing: every mutant must survive")
+    options = parser.parse_args()
+    began = time.monotonic()
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    trials = list(named())
+    if not options.named:
+        if not options.measured:
+            measure(options.workers)
+        trials += draw(Coverage())
+    if options.only:
+        trials = [trial for trial in trials if trial.rank in options.only.split(",")]
+    for module in PRELOADED:
+        importlib.import_module(module)
+    print(f"{len(trials)} mutants after {time.monotonic() - began:.0f} s", flush=True)
+    run(trials, options.workers, unchanged=options.unchanged)
+    drawn = [trial for trial in trials if not trial.rank.startswith("named")]
+    killed = sum(bool(trial.killed) for trial in drawn)
+    lost = [trial.key for trial in trials if trial.rank.startswith("named") and not trial.killed]
+    print(
+        f"{killed} of {len(drawn)} killed, {len(LISTED['equivalent'])} equivalent, named survivors: {lost or 'none'}, "
+        f"{(time.monotonic() - began) / 60:.0f} minutes"
+    )
+    return 1 if lost or killed < WANTED * len(drawn) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
