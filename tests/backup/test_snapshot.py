@@ -6,15 +6,16 @@ import threading
 
 import msgspec
 import pytest
-from django.db import connections
+from django.db import connections, models
 from django.db.migrations.loader import MigrationLoader
 
 from make import documents, instances, registry
 from muniment import config
 from muniment.backup import container, rows
 from muniment.backup.container import Damaged
-from muniment.backup.contents import BLOBS, HEADER, ROWS, Header, part
-from muniment.backup.loading import Mismatch
+from muniment.backup.contents import BLOBS, HEADER, MANIFEST, ROWS, Header, part
+from muniment.backup.loading import Mismatch, load
+from muniment.backup.moving import move
 from muniment.backup.operations import back_up, restore
 from muniment.backup.proof import prove
 from muniment.backup.snapshot import RunningInstance
@@ -23,7 +24,7 @@ from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
 from muniment.documents.operations import remove_blob
 from muniment.documents.records import storage
-from muniment.kernel.problems import Conflict
+from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 
@@ -274,3 +275,76 @@ def test_a_public_listing_that_waits_unread_goes_along(tmp_path):
     instances.emptied()
     restore(config.current(), tmp_path / "b")
     assert Company.objects.get().name == "Waiting Harbour"
+
+
+def without_manifest():
+    return (each for each in parts() if each.name != MANIFEST)
+
+
+def with_an_unknown_table():
+    header = msgspec.json.decode(next(parts()).read(), type=Header)
+    return with_header(tables={**header.tables, "registry_tide": ["id"]})
+
+
+def with_a_strange_blob():
+    for each in parts():
+        if each.name == MANIFEST:
+            yield part(f"{BLOBS}documents/none/1", b"Minutes of nobody.")
+        yield each
+
+
+def without_one_row():
+    for each in parts():
+        if each.name.startswith(f"{ROWS}registry_givenslug/"):
+            yield part(each.name, b"".join(each.read().splitlines(keepends=True)[1:]))
+        else:
+            yield each
+
+
+def without_blobs():
+    for each in parts():
+        if each.name.startswith(BLOBS):
+            each.read()
+        else:
+            yield each
+
+
+@pytest.mark.parametrize(
+    ("made", "refusal"),
+    [
+        (without_manifest, BadRequest),
+        (with_an_unknown_table, BadRequest),
+        (with_a_strange_blob, BadRequest),
+        (without_one_row, Mismatch),
+        (without_blobs, Mismatch),
+    ],
+)
+def test_what_was_not_proved_is_not_loaded(tmp_path, made, refusal):
+    instances.filled()
+    path = written(tmp_path / "b", made())
+    instances.emptied()
+    with pytest.raises(refusal):
+        load(container.read(path), config.current(), storage())
+    assert rows.filled("default") == []
+    assert documents.blob_keys() == []
+
+
+def test_where_there_is_no_instance_there_is_no_backup_and_no_move(tmp_path):
+    nowhere = config.Config({}, data=tmp_path / "nowhere")
+    for attempt in (lambda: back_up(nowhere, tmp_path / "b"), lambda: move(nowhere, config.current())):
+        with pytest.raises(Conflict):
+            attempt()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("applied", [set(), {("registry", "0001_first"), ("registry", "9999_from_tomorrow")}])
+def test_a_database_without_tables_or_of_a_newer_version_is_not_backed_up(tmp_path, monkeypatch, applied):
+    monkeypatch.setattr(rows, "applied", lambda _: applied)
+    with pytest.raises(Conflict):
+        back_up(config.current(), tmp_path / "b")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_of_an_unknown_kind_is_not_backed_up_unnoticed():
+    with pytest.raises(TypeError):
+        rows._type(models.DurationField())
