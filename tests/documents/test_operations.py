@@ -13,13 +13,12 @@ from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment import config
 from muniment.documents import cleanup, operations, receiving, records
-from muniment.documents.models import BlobHold, Document, Pin, State, TextState
+from muniment.documents.models import Document, Pin, State, TextState
 from muniment.documents.storage import Storage
-from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge, Unavailable
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,43 +109,6 @@ def test_completing_before_anything_was_sent_says_what_to_do(owner, company):
     upload = begin(owner, company)
     with pytest.raises(Conflict, match="Nothing has been sent"):
         operations.complete_upload(owner, upload.upload_id)
-
-
-def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner, company):
-    used, expired = begin(owner, company), begin(owner, company)
-    send(used)
-    Document.objects.filter(pk=expired.upload_id).update(expires_at=now() - timedelta(seconds=1))
-    for token in (token_of(used), token_of(expired), "invented", ""):
-        with pytest.raises(NotFound):
-            receiving.take_link(token, len(SMALL), "")
-    with pytest.raises(NotFound):
-        operations.complete_upload(owner, expired.upload_id)
-    assert operations.complete_upload(owner, used.upload_id).state == State.READY
-
-
-def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
-    token = token_of(begin(owner, company))
-    with pytest.raises(TooLarge):
-        receiving.take_link(token, len(SMALL) + 1, "")
-    with pytest.raises(BadRequest, match="were announced"):
-        receiving.take_link(token, len(SMALL) - 1, "")
-    with pytest.raises(BadRequest, match="takes text/plain"):
-        receiving.take_link(token, len(SMALL), "text/html")
-    assert receiving.take_link(token, None, "text/plain; charset=utf-8").attempt == 1
-
-
-def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):
-    upload = begin(owner, company)
-    first = receiving.take_link(token_of(upload), None, "")
-    second = receiving.take_link(token_of(upload), None, "")
-    records.storage().write(first.key, SMALL)
-    assert not receiving.keep_alive(first)
-    with pytest.raises(Conflict, match="newer transfer"):
-        receiving.record(first, "0" * 64)
-    assert keys() == []
-    records.storage().write(second.key, SMALL)
-    receiving.record(second, hashlib.sha256(SMALL).hexdigest())
-    assert keys() == [second.key]
 
 
 @pytest.mark.parametrize(
@@ -404,64 +366,3 @@ def test_only_ready_documents_of_the_company_itself_can_be_pinned(owner, company
 
 
 # ------------------------------------------------------------------ the sweep
-
-
-def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owner, company):
-    kept, gone = uploaded(owner, company), uploaded(owner, company)
-    left = begin(owner, company)
-    send(left)
-    never = begin(owner, company)
-    operations.delete_document(owner, gone.pk)
-    swept = cleanup.sweep()
-    assert (swept.expired, swept.removed, swept.orphans) == (0, 0, 0)
-    swept = cleanup.sweep(at=now() + timedelta(hours=25))
-    assert swept.expired == 2
-    with pytest.raises(NotFound):
-        operations.complete_upload(owner, left.upload_id)
-    with pytest.raises(NotFound):
-        receiving.take_link(token_of(never), None, "")
-    operations.restore_document(owner, gone.pk)
-    operations.delete_document(owner, gone.pk)
-    cleanup.sweep(at=now() + timedelta(days=31))
-    assert keys() == [kept.blob_key]
-    assert [row.pk for row in Document.objects.all()] == [kept.pk]
-    with pytest.raises(NotFound):
-        operations.delete_document(owner, gone.pk)
-
-
-def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner, company):
-    kept = uploaded(owner, company)
-    living = receiving.take_link(token_of(begin(owner, company)), None, "")
-    dead = receiving.take_link(token_of(begin(owner, company)), None, "")
-    for transfer in (living, dead):
-        records.storage().write(transfer.key, SMALL)
-    Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))
-    records.storage().write("documents/nobody/1", b"orphan")
-    assert sorted(cleanup.examine().orphans) == sorted(["documents/nobody/1", dead.key])
-    assert cleanup.sweep().orphans == 2
-    assert keys() == sorted([kept.blob_key, living.key])
-    with pytest.raises(Conflict):
-        receiving.record(dead, "0" * 64)  # it comes back from the dead, and changes nothing
-    receiving.record(living, hashlib.sha256(SMALL).hexdigest())
-    assert cleanup.examine().missing == []
-
-
-def test_a_document_whose_blob_is_gone_is_found(owner, company):
-    document = uploaded(owner, company)
-    records.storage().delete(document.blob_key)
-    assert cleanup.examine().missing == [document.pk]
-
-
-def test_the_sweep_is_a_job_by_the_clock(owner, company):
-    queue.enqueue_periodic()
-    records.storage().write("documents/nobody/1", b"orphan")
-    do_jobs()
-    assert keys() == []
-
-
-def test_a_hold_on_blobs_that_lasts_too_long_is_refused_at_its_end():
-    with pytest.raises(Unavailable), cleanup.blobs_held(hours=0):
-        assert BlobHold.objects.count() == 1
-    with cleanup.blobs_held():
-        assert BlobHold.objects.count() == 1
-    assert not BlobHold.objects.exists()

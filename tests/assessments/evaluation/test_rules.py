@@ -1,15 +1,11 @@
-"""The evaluation: what rules find, what of it stands, and the numbers worked out by hand."""
-
-import json
+"""Rules: what comparisons, phrases and words find, and which quotes support a level."""
 
 import pytest
 
-from muniment.assessments.evaluation.aggregation import aggregate
-from muniment.assessments.evaluation.inputs import DocumentText, input_hash, read_inputs
+from muniment.assessments.evaluation.inputs import DocumentText, read_inputs
 from muniment.assessments.evaluation.judgement import Cited, Judgement, Support, settle
-from muniment.assessments.evaluation.markdown import plain, to_markdown
 from muniment.assessments.evaluation.rules import Rules, holds
-from muniment.assessments.evaluation.words import fold, holds_phrase, passages, quote_with
+from muniment.assessments.evaluation.words import fold
 
 FACTS = {
     "company": {
@@ -179,113 +175,3 @@ def test_a_quote_that_is_not_in_its_chunk_is_dropped_and_the_level_falls(inputs)
         0,
     )
     assert level(Support(9, (true,))) == ("met", 4, 1)
-
-
-SPECIFICATION = {
-    "schema": "assessment-spec/1",
-    "version": 3,
-    "scale": {"min": 0, "max": 4},
-    "overall": {"bands": [{"min": 0, "label": "C"}, {"min": 60, "label": "B"}, {"min": 80, "label": "A"}]},
-    "sections": [
-        {
-            "id": "s1",
-            "title": "One",
-            "weight": 30,
-            "criteria": [{"id": "a", "weight": 10}, {"id": "b", "weight": 5}, {"id": "n", "weight": 100}],
-        },
-        {"id": "s2", "title": "Two", "weight": 10, "criteria": [{"id": "c", "weight": 2}]},
-        {"id": "s3", "title": "Three", "weight": 60, "criteria": [{"id": "m", "weight": 1}]},
-    ],
-}
-
-
-def settled(status, level, confidence=1.0):
-    return {"status": status, "level": level, "confidence": confidence}
-
-
-def test_the_scores_are_those_worked_out_by_hand():
-    found = {
-        "a": settled("met", 4),
-        "b": settled("insufficient", 0, 0.0),
-        "n": settled("not_applicable", None, 0.0),
-        "c": settled("partial", 2, 0.5),
-        "m": settled("not_applicable", None, 0.0),
-    }
-    report = aggregate(SPECIFICATION, found)
-    # One: (10*1 + 5*0)/15 = 2/3; Two: 1/2; Three leaves. Overall: 100*(30*2/3 + 10*1/2)/40 = 62.5.
-    assert [section["score"] for section in report["sections"]] == [66.7, 50, None]
-    # Coverage: (30*10/15 + 10*1)/40 = 0.75; confidence over what was judged: (20*1 + 10*0.5)/30 = 0.83.
-    assert report["overall"] == {"score": 62.5, "band": "B", "coverage": 0.75, "confidence": 0.83}
-    assert "confidence" not in report["sections"][0]["criteria"][0]
-
-
-def test_a_gate_caps_the_overall_and_nothing_else():
-    gated = json.loads(json.dumps(SPECIFICATION))
-    gated["sections"][0]["criteria"][1]["gate"] = {"minLevel": 1, "capsOverall": 50}
-    gated["sections"][1]["criteria"][0]["gate"] = {"minLevel": 2, "capsOverall": 10}
-    found = {each: settled("met", 4) for each in "anm"} | {"b": settled("not_met", 0), "c": settled("partial", 2)}
-    report = aggregate(gated, found)
-    assert (report["overall"]["score"], report["overall"]["band"]) == (50, "C")
-    assert report["sections"][2]["score"] == 100
-
-
-def test_where_nothing_applies_there_is_no_score():
-    report = aggregate(SPECIFICATION, {each: settled("not_applicable", None, 0.0) for each in "abncm"})
-    assert report["overall"] == {"score": None, "band": None, "coverage": 0, "confidence": 0}
-
-
-def test_the_hash_depends_on_what_was_looked_at_and_not_on_the_order_of_keys():
-    turned = dict(reversed(FACTS.items()))
-    assert input_hash(FACTS, DOCUMENTS, SPECIFICATION) == input_hash(turned, DOCUMENTS, SPECIFICATION)
-    assert input_hash(FACTS, [], SPECIFICATION) != input_hash(FACTS, DOCUMENTS, SPECIFICATION)
-    assert input_hash(FACTS, DOCUMENTS, {**SPECIFICATION, "version": 4}) != input_hash(FACTS, DOCUMENTS, SPECIFICATION)
-
-
-def test_passages_lose_no_phrase_and_stay_short():
-    text = " ".join(f"word{n}" for n in range(900)) + ". Short one. Another."
-    found = list(passages(text))
-    assert all(len(each) <= 600 for each in found)
-    for n in range(899):
-        assert any(holds_phrase(fold(each), f"word{n} word{n + 1}") for each in found)
-    assert quote_with(text, "word450 word451").count("word450 word451") == 1
-    assert len(quote_with(text, "word450 word451")) <= 300
-
-
-def test_markdown_shows_quotes_as_they_stand():
-    assert (
-        plain("<img src=x> [go](http://evil.example)\n# head") == r"\<img src=x\> \[go\](http://evil.example) \# head"
-    )
-    report = {
-        "reportId": "r1",
-        "companyName": "Tide *Works*",
-        "frameworkName": "Plain",
-        "specificationVersion": 3,
-        "createdAt": "2026-11-21T10:00:00.000000Z",
-        "overall": {"score": 62.5, "band": "B", "coverage": 0.75, "confidence": 0.83},
-        "evaluator": {"kind": "rules", "model": None, "promptHash": None},
-        "sections": [
-            {
-                "id": "s",
-                "title": "One",
-                "score": 66.7,
-                "criteria": [
-                    {
-                        "id": "a",
-                        "title": "Board",
-                        "status": "partial",
-                        "level": 2,
-                        "maxLevel": 4,
-                        "rationale": "Found.",
-                        "citations": [{"source": "documents", "documentId": "d", "page": 2, "quote": "a|b"}],
-                        "remediation": "Publish it.",
-                    }
-                ],
-            }
-        ],
-    }
-    text = to_markdown(report)
-    assert r"# Tide \*Works\*: Plain" in text
-    assert "**62.5 of 100**, band B" in text
-    assert "**Partly met**, level 2 of 4. Found." in text
-    assert r"> a\|b (document, page 2)" in text
-    assert "Next: Publish it." in text

@@ -9,14 +9,13 @@ from datetime import timedelta
 import pytest
 from django.apps import apps
 
-from make import files
 from make import registry as make
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
 from muniment import config
-from muniment.documents import cleanup, operations, records, tasks
+from muniment.documents import cleanup, operations, records
 from muniment.documents.content.scanning import ScannerUnavailable
-from muniment.documents.models import Document, Page, State, TextState
+from muniment.documents.models import Document, State, TextState
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
@@ -54,29 +53,6 @@ def settings_with(monkeypatch):
         monkeypatch.setattr(config, "_current", config.Config({}, **kept, **values))
 
     return change
-
-
-def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):
-    document = uploaded(owner, company)
-    do_jobs()
-    Document.objects.filter(pk=document.pk).update(text_state=TextState.WAITING)
-    queue.enqueue("documents.completed", {"documentId": document.pk})
-    do_jobs()
-    assert Page.objects.filter(document=document).count() == 1
-
-
-def test_pictures_have_no_text(owner, company):
-    document = uploaded(owner, company, files.png(), "seal.png")
-    do_jobs()
-    document.refresh_from_db()
-    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
-
-
-def test_a_file_that_can_never_be_read_says_so(owner, company):
-    document = uploaded(owner, company)
-    tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
-    document.refresh_from_db()
-    assert document.text_state == TextState.NOT_EXTRACTABLE
 
 
 class Clamd:

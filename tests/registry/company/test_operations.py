@@ -1,14 +1,13 @@
 """Owners create, change and revert their listings; strangers reach nothing."""
 
 import pytest
-from django.conf import settings
 
 from make.registry import agent_of, changes, document, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
+from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.review import decisions
 from services.crowd import at_once
 
@@ -88,61 +87,6 @@ def test_an_edit_of_a_published_listing_is_public_at_once_with_history_naming_th
     assert (entry.before["status"], entry.after["status"]) == (None, "active")
 
 
-def test_absent_stays_and_null_clears():
-    me = owner()
-    mine = published(
-        me, description="Kept.", website="https://one.example", socials={"twitter": "@a", "email": "a@b.example"}
-    )
-    operations.update_company(me, mine.slug, CompanyChange({"website": None, "socials": {"twitter": None}}))
-    company = document("company", mine.slug)["company"]
-    assert "website" not in company
-    assert company["description"] == "Kept."
-    assert (company["socials"]["twitter"], company["socials"]["email"]) == (None, "a@b.example")
-    operations.update_company(me, mine.slug, CompanyChange(socials=None))
-    assert document("company", mine.slug)["company"]["socials"] is None
-
-
-def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
-    me = owner()
-    mine = published(me, name="Old Name")
-    update = operations.update_company(me, mine.slug, CompanyChange(name="New Name", symbol="NEW", industry="Energy"))
-    assert (update.applied, update.awaiting_review) == (["industry"], ["name", "symbol"])
-    assert document("company", mine.slug)["company"]["name"] == "Old Name"
-    assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
-    judge, waiting = reviewer(), PendingChange.objects.get()
-    decisions.decide_change(judge, waiting.pk, approve=True)
-    assert document("company", mine.slug)["company"]["symbol"] == "NEW"
-    with pytest.raises(Conflict, match="approved already"):
-        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
-
-
-def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
-    me = owner()
-    mine = published(me, name="Old Name")
-    operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
-    seen = PendingChange.objects.get()
-    operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
-    with pytest.raises(Conflict, match="withdrawn already"):
-        decisions.decide_change(reviewer(), seen.pk, approve=True)
-    assert document("company", mine.slug)["company"]["name"] == "Old Name"
-    waits = PendingChange.objects.get(decision="")
-    assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
-    operations.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
-    decisions.decide_change(reviewer(), waits.pk, approve=True)
-    assert document("company", mine.slug)["company"]["name"] == "Something Else"
-
-
-def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
-    me = owner()
-    mine = published(me, name="Old Name")
-    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
-    decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
-    assert document("company", mine.slug)["company"]["name"] == "Old Name"
-    operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
-    operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))
-    assert operations.get_company(me, mine.slug).pending_changes == {}
-
-
 def test_a_draft_is_renamed_without_a_reviewer():
     me = owner()
     mine = draft(me)
@@ -177,78 +121,6 @@ def test_nothing_changed_makes_no_history_and_no_edition():
     before, count = changes(), HistoryEntry.objects.count()
     update = operations.update_company(me, mine.slug, CompanyChange(description="Same."))
     assert (update.applied, changes(), HistoryEntry.objects.count()) == ([], before, count)
-
-
-@pytest.mark.parametrize(
-    ("wire", "field"),
-    [
-        ({"name": " "}, "name"),
-        ({"name": None}, "name"),
-        ({"status": "sleeping"}, "status"),
-        ({"teamSize": -1}, "teamSize"),
-        ({"teamSize": True}, "teamSize"),
-        ({"treasury": "lots"}, "treasury"),
-        ({"website": "javascript:alert(1)"}, "website"),
-        ({"website": "https://a b.example"}, "website"),
-        ({"description": "x" * 2_001}, "description"),
-        ({"description": "a\0b"}, "description"),
-        ({"description": "\ud800"}, "description"),
-        ({"themes": ["x" * 61]}, "themes[0]"),
-        ({"themes": "energy"}, "themes"),
-        ({"socials": {"github": "a"}}, "socials.github"),
-        ({"socials": {"twitter": 5}}, "socials.twitter"),
-        ({"address": [{"street": "a"}]}, "address[0].street"),
-        ({"distribution": {"pools": [{"percentage": "5"}]}}, "distribution.pools[0].percentage"),
-        ({"positions": [{"title": "Chair"}]}, "positions[0].person"),
-        ({"positions": [{"person": {"slug": "nobody-here"}}]}, "positions[0].person.slug"),
-        ({"proposals": [{"status": "won"}]}, "proposals[0].status"),
-        ({"proposals": [{"votes": {"for": "5"}}]}, "proposals[0].votes.for"),
-        ({"capTable": [5]}, "capTable[0]"),
-        ({"fundingRound": None}, "fundingRound"),
-        ({"fundingRound": {"target": "much"}}, "fundingRound.target"),
-        ({"fundingRound": {"closed": "2024-01-01"}}, "fundingRound.closed"),
-        *(
-            ({key: 1}, key)
-            for key in ("id", "state", "owner", "version", "icon", "listedAt", "extra", "publication_number")
-        ),
-    ],
-)
-def test_a_value_that_the_form_does_not_take_is_refused_by_its_field(wire, field):
-    me = owner()
-    mine = draft(me)
-    with pytest.raises(BadFields) as problem:
-        operations.update_company(me, mine.slug, CompanyChange(wire))
-    assert [fault.field for fault in problem.value.faults] == [field]
-    assert operations.get_company(me, mine.slug).version == 1
-
-
-def test_every_field_of_the_form_goes_in_and_comes_out():
-    me = owner()
-    wire = {
-        "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "status": "active", "type": "DAO",
-        "industry": "Energy", "orgKind": "project", "themes": ["energy", "海"], "description": "All.", "body": "# All",
-        "website": "https://full.example", "dao_website": "http://dao.full.example",
-        "socials": {"email": "full@example.org"}, "address": [{"city": "Port"}],
-        "distribution": {"method": "sale", "pools": [{"name": "team", "percentage": 20.0}]},
-        "positions": [{"title": "Chair", "person": {"name": "Ada Moss"}}],
-        "proposals": [{"id": "1", "title": "Go", "status": "passed", "votes": {"for": 5.0, "against": 0.5}}],
-        "capTable": [{"address": "0x0", "name": "Ada", "tokens": "5", "percentage": 12.5}],
-        "fundingRound": {"name": "Seed", "target": "$2M", "opened": "2024-05-01"},
-    }  # fmt: skip
-    assert wire.keys() == settings.SCHEMA.company_change.by_name.keys()
-    mine = published(me, **wire)
-    data = document("company", mine.slug)
-    company = data["company"]
-    assert company["treasury"] == "$1.3M"
-    assert company["teamSize"] == 1
-    assert company["raising"] is True
-    assert company["address"] == [{"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None}]
-    assert data["distribution"] == {"method": "sale", "pools": [{"name": "team", "percentage": 20}]}
-    assert data["proposals"][0]["votes"] == {"for": 5, "against": 0.5}
-    assert data["positions"] == [{"title": "Chair", "person": {"name": "Ada Moss", "slug": "ada-moss"}}]
-    assert operations.get_company(me, mine.slug).bundle["fundingRounds"] == [
-        {"name": "Seed", "target": "$2M", "opened": "2024-05-01"}
-    ]
 
 
 def test_revert_puts_back_what_an_entry_changed():

@@ -2,13 +2,20 @@
 
 import pytest
 
-from make.registry import agent_of, document, owner, published, reviewer
+from make.registry import (
+    agent_of,
+    document,
+    owner,
+    published,
+    reviewer,
+)
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import HistoryEntry, Person
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
+from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
 
@@ -76,3 +83,40 @@ def test_joining_makes_the_person_public_and_the_history_names_the_reviewer():
     assert document("person", slug)["bio"] == "Mends boats."
     entry = HistoryEntry.objects.filter(person__slug=slug).order_by("-pk").first()
     assert (entry.action, entry.account_id, entry.after) == ("joined", judge.account_id, {"account": me.account_id})
+
+
+def test_a_profile_is_edited_by_its_own_account_alone_and_is_public_at_once():
+    me, judge = owner(), reviewer()
+    mine = published(me, positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
+    with pytest.raises(BadRequest, match="No person is joined"):
+        profiles.update_profile(me, ProfileChange(bio="Me."))
+    profiles.join_person(judge, "ada-moss", me.account_id)
+    update = profiles.update_profile(me, ProfileChange(name="Ada M. Moss", bio="Sails."))
+    assert update.applied == ["name", "bio"]
+    assert document("person", "ada-moss")["bio"] == "Sails."
+    assert document("company", mine.slug)["positions"][0]["person"]["name"] == "Ada M. Moss"
+    profiles.update_profile(me, ProfileChange(bio=None))
+    assert document("person", "ada-moss")["bio"] is None
+    assert profiles.update_profile(me, ProfileChange(bio="Dry."), dry_run=True).diff == {
+        "bio": {"before": None, "after": "Dry."}
+    }
+    assert document("person", "ada-moss")["bio"] is None
+    stranger = owner()
+    assert profiles.get_profile(stranger) is None
+    with pytest.raises(BadRequest):
+        profiles.update_profile(stranger, ProfileChange(bio="Theirs."))
+    with pytest.raises(Conflict):
+        profiles.join_person(judge, "ada-moss", stranger.account_id)
+    decisions.unlist_company(judge, mine.slug, "Closed.")
+    assert document("person", "ada-moss")["positions"] == []
+
+
+@pytest.mark.parametrize("change", [{"name": " "}, {"name": None}, {"bio": 5}, {"bio": "x" * 20_001}, {"bio": "\0"}])
+def test_a_profile_refuses_what_its_fields_do_not_take(change):
+    me = owner()
+    person = profiles.create_profile(me, ProfileChange(name="Bo"))
+    assert document("person", person.slug) is None
+    with pytest.raises(BadFields):
+        profiles.update_profile(me, ProfileChange(**change))
+    with pytest.raises(Conflict):
+        profiles.create_profile(me, ProfileChange(name="Bo again"))

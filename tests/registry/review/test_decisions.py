@@ -17,15 +17,14 @@ from make.registry import (
     published,
     reviewer,
 )
-from muniment.kernel.actor import COMMAND, VISITOR
+from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.frameworks import operations as frameworks
-from muniment.registry.models import Framework, PendingChange
+from muniment.registry.models import PendingChange
 from muniment.registry.people import profiles
-from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing import publisher
 from muniment.registry.review import decisions
 
@@ -150,103 +149,6 @@ def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch
     assert editions == [1, 2]
 
 
-@pytest.mark.requirement("framework.is-open", "framework.specification-private")
-def test_a_framework_is_open_once_authored_until_its_reviewer_closes_it():
-    made = frameworks.create_framework(COMMAND, name="Open Score", kind="score", description="What it weighs.")
-    assert item("framework", "open-score")["isOpen"] is False
-    first = frameworks.author_framework(COMMAND, made.slug, SPECIFICATION)
-    assert frameworks.author_framework(COMMAND, made.slug, SPECIFICATION) == first
-    assert item("framework", "open-score")["isOpen"] is True
-    assert "requirement" not in str(document("framework", "open-score"))
-    frameworks.update_framework(COMMAND, made.slug, closed=True)
-    assert item("framework", "open-score")["isOpen"] is False
-    frameworks.update_framework(COMMAND, made.slug, closed=False, run_cost=25)
-    second = frameworks.author_framework(COMMAND, made.slug, {**SPECIFICATION, "scale": {"min": 0, "max": 9}})
-    assert (first.version, second.version, second.document["version"]) == (1, 2, 2)
-    assert frameworks.current_specification(made.slug) == second
-    assert "runCost" not in document("framework", "open-score")
-
-
-def test_a_malformed_framework_is_refused_by_its_fields():
-    with pytest.raises(BadFields) as problem:
-        frameworks.create_framework(COMMAND, name="", kind="program", framework_id="a b")
-    assert [fault.field for fault in problem.value.faults] == ["name", "frameworkId", "company"]
-    frameworks.create_framework(COMMAND, name="A", kind="score")
-    with pytest.raises(BadFields, match="is taken"):
-        frameworks.create_framework(COMMAND, name="A", kind="score")
-    with pytest.raises(BadFields, match="is no company here"):
-        frameworks.create_framework(COMMAND, name="B", kind="program", company="nobody")
-    with pytest.raises(BadFields, match=r"sections\[0\].criteria\[0\].weight is not a number above 0"):
-        frameworks.author_framework(COMMAND, "a", _with_weight(0))
-    with pytest.raises(NotFound):
-        frameworks.author_framework(COMMAND, "nobody", SPECIFICATION)
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"name": " "}, "name"),
-        ({"name": "a\0b"}, "name"),
-        ({"description": "\ud800"}, "description"),
-        ({"run_cost": -1}, "runCost"),
-        ({"run_cost": 2**31}, "runCost"),
-    ],
-)
-def test_a_framework_refuses_a_value_that_its_field_does_not_take(change, field):
-    frameworks.create_framework(COMMAND, name="A", kind="score")
-    before = Framework.objects.values().get()
-    with pytest.raises(BadFields) as problem:
-        frameworks.update_framework(COMMAND, "a", **change)
-    assert [fault.field for fault in problem.value.faults] == [field]
-    assert Framework.objects.values().get() == before
-    frameworks.update_framework(COMMAND, "a", run_cost=2**31 - 1)
-    with pytest.raises(NotFound):
-        frameworks.update_framework(COMMAND, "nobody", name="B")
-
-
-def _with_weight(weight):
-    section = SPECIFICATION["sections"][0]
-    criteria = [{**section["criteria"][0], "weight": weight}]
-    return {**SPECIFICATION, "sections": [{**section, "criteria": criteria}]}
-
-
-def test_a_profile_is_edited_by_its_own_account_alone_and_is_public_at_once():
-    me, judge = owner(), reviewer()
-    mine = published(me, positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
-    with pytest.raises(BadRequest, match="No person is joined"):
-        profiles.update_profile(me, ProfileChange(bio="Me."))
-    profiles.join_person(judge, "ada-moss", me.account_id)
-    update = profiles.update_profile(me, ProfileChange(name="Ada M. Moss", bio="Sails."))
-    assert update.applied == ["name", "bio"]
-    assert document("person", "ada-moss")["bio"] == "Sails."
-    assert document("company", mine.slug)["positions"][0]["person"]["name"] == "Ada M. Moss"
-    profiles.update_profile(me, ProfileChange(bio=None))
-    assert document("person", "ada-moss")["bio"] is None
-    assert profiles.update_profile(me, ProfileChange(bio="Dry."), dry_run=True).diff == {
-        "bio": {"before": None, "after": "Dry."}
-    }
-    assert document("person", "ada-moss")["bio"] is None
-    stranger = owner()
-    assert profiles.get_profile(stranger) is None
-    with pytest.raises(BadRequest):
-        profiles.update_profile(stranger, ProfileChange(bio="Theirs."))
-    with pytest.raises(Conflict):
-        profiles.join_person(judge, "ada-moss", stranger.account_id)
-    decisions.unlist_company(judge, mine.slug, "Closed.")
-    assert document("person", "ada-moss")["positions"] == []
-
-
-@pytest.mark.parametrize("change", [{"name": " "}, {"name": None}, {"bio": 5}, {"bio": "x" * 20_001}, {"bio": "\0"}])
-def test_a_profile_refuses_what_its_fields_do_not_take(change):
-    me = owner()
-    person = profiles.create_profile(me, ProfileChange(name="Bo"))
-    assert document("person", person.slug) is None
-    with pytest.raises(BadFields):
-        profiles.update_profile(me, ProfileChange(**change))
-    with pytest.raises(Conflict):
-        profiles.create_profile(me, ProfileChange(name="Bo again"))
-
-
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 def test_who_decides_on_a_change_holds_its_listing_first_as_who_asks_for_one():
@@ -269,3 +171,44 @@ def test_who_decides_on_a_change_holds_its_listing_first_as_who_asks_for_one():
                 deciding.result(0.3)
             PendingChange.objects.select_for_update(nowait=True).get(pk=change.pk)
         assert deciding.result(10).decision == "approved"
+
+
+def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
+    me = owner()
+    mine = published(me, name="Old Name")
+    update = operations.update_company(me, mine.slug, CompanyChange(name="New Name", symbol="NEW", industry="Energy"))
+    assert (update.applied, update.awaiting_review) == (["industry"], ["name", "symbol"])
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
+    judge, waiting = reviewer(), PendingChange.objects.get()
+    decisions.decide_change(judge, waiting.pk, approve=True)
+    assert document("company", mine.slug)["company"]["symbol"] == "NEW"
+    with pytest.raises(Conflict, match="approved already"):
+        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+
+
+def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
+    seen = PendingChange.objects.get()
+    operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
+    with pytest.raises(Conflict, match="withdrawn already"):
+        decisions.decide_change(reviewer(), seen.pk, approve=True)
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    waits = PendingChange.objects.get(decision="")
+    assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
+    operations.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
+    decisions.decide_change(reviewer(), waits.pk, approve=True)
+    assert document("company", mine.slug)["company"]["name"] == "Something Else"
+
+
+def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
+    assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
+    operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))
+    assert operations.get_company(me, mine.slug).pending_changes == {}

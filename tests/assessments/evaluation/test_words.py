@@ -1,0 +1,13 @@
+"""Words of a text: phrases, passages and quotes."""
+
+from muniment.assessments.evaluation.words import fold, holds_phrase, passages, quote_with
+
+
+def test_passages_split_no_phrase_and_stay_short():
+    text = " ".join(f"word{n}" for n in range(900)) + ". Short one. Another."
+    found = list(passages(text))
+    assert all(len(each) <= 600 for each in found)
+    for n in range(899):
+        assert any(holds_phrase(fold(each), f"word{n} word{n + 1}") for each in found)
+    assert quote_with(text, "word450 word451").count("word450 word451") == 1
+    assert len(quote_with(text, "word450 word451")) <= 300

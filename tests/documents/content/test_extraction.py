@@ -1,0 +1,96 @@
+"""Text comes out of a file by page, in a child process with little time and memory."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from make import files
+from muniment.documents.content import extraction
+
+
+def name_of(given: object) -> str | None:
+    """Name a case by its words: files are no names."""
+    return "" if isinstance(given, bytes | list) else None
+
+
+@pytest.mark.parametrize(
+    ("family", "content", "pages"),
+    [
+        ("pdf", files.pdf("First page.", "Second page."), [(1, "First page."), (2, "Second page.")]),
+        ("docx", files.docx("One.", "Two."), [(1, "One.\nTwo.\n")]),
+        ("xlsx", files.xlsx(), [(1, "Holder\tShares\nAda\t40"), (2, "7")]),
+        ("pptx", files.pptx("Plan", "Budget"), [(1, "Plan\n"), (2, "Budget\n")]),
+        ("odt", files.odt(), [(1, "Statutes\nEvery member has one vote.\n")]),
+        ("text", "\ufeffGrüße".encode(), [(1, "Grüße")]),
+    ],
+    ids=name_of,
+)
+def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    assert extraction.extract(file, family) == pages
+
+
+@pytest.mark.parametrize(
+    ("family", "content", "reason"),
+    [
+        ("pdf", files.encrypted_pdf(), "encrypted"),
+        ("pdf", files.pdf("  "), "no text"),
+        ("pdf", b"%PDF-1.4 and nothing", "cannot be opened"),
+        (
+            "docx",
+            files.archive({"word/document.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}),
+            "entities of its own",
+        ),
+        (
+            "xlsx",
+            files.archive({"xl/worksheets/sheet1.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'}),
+            "entities of its own",
+        ),
+        ("docx", b"no zip", "damaged"),
+        ("docx", files.archive({"word/document.xml": b"<a>" + b" " * (70 << 20) + b"</a>"}), "too large"),
+    ],
+    ids=name_of,
+)
+def test_what_cannot_be_read_is_said_in_words(tmp_path: Path, family, content, reason):
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(extraction.NotExtractable, match=reason) as told:
+        extraction.extract(file, family)
+    assert extraction._main(family, file) == {"fault": str(told.value)}  # what the child answers
+
+
+def test_a_child_that_dies_without_an_answer_gives_no_text(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"words")
+    monkeypatch.setattr(extraction.sys, "executable", shutil.which("false"))
+    with pytest.raises(extraction.NotExtractable):
+        extraction.extract(file, "text")
+
+
+def test_the_child_has_little_time(tmp_path: Path, monkeypatch):
+    import os
+
+    os.mkfifo(tmp_path / "endless")  # reading it never ends
+    monkeypatch.setattr(extraction, "WALL_S", 0.5)
+    with pytest.raises(extraction.NotExtractable, match="takes too long"):
+        extraction.extract(tmp_path / "endless", "text")
+
+
+def test_the_child_has_little_memory(tmp_path: Path):
+    import subprocess
+    import sys
+
+    code = "from muniment.documents.content import extraction as e; e._limit(); bytearray(600 << 20)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MemoryError" in done.stderr
+
+
+def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 5_000_000)
+    [(number, text)] = extraction.extract(file, "text")
+    assert (number, len(text)) == (1, extraction.MAX_CHARACTERS)
+    assert json.dumps(text)

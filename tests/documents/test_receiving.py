@@ -1,0 +1,71 @@
+"""An upload link receives one file, of the announced size and type."""
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+
+from make import registry as make
+from make.documents import SMALL, begin, send, token_of
+from make.documents import blob_keys as keys
+from muniment.documents import operations, receiving, records
+from muniment.documents.models import Document, State
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    """The suite's data folder is shared: each test begins and ends without blobs."""
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+@pytest.fixture
+def owner():
+    return make.owner()
+
+
+@pytest.fixture
+def company(owner):
+    return make.draft(owner).slug
+
+
+def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner, company):
+    used, expired = begin(owner, company), begin(owner, company)
+    send(used)
+    Document.objects.filter(pk=expired.upload_id).update(expires_at=now() - timedelta(seconds=1))
+    for token in (token_of(used), token_of(expired), "invented", ""):
+        with pytest.raises(NotFound):
+            receiving.take_link(token, len(SMALL), "")
+    with pytest.raises(NotFound):
+        operations.complete_upload(owner, expired.upload_id)
+    assert operations.complete_upload(owner, used.upload_id).state == State.READY
+
+
+def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
+    token = token_of(begin(owner, company))
+    with pytest.raises(TooLarge):
+        receiving.take_link(token, len(SMALL) + 1, "")
+    with pytest.raises(BadRequest, match="were announced"):
+        receiving.take_link(token, len(SMALL) - 1, "")
+    with pytest.raises(BadRequest, match="takes text/plain"):
+        receiving.take_link(token, len(SMALL), "text/html")
+    assert receiving.take_link(token, None, "text/plain; charset=utf-8").attempt == 1
+
+
+def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):
+    upload = begin(owner, company)
+    first = receiving.take_link(token_of(upload), None, "")
+    second = receiving.take_link(token_of(upload), None, "")
+    records.storage().write(first.key, SMALL)
+    assert not receiving.keep_alive(first)
+    with pytest.raises(Conflict, match="newer transfer"):
+        receiving.record(first, "0" * 64)
+    assert keys() == []
+    records.storage().write(second.key, SMALL)
+    receiving.record(second, hashlib.sha256(SMALL).hexdigest())
+    assert keys() == [second.key]

@@ -1,0 +1,53 @@
+"""The job that follows an upload extracts the text, once."""
+
+import pytest
+
+from make import files
+from make import registry as make
+from make.documents import do_jobs, uploaded
+from muniment.documents import records, tasks
+from muniment.documents.models import Document, Page, TextState
+from muniment.jobs import queue
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    """The suite's data folder is shared: each test begins and ends without blobs."""
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+@pytest.fixture
+def owner():
+    return make.owner()
+
+
+@pytest.fixture
+def company(owner):
+    return make.draft(owner).slug
+
+
+def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):
+    document = uploaded(owner, company)
+    do_jobs()
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.WAITING)
+    queue.enqueue("documents.completed", {"documentId": document.pk})
+    do_jobs()
+    assert Page.objects.filter(document=document).count() == 1
+
+
+def test_pictures_have_no_text(owner, company):
+    document = uploaded(owner, company, files.png(), "seal.png")
+    do_jobs()
+    document.refresh_from_db()
+    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
+
+
+def test_a_file_that_can_never_be_read_says_so(owner, company):
+    document = uploaded(owner, company)
+    tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
+    document.refresh_from_db()
+    assert document.text_state == TextState.NOT_EXTRACTABLE
