@@ -48,7 +48,7 @@ def test_the_stored_key_is_no_cookie(browser):
 
 
 @pytest.mark.parametrize("sent", ["", "x", "\x00" * 20, "é" * 40, "a" * 5_000])
-def test_a_cookie_that_names_nothing_is_nobody(browser, sent):
+def test_a_cookie_without_a_session_signs_no_account_in(browser, sent):
     stranger = Client()
     stranger.cookies["sessionid"] = sent
     assert stranger.get("/accounts/email/").status_code == 302
@@ -79,7 +79,7 @@ def test_signing_in_and_out_each_leave_the_key_before_dead(browser):
 
 
 @pytest.mark.requirement("secrets.at-rest")
-def test_what_a_session_remembers_is_sealed(browser, settings):
+def test_session_data_is_encrypted(browser, settings):
     settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
     waiting, letters = Client(), Letters()
     waiting.post("/accounts/login/code/", {"email": WHO})

@@ -210,7 +210,7 @@ def test_a_stranger_neither_sees_renews_nor_ends_a_token(owner, stranger):
 
 
 @pytest.mark.requirement("tokens.personal")
-def test_whoever_finds_a_token_can_end_it(owner):
+def test_a_token_can_be_revoked_by_presenting_it(owner):
     minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
     letters = Letters()
     for text in (minted.text[:-1], minted.text[:-1] + "?", mint_personal()):

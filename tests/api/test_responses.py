@@ -126,7 +126,7 @@ def test_a_detail_is_ready_without_having_been_asked_for(rest):
 @pytest.mark.parametrize(
     "target", [b"/api/v1/companies/nobody", b"/api/v1/companies?q=x", b"/", b"/api/v1/companies/%41", b"", b"\xff"]
 )
-def test_what_is_not_ready_is_left_to_the_ordinary_way(rest, target):
+def test_a_request_that_is_not_cached_takes_the_ordinary_path(rest, target):
     rest.publish(company(1))
     assert at_once(rest.api, target, b"", b"") is None
 
@@ -138,7 +138,7 @@ def test_a_large_answer_is_not_compressed_on_the_way_that_must_not_wait(rest):
     assert at_once(rest.api, b"/api/v1/companies/company-1", b"gzip", b"").status == 200
 
 
-def test_a_change_is_seen_at_once_by_whoever_made_it_and_never_undone_by_a_cache(rest):
+def test_an_owner_sees_a_change_at_once_and_no_cache_undoes_it(rest):
     for version in range(5):
         rest.publish(company(1, name=f"Name {version}"))
         for target in ("/api/v1/companies", "/api/v1/companies/company-1", "/api/v1/companies?q=name"):

@@ -139,7 +139,7 @@ def test_parameters_that_mean_nothing_are_ignored(filled):
         "/exports/companies-1.jsonl.gz", "/api%2Fv1%2Fcompanies",
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_a_json_404(filled, target):
+def test_an_unknown_path_is_a_json_404(filled, target):
     for method in ("GET", "HEAD", "POST"):
         answer = filled.ask(target, method)
         if method == "POST" and answer.status == 405:

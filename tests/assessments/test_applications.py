@@ -142,7 +142,7 @@ def test_a_program_that_moves_takes_no_application_with_it(sides):
     assert applications.get_received(partner, made.pk).pk == made.pk
 
 
-def test_what_cannot_be_submitted_says_why(sides):
+def test_an_application_that_cannot_be_submitted_says_why(sides):
     me, runner, of, run_id = sides
     with pytest.raises(BadRequest, match="no program"):
         applications.submit_application(me, finished(me, of=framework()).run_id)

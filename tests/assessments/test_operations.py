@@ -74,7 +74,7 @@ def test_a_run_costs_nothing_until_it_is_executed_and_is_paid_when_it_ends():
     assert ended["reportId"] == runs.get_report(me, started["runId"]).pk
 
 
-def test_a_run_of_before_its_criteria_were_counted_is_counted():
+def test_the_migration_counts_the_criteria_of_earlier_runs():
     me, of = owner(), framework()
     started = start(me, company(me), of).to_wire()
     ReportRun.objects.update(criteria=0)
@@ -82,7 +82,7 @@ def test_a_run_of_before_its_criteria_were_counted_is_counted():
     assert runs.get_run(me, started["runId"]).to_wire()["progress"]["total"] == 3
 
 
-def test_a_run_that_a_process_of_before_started_shows_how_far_it_is():
+def test_a_run_started_by_an_earlier_version_shows_its_progress():
     me, of = owner(), framework()
     started = start(me, company(me), of).to_wire()
     ReportRun.objects.update(criteria=0)
@@ -180,7 +180,7 @@ def test_a_stranger_is_told_nothing_and_does_nothing(stranger):
         start(me, mine, of, document_ids=[paper.pk])
 
 
-def test_what_cannot_be_started_says_why():
+def test_a_run_that_cannot_be_started_says_why():
     me, of = owner(), framework()
     slug = company(me)
     with pytest.raises(NotFound, match="no framework"):
@@ -279,7 +279,7 @@ def test_of_two_runs_started_at_once_with_one_key_there_is_one(monkeypatch):
     assert ReportRun.objects.count() == 1
 
 
-def test_a_run_waits_for_the_text_of_its_documents_but_not_for_ever(monkeypatch):
+def test_a_run_waits_for_the_text_of_its_documents_up_to_five_minutes(monkeypatch):
     monkeypatch.setattr(run_job, "_PAUSE_S", 0)
     me, of = owner(), framework()
     slug = company(me)
@@ -312,7 +312,7 @@ def _attempt_at(run_id):
     return queue.claim("w")
 
 
-def test_a_run_that_nobody_executes_expires_and_costs_nothing():
+def test_a_run_that_is_not_executed_in_time_expires_and_costs_nothing():
     me = owner()
     run_id = start(me, company(me), framework()).run.row.pk
     ReportRun.objects.filter(pk=run_id).update(expires_at=now() - timedelta(seconds=1))
@@ -322,7 +322,7 @@ def test_a_run_that_nobody_executes_expires_and_costs_nothing():
     assert numbers(me) == (100, 0)
 
 
-def test_what_expired_is_settled_by_the_clock_and_stays_refused():
+def test_the_periodic_job_settles_expired_runs_and_they_stay_refused():
     me, of = owner(), framework()
     slug = company(me)
     late, fresh = (start(me, slug, of).run.row.pk for _ in range(2))
@@ -411,7 +411,7 @@ def test_a_run_that_fails_for_good_gives_its_credits_back_and_tells_no_inside(mo
     assert runs.execute_run(me, start(me, slug, of).run.row.pk).state == "queued"
 
 
-def test_what_was_judged_before_a_crash_is_not_judged_again_and_a_zombie_is_not_paid(monkeypatch):
+def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_lease_is_not_paid(monkeypatch):
     me, of = owner(), framework(30)
     run_id = start(me, company(me), of).run.row.pk
     runs.execute_run(me, run_id)

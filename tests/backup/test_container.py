@@ -37,7 +37,7 @@ def archive(*members):
     return zstandard.compress(out.getvalue())
 
 
-def test_what_is_written_is_read_in_the_same_order(tmp_path):
+def test_parts_are_read_in_the_order_they_were_written(tmp_path):
     path = written(tmp_path / "b")
     container.check_bytes(path)
     assert [(each.name, each.read()) for each in container.read(path)] == list(PARTS)

@@ -115,7 +115,7 @@ def test_a_good_backup_is_proved_with_its_numbers(tmp_path):
         "a document without a blob",
     ],
 )
-def test_whatever_does_not_belong_together_is_damaged(tmp_path, parts):
+def test_an_inconsistent_backup_is_damaged(tmp_path, parts):
     with pytest.raises(Damaged):
         proved(tmp_path, *parts)
 

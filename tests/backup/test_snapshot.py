@@ -58,7 +58,7 @@ def with_header(**changes):
             yield each
 
 
-def test_a_file_that_stands_in_the_store_is_not_sent_again_and_a_wrong_one_is_replaced(tmp_path):
+def test_a_file_that_is_in_the_store_is_not_sent_again_and_a_wrong_one_is_replaced(tmp_path):
     stands, wrong, _ = instances.filled()
     before = instances.counted()
     back_up(config.current(), tmp_path / "b")
@@ -187,7 +187,7 @@ def test_a_backup_of_an_older_form_is_restored_and_brought_forward(tmp_path):
     assert BlobHold.objects.count() == 0
 
 
-def test_what_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_an_interrupted_backup_or_restore_leaves_nothing_behind(tmp_path, monkeypatch):
     instances.filled()
     back_up(config.current(), tmp_path / "b")
 
@@ -319,7 +319,7 @@ def without_blobs():
         (without_blobs, Mismatch),
     ],
 )
-def test_what_was_not_proved_is_not_loaded(tmp_path, made, refusal):
+def test_an_inconsistent_backup_is_not_loaded(tmp_path, made, refusal):
     instances.filled()
     path = written(tmp_path / "b", made())
     instances.emptied()

@@ -101,7 +101,7 @@ def test_a_pack_is_bought_on_stripes_page_and_the_credits_are_there_on_return(br
     page.context.close()
 
 
-def test_whoever_leaves_the_payment_page_is_told_that_nothing_was_charged_also_without_javascript(browser, sold):
+def test_leaving_the_payment_page_says_that_nothing_was_charged_also_without_javascript(browser, sold):
     product, owner, stripe = sold
     before = balance(owner)
     page = counter(browser, product, owner, java_script_enabled=False, color_scheme="dark")
@@ -123,7 +123,7 @@ def test_whoever_leaves_the_payment_page_is_told_that_nothing_was_charged_also_w
     page.context.close()
 
 
-def test_a_buyer_who_is_back_before_the_event_has_the_credits_and_the_event_adds_none(browser, sold):
+def test_a_buyer_who_returns_before_the_event_has_the_credits_and_the_event_adds_none(browser, sold):
     product, owner, stripe = sold
     before = balance(owner)
     stripe.webhook = ""

@@ -15,7 +15,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.requirement("web.tokens")
-def test_the_pages_on_an_apps_way_are_for_everyone(browser, site):
+def test_the_pages_of_an_apps_authorization_are_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     page, axe, faults, seen = sign_in(context, site, OWNER), Axe(), [], []
     for name in stations(page, site):

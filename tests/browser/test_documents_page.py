@@ -11,7 +11,7 @@ PASSWORD = "four harbours, one tide"
 
 
 @pytest.mark.requirement("web.large-files")
-def test_files_are_sent_with_their_bars_and_go_on_after_a_reload(browser, tmp_path):
+def test_uploads_show_their_progress_and_continue_after_a_reload(browser, tmp_path):
     for name in ("one.pdf", "two.pdf"):
         (tmp_path / name).write_bytes(files.pdf(name, size_bytes=1 << 20))
     with Product(new_instance(tmp_path / "data")) as product:

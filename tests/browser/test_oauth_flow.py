@@ -128,7 +128,7 @@ def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, sec
 
 
 @pytest.mark.requirement("auth.missing")
-def test_what_is_revoked_is_refused_within_a_second(instance, secrets):
+def test_a_revoked_token_is_refused_within_a_second(instance, secrets):
     product, _ = instance
     text = run("user", "token", EMAIL, "--name", "short", data=product.data).stdout.strip()
     secrets[text] = "personal token"

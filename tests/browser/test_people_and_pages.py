@@ -207,25 +207,25 @@ def told(response):
     return [(each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in response["violations"]]
 
 
-def test_every_public_page_is_for_everyone(browser, site):
+def test_every_public_page_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(context.new_page(), site, public_paths(site))
     context.close()
 
 
-def test_every_page_of_an_owner_is_for_everyone(browser, site):
+def test_every_page_of_an_owner_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, OWNER), site, OWNER_PATHS)
     context.close()
 
 
-def test_every_page_of_a_reviewer_is_for_everyone(browser, site):
+def test_every_page_of_a_reviewer_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, REVIEWER), site, REVIEWER_PATHS)
     context.close()
 
 
-def test_what_waits_after_a_days_work_is_for_everyone(browser, site, post):
+def test_a_full_queue_is_accessible(browser, site, post):
     framework = site.data_of("/api/v1/frameworks")[0]["frameworkId"]
     at_home, at_work, passing = (
         browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in ("owner", "reviewer", "visitor")
@@ -287,7 +287,7 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(
     context.close()
 
 
-def test_what_was_refused_is_said_above_and_has_the_focus(browser, site):
+def test_a_refusal_is_shown_at_the_top_and_has_the_focus(browser, site):
     context = browser.new_context(base_url=origin(site))
     page = sign_in(context, site, OWNER)
     page.goto(f"/manage/companies/{COMPANY}/edit/basics")

@@ -76,7 +76,7 @@ def well(page):
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_a_run_is_watched_until_its_report_stands_in_its_place(owner, site, program):
+def test_a_run_shows_its_progress_until_its_report_replaces_it(owner, site, program):
     page = owner
     prepare(page, site, program)
     page.evaluate("window.unmoved = true")

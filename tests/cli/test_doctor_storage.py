@@ -15,7 +15,7 @@ from services.s3 import S3
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lost_blob_and_a_blob_of_nobody_are_told():
+def test_a_lost_blob_and_an_orphaned_blob_are_reported():
     owner = make.owner()
     document = uploaded(owner, make.draft(owner).slug)
     assert [finding.is_good for finding in examine_storage()] == [True, True]

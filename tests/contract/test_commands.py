@@ -249,7 +249,7 @@ def test_the_contract_is_printed_as_it_is_served(demo, tmp_path):
 
 
 @pytest.mark.requirement("changes.too-old")
-def test_who_asks_for_changes_that_are_no_longer_kept_is_sent_to_the_exports(tmp_path):
+def test_a_request_for_pruned_changes_is_sent_to_the_exports(tmp_path):
     run("import", str(DEMO), data=new_instance(tmp_path / "data"), changes_kept="10")
     with Product(tmp_path / "data", changes_kept="10") as product:
         found = check_error(product.get("/api/v1/changes?after=0"), 400, "bad_request")

@@ -27,7 +27,7 @@ def named() -> dict[str, list[str]]:
     return places
 
 
-def test_every_id_stands_once():
+def test_every_id_is_used_once():
     assert len(SERVICE) + len(DECISIONS) + len(TOOLS) == len(REQUIREMENTS)
     opened = [identifier for part in OPEN.values() for identifier in part]
     assert len(opened) == len(set(opened))

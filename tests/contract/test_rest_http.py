@@ -146,7 +146,7 @@ def raw(product, sent):
     ],
     ids=["no http", "no such version", "long address", "long header", "NUL in a name"],
 )
-def test_what_the_http_server_itself_refuses_is_the_envelope_too(demo, sent, status):
+def test_errors_of_the_http_server_itself_use_the_envelope_too(demo, sent, status):
     head, _, body = raw(demo, sent).partition(b"\r\n\r\n")
     answered = int(head.split()[1])
     assert 400 <= answered < 500
@@ -219,7 +219,7 @@ def test_an_answer_comes_in_the_encoding_that_is_asked_for(demo, path):
         ("br;q=0.1, gzip;q=1", "gzip"),
     ],
 )
-def test_the_wish_of_the_client_decides_the_encoding(demo, asked, given):
+def test_the_clients_preference_decides_the_encoding(demo, asked, given):
     assert demo.get("/api/v1/companies", Accept_Encoding=asked).headers.get("content-encoding") == given
 
 
@@ -366,7 +366,7 @@ def test_over_the_rate_a_client_is_told_when_to_come_again(limited):
 
 
 @pytest.mark.requirement("rate.limit")
-def test_what_is_not_modified_costs_nothing(limited):
+def test_a_304_does_not_count_toward_the_rate(limited):
     client = {"X_Forwarded_For": "198.51.100.2"}
     etag = limited.get("/api/v1/stats", **client).headers["etag"]
     for _ in range(30):
@@ -383,7 +383,7 @@ def test_behind_a_believed_proxy_each_client_has_its_own_rate_and_an_ipv6_house_
 
 
 @pytest.mark.requirement("rate.proxies")
-def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
+def test_without_a_configured_proxy_no_forwarded_address_is_trusted(tmp_path):
     with Product(new_instance(tmp_path / "data"), "--workers", "1", rate_limit="60", rate_burst="5") as product:
         product.wait_ready()
         answers = [product.get("/api/v1/stats", X_Forwarded_For=f"198.51.100.{n}").status for n in range(12)]
@@ -393,7 +393,7 @@ def test_without_a_configured_proxy_nobody_is_believed(tmp_path):
 @pytest.mark.sqlite  # a table of its file is taken away
 @pytest.mark.requirement("errors.internal")
 @pytest.mark.requirement("request-id.internal-error")
-def test_what_breaks_inside_is_an_internal_error_that_tells_its_request_id_and_nothing_else(tmp_path):
+def test_an_unexpected_error_is_an_internal_error_with_its_request_id_and_no_detail(tmp_path):
     data = demo_registry(tmp_path / "data")
     with Product(data) as product:
         with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as vandal:

@@ -41,7 +41,7 @@ def test_no_other_answer_has_a_pagination_object(demo, path):
 
 @pytest.mark.requirement("companies.list")
 @pytest.mark.requirement("order.companies")
-def test_companies_stand_newest_first_and_the_later_published_first_within_a_day(demo):
+def test_companies_are_listed_newest_first_and_within_a_day_the_later_published_first(demo):
     def key(numbered):
         number, row = numbered
         company = row["company"]
@@ -53,7 +53,7 @@ def test_companies_stand_newest_first_and_the_later_published_first_within_a_day
 
 
 @pytest.mark.requirement("order.people")
-def test_people_stand_with_the_later_published_first(demo):
+def test_people_are_listed_with_the_later_published_first(demo):
     lines = (DEMO / "people.jsonl").read_text().splitlines()
     imported = [json.loads(line)["slug"] for line in lines]
     shown = [slug for slug in ids(listed(demo, "people", pageSize=100)) if slug in set(imported)]
@@ -94,7 +94,7 @@ NO_NUMBERS = ["", "0", "-1", "+1", "1.0", "1e1", "0x1", " 1", "1 ", "abc", "null
 @pytest.mark.parametrize("name", ["page", "pageSize"])
 @pytest.mark.parametrize("value", NO_NUMBERS)
 @BOTH
-def test_what_is_no_number_of_a_page_is_refused_with_name_value_rule_and_a_way_out(demo, kind, name, value):
+def test_an_invalid_page_number_is_refused_with_name_value_rule_and_hint(demo, kind, name, value):
     found = check_error(demo.get(f"/api/v1/{kind}?{urlencode({name: value})}"), 400, "bad_request")
     assert name in found["message"]
     assert not value.strip() or value.strip() in found["message"]
@@ -174,7 +174,7 @@ def test_the_signs_of_a_query_language_are_only_words(demo, words):
 
 
 @pytest.mark.requirement("search.q")
-def test_a_hit_in_the_name_stands_before_one_in_the_text(demo):
+def test_a_match_in_the_name_ranks_before_one_in_the_text(demo):
     assert ids(listed(demo, q="Quillmere"))[0] == "quillmere"
 
 
@@ -283,7 +283,7 @@ def test_a_look_up_of_many_gives_those_that_exist(demo):
 
 
 @pytest.mark.requirement("list.updated-since")
-def test_what_changed_since_a_moment_is_asked_for_by_that_moment(demo):
+def test_the_feed_lists_the_changes_since_a_moment(demo):
     assert listed(demo, updatedSince="2000-01-01T00:00:00Z")["pagination"]["total"] == len(ROWS)
     assert listed(demo, updatedSince="2999-01-01T00:00:00+01:00")["data"] == []
     stamps = sorted(company["updatedAt"] for company in listed(demo, pageSize=100)["data"])

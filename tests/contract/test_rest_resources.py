@@ -130,7 +130,7 @@ def test_every_person_of_the_list_has_a_count_of_companies_and_no_positions(demo
 
 
 @pytest.mark.requirement("import.people-from-positions")
-def test_a_person_who_is_named_in_a_position_alone_has_a_page(demo):
+def test_a_person_who_only_appears_in_a_position_has_a_page(demo):
     assert "ambrose-tillerby" not in {row["slug"] for row in rows("people")}
     person = demo.data_of("/api/v1/people/ambrose-tillerby")
     assert (person["name"], person["bio"]) == ("Ambrose Tillerby", None)
@@ -167,7 +167,7 @@ def test_every_person_named_in_a_position_is_known_to_the_people_endpoint(demo):
 @pytest.mark.requirement("framework.company")
 @pytest.mark.requirement("envelope.unpaginated")
 @pytest.mark.requirement("order.frameworks")
-def test_frameworks_stand_in_the_order_of_publication_with_the_shape_of_the_document(demo):
+def test_frameworks_are_listed_in_the_order_of_publication_with_the_documented_fields(demo):
     answer = demo.get("/api/v1/frameworks")
     assert list(answer.json()) == ["data"]
     frameworks = answer.json()["data"]
@@ -250,7 +250,7 @@ def test_the_figures_of_the_registry_are_those_of_its_lists(demo):
 
 @pytest.mark.requirement("errors.not-found")
 @pytest.mark.parametrize("kind", ["companies", "people", "frameworks"])
-def test_what_matches_nothing_is_not_found_and_the_hint_names_the_list(demo, kind):
+def test_a_slug_that_matches_nothing_is_not_found_and_the_hint_names_the_list(demo, kind):
     found = check_error(demo.get(f"/api/v1/{kind}/no-such-thing"), 404, "not_found")
     assert "no-such-thing" in found["message"]
     assert f"/api/v1/{kind}" in found["hint"]

@@ -67,7 +67,7 @@ def test_nothing_is_held_beyond_what_is_available_and_the_refusal_says_what_is()
 
 
 @pytest.mark.django_db
-def test_what_costs_nothing_is_settled_without_a_transfer():
+def test_a_free_run_is_settled_without_a_transfer():
     me = owner()
     ledger.hold(me, "free", 0)
     assert ledger.capture("free")

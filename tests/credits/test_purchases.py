@@ -78,7 +78,7 @@ def test_five_tellings_at_once_the_return_and_another_event_credit_once(stripe):
 
 
 @pytest.mark.django_db
-def test_what_was_not_signed_by_stripe_or_too_long_ago_or_cut_short_is_refused(stripe):
+def test_an_event_with_an_invalid_expired_or_truncated_signature_is_refused(stripe):
     me = owner()
     event = stripe.pay(bought(me))
     body = json.dumps(event).encode()
@@ -128,7 +128,7 @@ def test_a_payment_by_bank_is_pending_until_the_bank_has_spoken(stripe):
 
 
 @pytest.mark.django_db
-def test_a_page_that_nobody_paid_expires_and_money_that_comes_after_all_still_counts(stripe):
+def test_an_unpaid_checkout_page_expires_and_a_late_payment_still_counts(stripe):
     me = owner()
     session_id = bought(me)
     assert tell(stripe.expire(session_id)) == "expired"
@@ -151,7 +151,7 @@ def test_another_amount_or_currency_credits_nothing_and_the_operator_is_told(str
 
 
 @pytest.mark.django_db
-def test_a_session_that_names_anothers_purchase_credits_nobody(stripe, caplog):
+def test_a_session_that_names_another_purchase_credits_no_account(stripe, caplog):
     me, stranger = owner(), owner()
     mine, theirs = bought(me), bought(stranger)
     event = stripe.pay(theirs)
@@ -163,7 +163,7 @@ def test_a_session_that_names_anothers_purchase_credits_nobody(stripe, caplog):
 
 
 @pytest.mark.django_db
-def test_what_concerns_nothing_here_is_taken_calmly(stripe, caplog):
+def test_an_event_about_nothing_here_is_accepted_and_ignored(stripe, caplog):
     session_id = bought(owner())
     assert tell(stripe.tell("customer.created", {"id": "cus_1"})) == "nothing to do"
     assert (

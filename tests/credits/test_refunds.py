@@ -165,7 +165,7 @@ def days_of_payments(stripe, lot, people):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_is_lost_repeated_or_out_of_order_what_was_paid_is_what_is_credited(stripe, seed):
+def test_lost_repeated_or_reordered_events_credit_exactly_what_was_paid(stripe, seed):
     lot = random.Random(seed)
     people = [owner(), owner()]
     told, due = days_of_payments(stripe, lot, people)

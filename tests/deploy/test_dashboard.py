@@ -58,7 +58,7 @@ def test_the_variables_are_those_that_expressions_use():
     assert used == declared
 
 
-def test_panels_stand_beside_each_other():
+def test_panels_do_not_overlap():
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(ids) == len(set(ids))
     places = [panel["gridPos"] for panel in DASHBOARD["panels"]]

@@ -104,7 +104,7 @@ def test_a_container_of_kubernetes_may_do_nothing_that_it_need_not(container):
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_pod_runs_as_nobody_and_knows_nothing_of_its_cluster(name):
+def test_a_pod_runs_unprivileged_and_without_access_to_its_cluster(name):
     pod = PODS[name]
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True

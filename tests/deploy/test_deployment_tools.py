@@ -53,12 +53,12 @@ def manifests(tmp_path_factory):
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
-def test_what_kustomize_makes_is_valid(manifests, version):
+def test_the_output_of_kustomize_is_valid(manifests, version):
     done = lint("kubernetes-validate", "--strict", "--kubernetes-version", version, manifests)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_kustomize_makes_fits_together(manifests):
+def test_the_output_of_kustomize_is_consistent(manifests):
     made = list(yaml.safe_load_all(manifests.read_text()))
     named = {(each["kind"], each["metadata"]["name"]) for each in made}
     for each in made:

@@ -157,7 +157,7 @@ def test_an_encrypted_pdf_is_kept_and_its_text_is_not_extractable(owner, company
         ("a.pdf", 1, {"sha256": "abc"}, "64 hexadecimal"),
     ],
 )
-def test_what_cannot_be_taken_is_said_before_anything_is_sent(owner, company, name, size, more, reason):  # noqa: PLR0917 - by case
+def test_a_file_that_cannot_be_accepted_is_refused_before_it_is_sent(owner, company, name, size, more, reason):  # noqa: PLR0917 - by case
     with pytest.raises((BadRequest, TooLarge), match=reason) as refused:
         operations.begin_upload(owner, company, name, size, base_url=BASE, **more)
     assert refused.value.hint
@@ -305,7 +305,7 @@ def test_deleting_over_and_over_does_not_fill_the_store(owner, company, settings
         begin(owner, company, b"x" * (1 << 20))
 
 
-def test_what_is_restored_takes_no_room_beside_itself(owner, company, settings_with):
+def test_a_restored_document_is_not_counted_twice(owner, company, settings_with):
     settings_with(document_quota_mb=1)
     for _ in range(2):
         last = uploaded(owner, company, b"x" * (1 << 20))

@@ -38,7 +38,7 @@ def keys(storage):
     return sorted(blob.key for blob in storage.blobs())
 
 
-def test_what_is_streamed_in_comes_out_the_same_and_can_be_sought_in(storage):
+def test_a_streamed_blob_is_read_back_the_same_and_can_be_opened_locally(storage):
     asyncio.run(storage.write_stream("documents/a/1", stream()))
     digest = hashlib.sha256()
     for piece in storage.stream("documents/a/1"):
@@ -54,7 +54,7 @@ def test_what_is_streamed_in_comes_out_the_same_and_can_be_sought_in(storage):
     assert keys(storage) == []
 
 
-def test_the_forms_of_writing_are_alike_and_deleting_twice_is_no_fault(storage):
+def test_both_ways_of_writing_are_equal_and_deleting_twice_is_no_error(storage):
     storage.write("documents/b/1", b"small")
     storage.write("documents/b/2", (bytes([65]) * 3_000_000 for _ in range(3)))
     assert b"".join(storage.stream("documents/b/1")) == b"small"
@@ -97,7 +97,7 @@ def test_no_key_leaves_the_folder(tmp_path):
     assert not (tmp_path / "escape").exists()
 
 
-def test_what_a_dead_process_left_half_written_is_found_and_removed(tmp_path):
+def test_a_half_written_file_of_a_dead_process_is_found_and_removed(tmp_path):
     storage = Storage(tmp_path)
     storage.write("documents/d/1", b"whole")
     for name in ("1#1", "2#1"):

@@ -33,7 +33,7 @@ def test_the_run_is_on_the_database_that_was_asked_for(pytestconfig):
 
 
 @pytest.mark.postgresql
-def test_a_database_is_put_back_to_what_it_held_whoever_is_in_it_and_a_change_of_its_form_is_told(postgres):
+def test_a_database_is_reset_while_others_use_it_and_a_changed_schema_is_reported(postgres):
     url = postgres.create("put_back")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE kind (id int PRIMARY KEY, name text)")

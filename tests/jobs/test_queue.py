@@ -83,7 +83,7 @@ def test_lower_priority_first_then_the_oldest(kind):
     assert queue.claim("w") is None
 
 
-def test_a_job_is_not_taken_before_its_time_nor_by_who_cannot_do_it(kind):
+def test_a_job_is_not_claimed_before_its_time_nor_by_a_worker_without_its_handler(kind):
     queue.enqueue("tests.unknown")
     queue.enqueue(kind(lambda _: None), delay_s=60)
     assert queue.claim("w") is None
@@ -202,7 +202,7 @@ def test_an_attempt_that_kept_a_step_is_no_sign_of_poison(kind):
     assert (job(job_id).state, job(job_id).attempt) == (State.FAILED, 6)
 
 
-def test_what_can_never_succeed_is_not_tried_again(kind, worker):
+def test_a_job_that_can_never_succeed_is_not_retried(kind, worker):
     def work(_):
         raise queue.Abandoned("the company is gone")
 
@@ -293,7 +293,7 @@ def test_a_stopping_worker_hands_its_job_back_without_counting_the_attempt(kind)
     assert (job(job_id).state, job(job_id).result, job(job_id).attempt) == (State.SUCCEEDED, "kept", 2)
 
 
-def test_a_group_runs_no_more_than_its_share_and_holds_up_nobody_else(kind):
+def test_a_group_runs_no_more_than_its_share_and_delays_no_other(kind):
     name = kind(lambda _: None, per_group=1)
     for _ in range(30):
         queue.enqueue(name, group="greedy")
@@ -334,7 +334,7 @@ def test_two_claims_at_once_leave_a_group_its_share(kind):
         assert beside(queue.claim, "beside").id == second
 
 
-def test_what_the_clock_asks_for_is_enqueued_once_for_all_workers(kind, monkeypatch):
+def test_a_periodic_job_is_enqueued_once_for_all_workers(kind, monkeypatch):
     name = kind(lambda _: None, name="tests.tick", every_s=600)
     for _ in range(3):
         queue.enqueue_periodic()
@@ -391,7 +391,7 @@ def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeyp
     assert len(claimed) == 4, "each looked once, when it began"
 
 
-def test_what_another_process_enqueued_is_found_by_looking(kind, monkeypatch):
+def test_polling_finds_a_job_that_another_process_enqueued(kind, monkeypatch):
     name = kind(lambda _: None)
     monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.05)
     running = Worker(threads=2).start()
@@ -415,7 +415,7 @@ def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django
     assert not queue.is_due()
 
 
-def test_a_stop_that_comes_as_the_heartbeat_begins_anew_is_not_slept_over():
+def test_a_stop_during_a_heartbeat_takes_effect_at_once():
     worker, slept = Worker(threads=1, name="here"), []
 
     class Stirred(threading.Event):

@@ -21,7 +21,7 @@ def test_native_scripts_and_plain_characters_may_name_a_listing(slug):
     ["", ".", "..", "a b", "a\u00a0b", "a\tb", "a\x00", "a\u200bb", "a\u202eb", "e\u0301", "a" * 201, "\ud800"]
     + [f"a{character}b" for character in "/\\?#%<>\"'`&"],
 )
-def test_what_an_address_cannot_carry_plainly_is_no_slug(slug):
+def test_a_text_that_an_address_cannot_contain_is_not_a_slug(slug):
     assert slug_fault(slug)
 
 

@@ -43,7 +43,7 @@ def _maps(smaps):
     return "".join(f"{line}\n" for line in smaps.splitlines() if "08:01" in line)
 
 
-def test_only_what_nobody_writes_to_and_nobody_changed_is_let_go():
+def test_only_clean_code_pages_are_released():
     code = _mapped("1000-3000 r-xp")
     others = [
         _mapped("4000-5000 rw-p"),

@@ -47,7 +47,7 @@ def test_the_waiting_time_of_a_refusal_is_an_integer_header():
     }
 
 
-def test_the_allowed_methods_stand_in_header_and_hint():
+def test_the_allowed_methods_are_in_the_header_and_the_hint():
     refusal = problems.MethodNotAllowed("DELETE", "GET, HEAD")
     assert refusal.headers == {"Allow": "GET, HEAD"}
     assert "GET, HEAD" in refusal.hint
@@ -55,5 +55,5 @@ def test_the_allowed_methods_stand_in_header_and_hint():
 
 
 @pytest.mark.requirement("request-id.internal-error")
-def test_what_broke_inside_is_told_by_its_request_id_alone():
+def test_an_unexpected_error_shows_its_request_id_only():
     assert "req-7" in problems.Internal("req-7").message

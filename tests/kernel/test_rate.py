@@ -46,7 +46,7 @@ def test_clients_do_not_share_a_bucket():
     assert held.take("b").allowed
 
 
-def test_what_is_given_back_can_be_taken_again():
+def test_a_released_item_can_be_assigned_again():
     held, _ = limiter(burst=1)
     for _ in range(50):
         assert held.take("a").allowed

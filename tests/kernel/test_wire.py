@@ -46,7 +46,7 @@ def test_an_amount_is_shown_with_one_decimal_half_up_and_promoted_at_a_thousand(
 
 
 @pytest.mark.requirement("format.treasury")
-def test_the_currency_of_the_instance_stands_before_the_amount():
+def test_the_currency_of_the_instance_precedes_the_amount():
     assert [format_money(120_000_000, code) for code in ("EUR", "CHF", "SEK")] == ["€1.2M", "CHF 1.2M", "SEK 1.2M"]
 
 
@@ -70,7 +70,7 @@ def test_an_amount_is_read_as_people_write_it(text, minor_units):
 
 @pytest.mark.requirement("import.treasury-parsed")
 @pytest.mark.parametrize("text", ["", "a lot", "€5", "-5", "1e9", "1,20", "$1.2X", "$10000000T", "1 2"])
-def test_what_is_no_amount_is_refused(text):
+def test_a_text_that_is_not_an_amount_is_refused(text):
     with pytest.raises(ValueError, match="is "):
         parse_money(text)
 
@@ -93,7 +93,7 @@ def test_month_and_year_reads_back_as_the_first_of_that_month(day):
 
 
 @pytest.mark.parametrize("text", ["", "2024", "Marsh 2024", "March 24", "March 20244", "March  ", "3 2024"])
-def test_what_is_no_month_and_year_is_refused(text):
+def test_a_text_that_is_not_a_month_and_year_is_refused(text):
     with pytest.raises(ValueError, match="is not a month and year"):
         parse_month_and_year(text)
 
@@ -116,7 +116,7 @@ def test_a_moment_is_shown_in_utc():
     ["", "2026-11-21", "2026-11-21T10:00:00", "yesterday", "2026-13-21T10:00:00Z"]
     + ["2026-02-31T10:00:00Z", "0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"],
 )
-def test_what_is_no_moment_is_refused(text):
+def test_a_text_that_is_not_a_moment_is_refused(text):
     with pytest.raises(ValueError, match="is not an RFC 3339 date and time"):
         parse_timestamp(text)
 

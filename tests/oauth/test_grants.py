@@ -287,7 +287,7 @@ def test_the_owner_disconnects_and_a_stranger_cannot(app):
         grants.disconnect(app.owner.actor("web"), listed.pk)
 
 
-def test_nobody_but_the_person_at_the_page_agrees_to_an_app(app):
+def test_only_the_account_at_the_page_can_approve_an_app(app):
     for actor in (app.owner.actor("token"), app.owner.actor("app"), COMMAND):
         with pytest.raises(Forbidden):
             grants.issue_code(actor, app.client, redirect_uri=REDIRECT, challenge="", permitted=SCOPES, resource=BOUND)
@@ -341,7 +341,7 @@ def test_the_owner_is_told_of_a_new_app_without_any_secret(app):
     assert pair.access not in text
 
 
-def test_who_used_it_last_is_kept_by_day(app):
+def test_the_last_use_of_a_token_is_kept_by_day(app):
     pair = app.connect()
     token_authentication.resolve(pair.access, resource=BOUND, client="claude-code/2.1")
     row = Grant.objects.get()

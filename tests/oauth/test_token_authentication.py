@@ -53,7 +53,7 @@ def minted():
 
 
 @pytest.mark.requirement("auth.missing")
-def test_a_warm_answer_asks_nobody(door, minted):
+def test_a_cached_answer_queries_no_database(door, minted):
     assert door(minted.text).credential == "laptop"
     assert door.asked == ["epoch", "_resolve"]
     assert door(minted.text).credential == "laptop"
@@ -80,7 +80,7 @@ def test_while_nothing_was_ended_only_the_epoch_is_asked_for(door, minted):
 
 
 @pytest.mark.requirement("auth.missing")
-def test_what_this_process_ends_is_ended_at_once(door, minted, django_capture_on_commit_callbacks):
+def test_a_revocation_takes_effect_in_its_own_process_at_once(door, minted, django_capture_on_commit_callbacks):
     assert door(minted.text)
     with django_capture_on_commit_callbacks(execute=True):
         tokens.revoke_token(minted.row.account.actor("web"), minted.row.pk)
@@ -130,7 +130,7 @@ def test_a_new_day_is_noted_once_and_each_client_of_its_own(door, minted):
     assert door.asked == ["_resolve"]
 
 
-def test_what_is_remembered_has_an_end(door, minted, monkeypatch):
+def test_the_token_cache_is_bounded(door, minted, monkeypatch):
     monkeypatch.setattr(token_authentication, "MAX_REMEMBERED", 3)
     for number in range(8):
         assert door(minted.text, f"client/{number}")

@@ -38,7 +38,7 @@ def test_every_field_is_declared_once():
         assert all(field.label for field in record.fields)
 
 
-def test_what_waits_for_a_reviewer_is_name_symbol_and_type():
+def test_name_symbol_and_type_need_review():
     assert [field.name for field in SCHEMA.company_change.fields if field.review] == ["name", "symbol", "type"]
 
 

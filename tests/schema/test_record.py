@@ -76,7 +76,7 @@ def test_every_fault_is_reported_with_its_path():
     ]
 
 
-def test_what_is_no_object_is_refused():
+def test_a_value_that_is_not_an_object_is_refused():
     assert imported([])[1].faults == [Fault("", "must be an object, not a list")]
 
 

@@ -35,7 +35,7 @@ def test_an_empty_database_is_no_fault_and_what_to_do_is_told(tmp_path, postgres
 
 
 @pytest.mark.sqlite  # it looks at a file that lacks most tables
-def test_what_needs_mending_is_told_with_status_1(tmp_path):
+def test_doctor_exits_with_1_when_a_check_fails(tmp_path):
     data = tmp_path / "data"
     (data / "keys").mkdir(parents=True)
     (data / "keys" / "django.key").write_text("x" * 50)
@@ -59,7 +59,7 @@ def test_a_database_that_does_not_answer_is_told_without_its_password(tmp_path):
     assert "hidden-word" not in done.stdout + done.stderr
 
 
-def test_what_is_missing_to_sell_credits_is_told_and_no_key_is(tmp_path):
+def test_doctor_names_what_billing_lacks_and_shows_no_key(tmp_path):
     data = new_instance(tmp_path / "data")
     assert "buying credits: off; operators grant them" in run("doctor", data=data).stdout
     given = {"stripe_secret_key": "sk_live_harbour", "credit_packs": "500=4000,100=900", "model_key": "harbour-model"}
@@ -106,7 +106,7 @@ def test_a_value_that_would_only_fail_later_is_refused_at_the_start(variable, va
         Config({variable: value})
 
 
-def test_no_setting_takes_a_number_that_a_column_has_no_room_for():
+def test_no_setting_accepts_a_number_that_its_column_cannot_hold():
     whole = [each for each in SETTINGS if isinstance(each.read(each.default), int) and each.default.isdecimal()]
     assert {"run_cost", "starting_credits", "rate_limit", "model_timeout_s"} <= {each.name for each in whole}
     for each in whole:

@@ -68,7 +68,7 @@ def test_spreadsheets_get_no_formula(exports):
     assert rows[1]["createdAt"] == "March 2024"
 
 
-def test_files_are_made_anew_only_after_a_change_and_the_former_ones_go_later(exports, publisher):
+def test_export_files_are_rebuilt_after_a_change_only_and_old_ones_are_removed_later(exports, publisher):
     exports.make()
     assert exports.make() is False
     publisher.publish(company(3))
@@ -113,7 +113,7 @@ def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monke
     made.close()
 
 
-def test_a_list_of_files_that_lost_its_content_is_made_anew(exports, tmp_path):
+def test_an_empty_list_of_export_files_is_rebuilt(exports, tmp_path):
     exports.make()
     (tmp_path / "exports" / "manifest.json").write_bytes(b"")
     assert exports.files() == []

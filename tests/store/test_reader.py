@@ -77,7 +77,7 @@ def test_cursors_walk_the_whole_list_once_with_true_page_numbers(publisher, read
 
 
 @pytest.mark.parametrize("query", [{}, {"sort": "name"}, {"q": "company"}])
-def test_a_cursor_goes_on_after_an_item_that_has_gone(publisher, reader, query):
+def test_a_cursor_continues_after_an_item_that_was_removed(publisher, reader, query):
     publisher.publish(*(company(n) for n in range(10, 30)))
     reader.refresh()
     everything = companies(reader, page_size=100, **query)
@@ -88,7 +88,7 @@ def test_a_cursor_goes_on_after_an_item_that_has_gone(publisher, reader, query):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "bnVsbA", "é", "WyJuIiwtMSwiIiwwXQ", "W10", "A" * 5000])
-def test_what_is_no_cursor_is_refused(publisher, reader, cursor):
+def test_an_invalid_cursor_is_refused(publisher, reader, cursor):
     with pytest.raises(CursorError):
         reader.companies(CompanyQuery(cursor=cursor))
 
@@ -292,7 +292,7 @@ def test_answers_stay_within_their_bytes_and_the_oldest_leaves(publisher, tmp_pa
     reader.close()
 
 
-def test_what_was_asked_counts_with_what_answers_it(publisher):
+def test_the_key_of_a_cached_answer_counts_toward_its_limit(publisher):
     kept = Positions(100_000)
     for number in range(50):
         ids = tuple(f"{number}-{each}-{'x' * 100}" for each in range(100))
@@ -320,7 +320,7 @@ def test_statistics_follow_every_change(publisher, reader):
     }
 
 
-def test_frameworks_stand_in_the_order_of_first_publication(publisher, reader):
+def test_frameworks_are_listed_in_the_order_of_first_publication(publisher, reader):
     publisher.publish(framework(2, kind="program"), framework(1), framework(3))
     reader.refresh()
 
@@ -332,7 +332,7 @@ def test_frameworks_stand_in_the_order_of_first_publication(publisher, reader):
     assert listed("score") == ["framework-1", "framework-3"]
 
 
-def test_the_feed_goes_on_from_a_number_and_tells_when_it_cannot(publisher, reader):
+def test_the_feed_continues_from_a_number_and_reports_when_it_cannot(publisher, reader):
     publisher.publish(*(company(n) for n in range(1, 8)))
     reader.refresh()
     changes = reader.changes(0, 5)

@@ -108,7 +108,7 @@ def test_a_document_that_changed_often_is_taken_as_it_is_now(source, follower, r
     assert len(reader.changes(0, 100).rows) == 9
 
 
-def test_a_gap_in_the_feed_leads_to_a_file_built_anew(source, follower, reader):
+def test_a_gap_in_the_feed_rebuilds_the_file(source, follower, reader):
     source.publish(company(1))
     follower.catch_up()
     source.publish(company(2), company(3), unlist=["company-1"])
@@ -123,7 +123,7 @@ def test_a_gap_in_the_feed_leads_to_a_file_built_anew(source, follower, reader):
     assert shown(reader) == ["company-5", "company-4", "company-3", "company-2"]
 
 
-def test_pruned_changes_lead_to_a_file_built_anew(source, follower, reader):
+def test_pruned_changes_rebuild_the_file(source, follower, reader):
     source.publish(company(1), company(2))
     source.connection.execute("DELETE FROM published_change WHERE sequence <= 1")
     follower.catch_up()
@@ -161,7 +161,7 @@ def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, read
     assert len(reader.changes(0, 100).rows) == 39
 
 
-def test_a_node_that_nobody_asks_looks_seldom_and_still_within_the_second(source, reader, tmp_path, monkeypatch):
+def test_an_idle_node_polls_rarely_and_still_within_a_second(source, reader, tmp_path, monkeypatch):
     looks, rests, catch_up = [], [True], Replica.catch_up
     monkeypatch.setattr(Replica, "catch_up", lambda self: looks.append(time.monotonic()) or catch_up(self))
     follower = Replica(source.url, tmp_path / "published.sqlite3", poll_s=0.01, is_at_rest=lambda: rests[0])
@@ -197,7 +197,7 @@ def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, foll
     assert reader.document("company", "company-999").body == postgres_feed._decoder.decode(kept).body
 
 
-def test_reads_go_on_while_postgresql_is_away_and_following_resumes(source, follower, reader, postgres):
+def test_reads_continue_while_postgresql_is_down_and_replication_resumes(source, follower, reader, postgres):
     source.publish(company(1))
     follower.start()
     wait_until(lambda: follower.edition == 1, within_s=10, what="the first edition")

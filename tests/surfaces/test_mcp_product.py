@@ -38,7 +38,7 @@ def as_decided(shown):
 
 
 @pytest.mark.requirement("mcp.structured")
-def test_what_the_tools_show_is_what_rest_shows(demo):
+def test_tools_and_rest_show_the_same(demo):
     for kind, tool, key, argument in (
         ("companies", "get_company", "id", "slug"),
         ("people", "get_person", "slug", "slug"),
@@ -50,7 +50,7 @@ def test_what_the_tools_show_is_what_rest_shows(demo):
 
 
 @pytest.mark.requirement("mcp.manifest", "mcp.cards")
-def test_the_cards_stand_at_their_addresses_and_lead_to_the_server(demo):
+def test_the_cards_are_at_their_addresses_and_link_to_the_server(demo):
     manifest = demo.get("/.well-known/mcp.json")
     assert (manifest.status, manifest.headers["access-control-allow-origin"]) == (200, "*")
     assert manifest.json()["remotes"][0]["url"].endswith("/api/mcp")

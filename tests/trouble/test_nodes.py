@@ -231,7 +231,7 @@ def stopped(pair, postgres, seconds, threads):
 
 
 @pytest.mark.requirement("nodes.outage")
-def test_while_the_database_is_away_reads_go_on_and_writes_are_refused_whole(pair, postgres):
+def test_reads_continue_while_the_database_is_down_and_writes_are_refused(pair, postgres):
     stopped(pair, postgres, 5, 2)
 
 

@@ -112,7 +112,7 @@ def pair(stand, tmp_path):
     made.close()
 
 
-def test_sixty_runs_end_and_are_paid_once_whoever_is_killed(pair, settings, record_property):
+def test_sixty_runs_end_and_are_paid_once_whichever_process_is_killed(pair, settings, record_property):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
     of = framework(CRITERIA)
     owners = [owner() for _ in range(OWNERS)]

@@ -115,7 +115,7 @@ async def test_an_agent_goes_from_credits_to_the_full_report_of_70_criteria(prod
 
 
 @pytest.mark.proof
-def test_a_run_whose_server_is_killed_goes_on_and_is_paid_once(product):
+def test_a_run_whose_server_is_killed_continues_and_is_paid_once(product):
     second = prepared(product)
     call(product, "execute_report_run", runId=second)
     product.kill()

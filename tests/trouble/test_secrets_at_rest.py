@@ -64,18 +64,18 @@ def test_on_postgresql_nothing_is_left_that_opens_anything(tmp_path, mailbox, po
     ],
     ids=["plain", "in-a-log", "base64", "pickled", "hex-in-a-dump", "gzipped", "as-django-keeps-it", "deflated"],
 )
-def test_what_is_planted_is_found(planted):
+def test_planted_secrets_are_found(planted):
     noise = secrets.token_hex(500).encode() + b" " + base64.b64encode(secrets.token_bytes(3000))
     assert left_behind(noise + b" " + planted + b" " + noise, [SECRET, "never used"]) == {SECRET}
     assert left_behind(noise, [SECRET]) == set()
 
 
-def test_figures_are_found_where_they_stand_alone():
+def test_numbers_are_found_as_whole_words():
     assert left_behind(b'{"code":"04711815"}', ["04711815"]) == {"04711815"}
     assert left_behind(b"2026-11-21 10:04711815", ["0471181"]) == set()
 
 
-def test_what_stands_in_the_log_of_the_database_alone_is_found(tmp_path):
+def test_a_secret_in_the_database_log_alone_is_found(tmp_path):
     with closing(sqlite3.connect(tmp_path / "x.sqlite3")) as database:
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("CREATE TABLE kept (text)")

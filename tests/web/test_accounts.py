@@ -67,7 +67,7 @@ def test_an_address_that_has_an_account_is_not_betrayed(letters):
         ({"email": NEW, "password1": PASSWORD, "password2": "other"}, "same password"),
     ],
 )
-def test_a_fault_stands_beside_its_field_and_what_was_typed_stays(fields, said):
+def test_an_error_is_shown_beside_its_field_and_the_input_is_kept(fields, said):
     html = Client().post("/accounts/signup/", fields).content.decode()
     fault = html.partition('class="fault"')[2].partition("</ul>")[0]
     assert said in fault
@@ -87,7 +87,7 @@ def test_signing_in_never_leads_to_another_site():
     assert answer["Location"] == "/manage"
 
 
-def test_repeated_wrong_passwords_close_the_door_for_a_while():
+def test_repeated_wrong_passwords_block_sign_in_for_a_while():
     account(NEW, password=PASSWORD)
     client = Client()
     for _ in range(5):
@@ -143,7 +143,7 @@ def totp(secret):
     return format_hotp_value(hotp_value(secret, counter))
 
 
-def test_whoever_just_signed_up_adds_a_key_after_the_password_is_asked_again(letters):
+def test_a_new_account_adds_a_passkey_after_entering_its_password_again(letters):
     client = Client()
     client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
     client.post("/accounts/confirm-email/", {"code": letters.code(NEW)})
@@ -275,7 +275,7 @@ def test_a_mail_server_that_is_down_is_told_and_nothing_breaks(monkeypatch):
     mail.send(NEW, "Published", "It stands without the mail.")
 
 
-def test_a_closed_door_says_so(monkeypatch):
+def test_closed_registration_says_so(monkeypatch):
     using(monkeypatch, signup=False)
     html = Client().get("/accounts/signup/").content.decode()
     assert "password1" not in html
@@ -291,7 +291,7 @@ def using(monkeypatch, **settings):
     monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, **settings}))
 
 
-def test_what_a_request_calls_its_host_gets_into_no_mail_and_no_metadata(monkeypatch, letters):
+def test_the_host_header_reaches_no_mail_and_no_metadata(monkeypatch, letters):
     using(monkeypatch, base_url="https://registry.example")
     account(NEW, password=PASSWORD)
     client = Client(HTTP_HOST="evil.example")

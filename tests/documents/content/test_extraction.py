@@ -54,7 +54,7 @@ def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
     ],
     ids=name_of,
 )
-def test_what_cannot_be_read_is_said_in_words(tmp_path: Path, family, content, reason):
+def test_a_file_without_extractable_text_has_a_reason_in_words(tmp_path: Path, family, content, reason):
     file = tmp_path / "file"
     file.write_bytes(content)
     with pytest.raises(extraction.NotExtractable, match=reason) as told:

@@ -149,7 +149,9 @@ def test_a_scanner_that_never_answers_leaves_the_file_to_be_scanned_again(owner,
     assert (document.state, document.text_state) == (State.READY, TextState.EXTRACTED)
 
 
-def test_a_file_that_was_never_scanned_ends_a_day_later_and_takes_no_room_any_more(owner, company, settings_with):
+def test_a_file_that_was_never_scanned_is_rejected_after_a_day_and_no_longer_counts_toward_the_quota(
+    owner, company, settings_with
+):
     document = unscanned(owner, company, settings_with)
     assert operations.quota(owner).used_bytes == document.size_bytes
     cleanup.sweep(at=now() + timedelta(hours=23))
@@ -168,7 +170,7 @@ def test_a_file_that_was_never_scanned_ends_a_day_later_and_takes_no_room_any_mo
     assert document.pk in [each.pk for each in operations.list_documents(owner).items]
 
 
-def test_what_an_earlier_version_left_unscanned_for_ever_can_be_scanned_again(owner, company, settings_with):
+def test_a_file_that_an_earlier_version_never_scanned_can_be_scanned_again(owner, company, settings_with):
     migration = importlib.import_module("muniment.documents.migrations.0003_never_scanned")
     document = unscanned(owner, company, settings_with)
     read = Document.objects.get(pk=uploaded(owner, company).pk)
@@ -184,7 +186,7 @@ def test_what_an_earlier_version_left_unscanned_for_ever_can_be_scanned_again(ow
     assert read.text_state == TextState.NOT_EXTRACTABLE
 
 
-def test_what_a_process_of_before_leaves_unscanned_beside_this_version_is_opened_by_the_sweep(
+def test_the_cleanup_reopens_a_file_that_an_earlier_version_left_unscanned_beside_this_one(
     owner, company, settings_with
 ):
     document = unscanned(owner, company, settings_with)

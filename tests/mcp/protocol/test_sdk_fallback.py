@@ -280,7 +280,7 @@ def shown(answer):
 
 
 @pytest.mark.requirement("mcp.eras")
-def test_thin_path_and_sdk_answer_alike(server):
+def test_the_thin_path_and_the_sdk_give_the_same_answer(server):
     different = []
     for name, (headers, body) in REQUESTS:
         front, sdk = server.ask(headers, body), server.by_sdk(headers, body)

@@ -176,7 +176,7 @@ def test_a_body_is_declared_as_json(server, value, status):
         ("text/html, */*;q=0.1", 200),
     ],
 )
-def test_who_takes_no_json_gets_406_and_who_says_nothing_gets_json(server, value, status):
+def test_a_client_that_refuses_json_gets_406_and_one_without_accept_gets_json(server, value, status):
     for request in (modern("tools/call", STATS), legacy("prompts/list")):
         answer = server.ask(*with_header("accept", value, request))
         assert answer.status == status
@@ -315,7 +315,7 @@ def test_a_tool_beyond_the_scopes_is_403_on_both_paths(scoped, make):
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_who_has_no_token_is_told_so_before_anything_else(scoped, method):
+def test_a_missing_token_is_reported_before_anything_else(scoped, method):
     answer = scoped.ask(modern("tools/list")[0], b"nonsense", method=method)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer scope="a b"')
     envelope(answer)
@@ -347,7 +347,7 @@ def test_beyond_the_rate_no_token_is_looked_up():
         asker.close()
 
 
-def test_what_a_scoped_server_lists_is_private(scoped):
+def test_answers_of_the_owner_server_are_private(scoped):
     headers, body = modern("tools/list")
     assert scoped.ask([*headers, ("authorization", "Bearer a")], body).result["cacheScope"] == "private"
 

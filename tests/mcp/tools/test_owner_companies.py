@@ -71,7 +71,7 @@ def test_without_a_token_the_answer_says_where_to_get_one(server, request_):
 
 @pytest.mark.requirement("auth.missing")
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
-def test_who_asks_is_looked_at_before_the_method(server, owner, method):
+def test_the_token_is_checked_before_the_method(server, owner, method):
     headers = [("host", "testserver")]
     assert server.asker.ask(headers, method=method).status == 401
     own = [*headers, ("authorization", f"Bearer {token_of(owner)}")]
@@ -248,7 +248,7 @@ def test_a_tool_that_the_scopes_hide_answers_403_and_names_the_scope(server, own
     refused(answer, 403, f'Bearer error="insufficient_scope", scope="companies:write", {METADATA}')
 
 
-def test_every_tool_says_honestly_what_it_does(server, owner):
+def test_every_tool_is_annotated_with_what_it_does(server, owner):
     found = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
     for name, tool in found.items():
         hints = tool["annotations"]
@@ -313,7 +313,7 @@ def test_history_names_the_app(server, owner):
 
 @pytest.mark.requirement("tools.manage.companies")
 @pytest.mark.requirement("owners.edits")
-def test_what_a_reviewer_must_agree_to_waits(server, owner):
+def test_a_change_that_needs_review_waits(server, owner):
     text = token_of(owner)
     made = make.published(owner.actor("web"))
     done = server.data(text, "update_my_company", slug=made.slug, changes={"name": "Another name", "body": "Now."})
@@ -370,7 +370,7 @@ def test_a_reviewers_token_reaches_no_listing_of_others(server, owner):
         *({"updatedAt": "2020-05-01T00:00:00Z"}, {"reviewerNote": "fine"}, {"__class__": "x"}, {"pk": 1}),
     ],
 )
-def test_what_is_no_field_of_the_form_cannot_be_set(server, owner, changes):
+def test_a_name_that_is_not_an_editable_field_cannot_be_set(server, owner, changes):
     """Mass assignment."""
     text = token_of(owner)
     made = make.published(owner.actor("web"))

@@ -123,7 +123,7 @@ def test_text_is_counted_in_bytes(owner, slug):
         ({"text": "a", "contentType": "text/html"}, "not taken"),
     ],
 )
-def test_what_is_not_taken_is_said_and_leaves_nothing(owner, slug, given, said):
+def test_a_refused_file_has_a_reason_and_leaves_nothing(owner, slug, given, said):
     error = owner.error("upload_document", **{"companySlug": slug, "filename": "a.txt", **given})
     assert said in error["message"]
     assert error["hint"]

@@ -101,7 +101,7 @@ def test_a_stranger_and_a_credential_without_the_scope_get_nowhere(server):
 
 
 @pytest.mark.usefixtures("db")
-def test_what_an_agent_gets_wrong_is_told_with_a_way_out(server):
+def test_an_agents_mistake_is_answered_with_a_hint(server):
     agent = Agent(server, "owner@harbour.example")
     of, slug = framework(), company(agent.actor)
     for name, arguments in (

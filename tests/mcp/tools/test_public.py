@@ -220,7 +220,7 @@ def size(finished):
 
 
 @pytest.mark.requirement("mcp.size")
-def test_whatever_a_bundle_holds_it_fits():
+def test_any_bundle_fits_an_answer():
     company = {"id": "x", "name": "X", "body": "b" * 50_000, "extra": "e" * 70_000, "themes": ["t" * 50] * 100}
     lists = {
         name: [{"title": "t" * 900, "id": n} for n in range(600)] for name in ("positions", "proposals", "capTable")
@@ -236,7 +236,7 @@ def test_whatever_a_bundle_holds_it_fits():
 
 
 @pytest.mark.requirement("mcp.size")
-def test_whatever_a_person_or_a_framework_holds_it_fits():
+def test_any_person_or_framework_fits_an_answer():
     positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
     body = json.dumps({"data": {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}}).encode()
     length, found = size(truncation.record(body, "u", "positions"))
@@ -257,7 +257,7 @@ def test_whatever_a_person_or_a_framework_holds_it_fits():
 
 
 @pytest.mark.requirement("mcp.size")
-def test_whatever_items_hold_a_page_fits_and_keeps_every_item():
+def test_any_page_fits_and_keeps_every_item():
     found = [
         json.dumps({"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000})
         for n in range(100)
@@ -269,7 +269,7 @@ def test_whatever_items_hold_a_page_fits_and_keeps_every_item():
 
 
 @pytest.mark.requirement("mcp.size")
-def test_a_page_whose_very_names_do_not_fit_is_a_smaller_page_and_says_how_to_go_on():
+def test_a_page_whose_names_do_not_fit_is_shortened_and_says_how_to_continue():
     found = [{"id": f"{n:03}{'水' * 190}", "name": f"{n:03}{'水' * 190}"} for n in range(100)]
     rest = {"pagination": {"page": 1, "pageSize": 100, "pageCount": 3, "total": 250}, "nextPage": 2}
     items = [json.dumps(item, ensure_ascii=False).encode() for item in found]

@@ -173,7 +173,7 @@ def test_a_hundred_documents_of_long_names_fit_by_smaller_pages_that_miss_none(s
 
 
 @pytest.mark.requirement("mcp.size")
-def test_whatever_a_listing_holds_every_answer_about_it_fits_and_keeps_its_version(server, owner, text):
+def test_any_answer_about_a_listing_fits_and_keeps_its_version(server, owner, text):
     (company,) = listings_by_rows(owner, 1, reviewer_note="水" * 30_000, extra={"more": ["水" * 900] * 90})
     shown = server.call(text, "get_my_company", slug=company.slug)
     assert size(shown) <= BUDGET_BYTES

@@ -145,7 +145,7 @@ def test_revert_puts_back_what_an_entry_changed():
         operations.revert_company(me, mine.slug, created.pk + 10_000)
 
 
-def test_what_cannot_be_put_back_is_said():
+def test_an_entry_without_field_changes_cannot_be_reverted():
     me = owner()
     mine = published(me)
     approved = next(entry for entry in operations.company_history(me, mine.slug).items if entry.action == "approved")
@@ -244,7 +244,7 @@ def test_a_slug_that_no_database_holds_is_refused(slug):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_eight_who_name_the_same_new_person_and_listing_at_once_each_get_their_own():
+def test_eight_owners_who_create_the_same_names_at_once_each_get_their_own_slugs():
     actors = [owner() for _ in range(8)]
     named = CompanyChange(name="Tidal Works", positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
     outcomes = at_once([lambda me=me: operations.create_company(me, named) for me in actors])

@@ -147,7 +147,7 @@ def test_team_size_counts_positions_before_it_believes_the_file(tmp_path):
     assert item("person", "ada")["companyCount"] == 1
 
 
-def test_whole_numbers_are_written_alike(tmp_path):
+def test_whole_numbers_are_written_the_same_way(tmp_path):
     votes = [{"votes": {"for": 5, "against": 5.0}}, {"votes": {"for": 0.25, "against": 1e3}}]
     bring_companies(tmp_path, {"company": company(), "proposals": votes, "capTable": [{"percentage": 12.0}]})
     data = json.dumps(document("company", "acme"))
@@ -527,7 +527,7 @@ def test_people_are_exported_a_stretch_at_a_time_in_the_order_of_their_publicati
     assert len(asked) == 4
 
 
-def test_what_is_no_folder_and_no_file_is_refused(tmp_path):
+def test_a_path_that_is_neither_a_folder_nor_a_file_is_refused(tmp_path):
     with pytest.raises(BadRequest):
         bring(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()

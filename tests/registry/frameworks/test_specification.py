@@ -61,7 +61,7 @@ def test_a_whole_specification_has_no_fault():
 
 
 @pytest.mark.parametrize("document", [None, [], "text", 5])
-def test_what_is_no_object_has_one_fault(document):
+def test_a_value_that_is_not_an_object_has_one_fault(document):
     assert faults_of(document) == [("$", "is not an object")]
 
 

@@ -58,7 +58,7 @@ def test_only_a_reviewer_at_work_joins_a_person_to_an_account(ada):
     assert profiles.get_profile(me) is None
 
 
-def test_a_person_who_does_not_exist_is_joined_to_nobody():
+def test_a_person_who_does_not_exist_cannot_be_joined():
     with pytest.raises(NotFound):
         profiles.join_person(reviewer(), "nobody", owner().account_id)
 

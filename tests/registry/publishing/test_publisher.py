@@ -30,7 +30,7 @@ def stand():
     return tuple(head(connection.connection)[:2])
 
 
-def test_documents_of_another_version_are_made_anew_once():
+def test_documents_of_another_version_are_rendered_again_once():
     for number in range(3):
         published(owner(), name=f"Harbour {number}")
     assert publisher.renew_outdated() is False

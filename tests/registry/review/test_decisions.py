@@ -151,7 +151,7 @@ def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_who_decides_on_a_change_holds_its_listing_first_as_who_asks_for_one():
+def test_a_decision_locks_the_listing_before_the_change_as_an_edit_does():
     me = owner()
     mine = published(me, name="Old Name")
     operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
@@ -187,7 +187,7 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
         decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
-def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
+def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
     me = owner()
     mine = published(me, name="Old Name")
     operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
@@ -203,7 +203,7 @@ def test_a_reviewer_agrees_to_the_wish_that_was_seen_and_to_no_later_one():
     assert document("company", mine.slug)["company"]["name"] == "Something Else"
 
 
-def test_a_refused_wish_leaves_what_stands_and_a_withdrawn_one_is_gone():
+def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gone():
     me = owner()
     mine = published(me, name="Old Name")
     operations.update_company(me, mine.slug, CompanyChange(name="Newer"))

@@ -115,7 +115,7 @@ def test_the_command_line_has_no_account_to_assign_to():
 
 
 @pytest.mark.parametrize("decided", ["company", "change", "petition"])
-def test_what_was_decided_can_no_longer_be_taken(decided):
+def test_a_decided_item_cannot_be_assigned(decided):
     me, judge = owner(), reviewer()
     slug = published(me).slug
     operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
@@ -131,7 +131,7 @@ def test_what_was_decided_can_no_longer_be_taken(decided):
 @pytest.mark.parametrize(
     "subject", ["", "company", "company:nobody", "change:x", "change:²", f"petition:{'9' * 30}", "x:1"]
 )
-def test_what_does_not_exist_cannot_be_taken(subject):
+def test_an_item_that_does_not_exist_cannot_be_assigned(subject):
     with pytest.raises(Conflict):
         review_queue.take(reviewer(), subject)
     assert not Taking.objects.exists()

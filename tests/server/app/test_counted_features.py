@@ -49,7 +49,7 @@ def test_an_empty_ledger_agrees_and_so_does_one_with_open_holds(settings):
 
 
 @pytest.mark.parametrize("column", ["posted", "held"])
-def test_a_ledger_that_somebody_has_changed_does_not_agree(settings, column):
+def test_a_ledger_that_was_tampered_with_does_not_balance(settings, column):
     settings.STARTING_CREDITS = 100
     me = make.owner()
     ledger.hold(me, "kept", 30)

@@ -38,7 +38,7 @@ def alone(operation):
         connections.close_all()
 
 
-def test_many_who_ask_at_once_are_answered_by_one_look():
+def test_concurrent_requests_share_one_query():
     asked = []
 
     async def call(operation):
@@ -85,7 +85,7 @@ def test_old_numbers_are_not_shown_when_the_database_is_away(monkeypatch):
     run(there, away, back, call=call)
 
 
-def test_a_database_that_hangs_holds_nobody_who_watches(monkeypatch):
+def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
     released = threading.Event()
 

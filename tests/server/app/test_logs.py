@@ -47,7 +47,7 @@ def written(request):
     ],
     ids=str,
 )
-def test_no_secret_stands_in_a_line_however_deep_it_lies(written, extra):
+def test_no_log_line_contains_a_secret_at_any_depth(written, extra):
     line = written("looked at", **extra)
     assert TOKEN not in line
     assert "harbour" not in line
@@ -55,7 +55,7 @@ def test_no_secret_stands_in_a_line_however_deep_it_lies(written, extra):
     assert "***" in line
 
 
-def test_what_is_no_secret_stands_as_it_is(written):
+def test_a_text_that_is_not_a_secret_is_logged_unchanged(written):
     line = written("asked %s", "twice", counts={"companies": 3, "names": ["Quillmere", None, True]}, tokens_used=12)
     for shown in ("asked twice", "companies", "3", "Quillmere", "12"):
         assert shown in line

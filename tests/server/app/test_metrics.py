@@ -151,7 +151,7 @@ def test_credits_jobs_and_files_are_counted_from_the_database(product):
     assert value(product, "muniment_jobs_oldest_waiting_seconds", kind="suite.nobody_does_this") > 3600
 
 
-def test_what_comes_from_the_database_is_asked_seldom(product):
+def test_database_metrics_are_queried_rarely(product):
     product.metrics()
     began = time.monotonic()
     for _ in range(20):

@@ -57,7 +57,7 @@ def test_a_request_is_a_span_with_the_words_of_the_standard(product, collector):
     assert collector.headers[-1]["x-of-the-collector"] == "known"
 
 
-def test_a_trace_goes_on_from_whoever_asked(product, collector):
+def test_a_trace_continues_the_one_of_the_caller(product, collector):
     answer = product.request("GET", "/people", {"traceparent": SAMPLED})
     span = collector.wait_for("GET pages", muniment__request_id=answer.headers["x-request-id"])
     assert (span.trace, span.parent) == (TRACE, PARENT)
@@ -82,7 +82,7 @@ def test_a_ready_read_is_followed_only_as_part_of_a_recorded_trace(product, coll
     assert not followed & {ids["plain"], ids["unsampled"], ids["broken"]}
 
 
-def test_whoever_watches_is_not_followed(product, collector):
+def test_health_checks_are_not_traced(product, collector):
     for path in ("/healthz", "/readyz", "/metrics"):
         product.request("GET", path, {"traceparent": SAMPLED})
     product.get("/frameworks")
@@ -131,7 +131,7 @@ def test_a_worker_sends_its_jobs(product, collector, tmp_path, monkeypatch):
             worker.wait(30)
 
 
-def test_a_collector_that_is_away_costs_nobody_an_answer_nor_the_end_its_time(tmp_path):
+def test_an_unreachable_collector_delays_neither_answers_nor_the_shutdown(tmp_path):
     with Product(new_instance(tmp_path / "data"), otlp_url=f"http://127.0.0.1:{free_port()}") as product:
         product.wait_ready()
         assert {product.get("/companies").status for _ in range(5)} == {200}

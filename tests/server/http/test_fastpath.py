@@ -214,7 +214,7 @@ def answered(connection):
     return got
 
 
-def test_what_is_looked_up_in_one_turn_reaches_whoever_asked_for_it(both):
+def test_a_batch_lookup_reaches_each_request(both):
     lane, plain = both
     slugs = [quote(company["id"]).encode() for company in plain.get("/api/v1/companies?pageSize=40").json()["data"]]
     people = [quote(person["slug"]).encode() for person in plain.get("/api/v1/people?pageSize=10").json()["data"]]
@@ -242,7 +242,7 @@ def test_what_is_looked_up_in_one_turn_reaches_whoever_asked_for_it(both):
             assert found == expected
 
 
-def test_what_waits_for_a_look_up_is_answered_before_what_comes_after_it(both):
+def test_pipelined_requests_are_answered_in_order_across_a_lookup(both):
     details = [b"/api/v1/companies/%s" % name for name in (b"quillmere", b"nobody", b"copperkite", b"no-one-either")]
     sent = b"".join(get(target) for target in [*details, COMPANIES, *details])
     lane, plain = (exchange(product.port, sent, answers=9) for product in both)
@@ -264,7 +264,7 @@ def test_a_client_that_half_closes_gets_what_it_waits_for(both):
         assert lane[0].partition(b"\r\n\r\n")[2] == plain[0].partition(b"\r\n\r\n")[2]
 
 
-def test_a_client_that_leaves_while_it_waits_takes_nobody_with_it(both):
+def test_a_client_that_disconnects_while_it_waits_affects_no_other(both):
     lane = both[0]
     leaving, staying = (socket.create_connection(("127.0.0.1", lane.port), timeout=10) for _ in range(2))
     leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -331,7 +331,7 @@ def test_nothing_is_looked_up_or_written_for_a_client_that_has_gone(rest):
     asyncio.run(run())
 
 
-def test_a_look_up_that_fails_leaves_everybody_to_the_ordinary_path():
+def test_a_failed_batch_lookup_falls_back_to_the_ordinary_path():
     class Waiting:
         waits_for = "a detail"
         answers = None

@@ -53,7 +53,7 @@ class Stand:
         return asyncio.wait_for(wait(), 10)
 
 
-def test_a_clock_rests_while_nobody_asks_and_looks_before_who_asks_first_is_answered(tmp_path, caplog):
+def test_an_idle_poller_rests_and_looks_before_the_first_request_is_answered(tmp_path, caplog):
     async def walk():
         stand = Stand(tmp_path)
         await stand.until(lambda: stand.is_at_rest)
@@ -120,7 +120,7 @@ def rest(product):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel tells it on Linux alone")
 @pytest.mark.skipif(Served.cluster is not None, reason="the test is the other process, and writes the file itself")
-def test_a_process_that_nobody_asks_costs_next_to_nothing_and_shows_the_newest_to_who_asks_first(tmp_path):
+def test_an_idle_process_uses_almost_no_cpu_and_answers_the_first_request_with_current_data(tmp_path):
     with Product(tmp_path / "data", exports_interval_s="0") as product:
         product.wait_ready()
         with contextlib.closing(Publisher(tmp_path / "data" / "muniment.sqlite3")) as publisher:

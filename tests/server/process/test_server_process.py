@@ -68,7 +68,7 @@ def test_json_on_the_address_of_a_page_is_its_api_answer(demo, path):
     assert twin.headers.get("etag") == answer.headers.get("etag")
 
 
-def test_health_and_metrics_are_for_those_who_watch(demo):
+def test_health_and_metrics_have_a_listener_of_their_own(demo):
     assert demo.get("/healthz").json() == {"status": "up"}
     demo.wait_ready()
     told = demo.get("/readyz").json()
@@ -111,7 +111,7 @@ def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(t
         assert product.get("/healthz").status == 200
 
 
-def test_a_start_that_failed_is_finished_once_its_cause_is_mended(tmp_path):
+def test_a_failed_startup_completes_once_its_cause_is_fixed(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     if Served.cluster:
@@ -130,7 +130,7 @@ def test_a_start_that_failed_is_finished_once_its_cause_is_mended(tmp_path):
         assert product.get("/").status == 200
 
 
-def test_what_comes_before_it_is_mounted_waits_for_it(demo):
+def test_a_request_that_arrives_before_the_application_is_mounted_waits(demo):
     with Product(demo.data) as product:
         asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -49,7 +49,7 @@ def processes(product):
 
 
 @pytest.mark.requirement("serve.workers")
-def test_two_processes_share_one_port_and_whoever_is_asked_tells_the_figures_of_both(pair):
+def test_two_processes_share_one_port_and_each_reports_the_metrics_of_both(pair):
     with Load([pair.port], threads=24, pause_s=0.01) as load:
         wait_until(lambda: load.total > 500, within_s=30, what="load")
     assert load.failures == []
@@ -63,7 +63,7 @@ def test_two_processes_share_one_port_and_whoever_is_asked_tells_the_figures_of_
     assert len(re.findall(r"^process_resident_memory_bytes\{", text, re.MULTILINE)) == 2
 
 
-def test_counters_never_go_back_whoever_answers(pair):
+def test_counters_never_decrease_whichever_process_answers(pair):
     former = {}
     for _ in range(30):
         pair.get("/api/v1/stats")
@@ -73,7 +73,7 @@ def test_counters_never_go_back_whoever_answers(pair):
 
 
 @pytest.mark.requirement("serve.workers")
-def test_a_process_that_dies_is_replaced_and_the_other_goes_on(pair):
+def test_a_process_that_dies_is_replaced_while_the_other_keeps_serving(pair):
     before = children(pair)
     victim = min(before)
     with Load([pair.port], threads=8, pause_s=0.005) as load:

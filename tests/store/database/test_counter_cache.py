@@ -10,7 +10,7 @@ from django.db import connection, connections
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_all_who_count_at_once_are_counted():
+def test_concurrent_increments_are_all_counted():
     cache.add("tries", 0, timeout=3_700)
     together = threading.Barrier(6)
 
@@ -39,12 +39,12 @@ def test_counting_on_does_not_change_when_it_ends():
     assert ends() == before
 
 
-def test_who_counts_what_nobody_keeps_is_told():
+def test_counting_an_unknown_key_is_an_error():
     with pytest.raises(ValueError, match="not found"):
         cache.incr("nothing")
 
 
-def test_many_who_knock_do_not_make_others_forgotten():
+def test_many_clients_do_not_evict_the_limits_of_others():
     cache.set("a-first", 7, timeout=3_700)
     for number in range(320):
         cache.add(f"knock-{number}", 0, timeout=3_700)

@@ -22,7 +22,7 @@ def test_a_restored_database_that_lacks_a_migration_is_told():
     assert pending() == lacking > 0
 
 
-def test_what_a_newer_version_has_applied_is_no_lack(monkeypatch):
+def test_migrations_of_a_newer_version_are_not_reported_as_missing(monkeypatch):
     monkeypatch.setattr(executor, "MigrationExecutor", None)
     MigrationRecorder(connection).record_applied("registry", "9999_from_tomorrow")
     assert pending() == 0

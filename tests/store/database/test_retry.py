@@ -76,7 +76,7 @@ def test_a_connection_lost_before_the_commit_costs_nothing():
     assert len(tries) == 2
 
 
-def test_what_may_stand_is_not_done_again():
+def test_a_transaction_that_may_have_committed_is_not_retried():
     tries = []
 
     def work():
@@ -120,7 +120,7 @@ def test_a_database_that_stays_away_is_told_with_when_to_come_again(monkeypatch)
         Account.objects.count()
 
 
-def test_a_fault_of_ours_is_nobody_elses():
+def test_a_faulty_statement_is_not_retried():
     def work():
         with connection.cursor() as cursor:
             cursor.execute("SELECT nothing FROM nowhere")

@@ -24,7 +24,7 @@ def test_every_chart_is_well_formed_and_carries_title_description_and_numbers(dr
 
 
 @pytest.mark.parametrize("draw", [charts.donut, charts.bar, charts.stacked_bar])
-def test_what_people_wrote_never_becomes_markup(draw):
+def test_user_input_never_becomes_markup(draw):
     drawn = draw("<b>title</b>", "<script>", [ChartSlice("</text><script>alert(1)</script>", 5), ChartSlice('"&', 5)])
     ET.fromstring(drawn)
     assert "<script" not in drawn
@@ -42,7 +42,7 @@ def test_a_bar_is_as_long_as_its_share_of_the_largest():
     assert re.findall(r'class="tint0"[^>]* width="([\d.]+)"', drawn) == ["100.00", "25.00"]
 
 
-def test_each_bar_stands_under_its_own_name_and_number_which_say_all_that_it_shows():
+def test_each_bar_has_its_name_and_number_as_text():
     figure = ET.fromstring(charts.bar("Pools", "Members lead.", POOLS))
     assert (figure.find("figcaption").text, figure.find("table/caption").text) == ("Members lead.", "Pools")
     rows = figure.findall("table/tbody/tr")
@@ -63,7 +63,7 @@ def test_stacked_parts_fill_the_bar():
     assert re.findall(r'x="([\d.]+)"', drawn) == ["0.000", "75.000"]
 
 
-def test_a_course_stands_on_zero():
+def test_the_scale_of_a_sparkline_starts_at_zero():
     drawn = charts.sparkline("Balance", "", [ChartSlice("before", 50), ChartSlice("after", 100)])
     assert 'class="line" points="0.00,15.00 100.00,2.00"' in drawn
 

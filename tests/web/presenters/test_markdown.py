@@ -43,14 +43,14 @@ def test_no_script_style_frame_form_or_dangerous_link_survives(text):
     assert not re.search(r"\son[a-z]+\s*=", re.sub(r'"[^"]*"', '""', attributes)), html
 
 
-def test_pictures_become_links_because_a_page_asks_nobody_else():
+def test_pictures_become_links_so_that_a_page_makes_no_request_to_others():
     assert render("![our harbour](https://elsewhere.example/a.png)") == (
         '<p dir="auto"><a href="https://elsewhere.example/a.png" rel="nofollow ugc noopener noreferrer">our harbour</a>'
         "</p>\n"
     )
 
 
-def test_headings_go_on_from_the_page_without_a_gap():
+def test_headings_continue_the_outline_of_the_page_without_a_gap():
     html = render("#### first\n\n## second\n\n###### third\n\n### fourth")
     assert re.findall(r"<(h\d)", html) == ["h3", "h3", "h4", "h4"]
 

@@ -52,7 +52,7 @@ def test_no_browser_keeps_a_page_that_was_made_for_one_person(browser):
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "²", "9" * 5_000, "000000001" + "9" * 25])
-def test_a_page_that_no_list_has_is_refused_in_every_room(browser, page):
+def test_a_page_number_out_of_range_is_refused_on_every_list(browser, page):
     for room in ("/manage", "/manage/documents", "/manage/applications"):
         answer = browser.get(room, {"page": page})
         assert answer.status_code == 400
@@ -70,7 +70,7 @@ def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, ow
     assert operations.get_company(owner.actor("web"), draft).bundle["capTable"] == []
 
 
-def test_hidden_fields_that_somebody_wrote_into_break_nothing(browser, draft, reviewer):
+def test_tampered_hidden_fields_cause_no_error(browser, draft, reviewer):
     sent = {"positions-0-name": "Ada Reef", "positions-0-was": "²"}
     assert browser.post(f"/manage/companies/{draft}/edit/team", sent).status_code == 302
     decision = {"do": "unlist", "version": "9" * 5_000}
@@ -96,7 +96,7 @@ def test_the_twin_of_a_form_under_way_is_led_to_the_page_that_it_stood_on(browse
 
 
 @pytest.mark.parametrize("come_from", ["http://testserver{page}?new=1", "https://elsewhere.example/manage", ""])
-def test_who_was_signed_out_comes_back_to_a_page_never_to_what_only_takes_forms(owner, draft, come_from):
+def test_signing_in_again_returns_to_a_page_and_never_to_a_form_handler(owner, draft, come_from):
     page = f"/manage/companies/{draft}"
     referer = come_from.format(page=page)
     for action in (f"{page}/submit", "/manage/tokens/1/revoke", "/manage/documents/x/delete", "/review/take"):
@@ -109,7 +109,7 @@ def test_who_was_signed_out_comes_back_to_a_page_never_to_what_only_takes_forms(
         assert b"so nothing was changed" in shown.content
 
 
-def test_what_was_typed_for_a_token_is_kept_through_a_sign_in(owner):
+def test_the_input_for_a_token_is_kept_through_a_sign_in(owner):
     client = Client()
     client.post("/manage/tokens", {"name": "laptop of Ada", "lifetime": "30", "access": "read"})
     sign_in(client, owner)
@@ -131,13 +131,13 @@ def _session(client):
     return SessionStore(Key.of(client.cookies[settings.SESSION_COOKIE_NAME].value))
 
 
-def test_what_an_account_typed_as_its_session_ended_is_shown_to_it_again(owner):
+def test_input_of_an_expired_session_is_shown_to_its_account_again(owner):
     client = _typed_as_the_session_ended(owner)
     sign_in(client, owner)
     assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
 
 
-def test_what_an_account_typed_is_never_shown_to_another_that_signs_in_next(owner):
+def test_kept_input_is_never_shown_to_another_account(owner):
     client = _typed_as_the_session_ended(owner)
     sign_in(client, account("other@harbour.example"))
     assert "laptop of Ada" not in client.get("/manage").content.decode()
@@ -145,7 +145,7 @@ def test_what_an_account_typed_is_never_shown_to_another_that_signs_in_next(owne
     assert "laptop of Ada" not in str(dict(_session(client)))
 
 
-def test_a_form_that_was_kept_before_its_author_was_noted_is_shown_to_nobody(owner):
+def test_a_kept_form_without_an_author_is_shown_to_no_account(owner):
     client = _typed_as_the_session_ended(owner)
     session = _session(client)
     del session["kept_form"]["author"]
@@ -187,7 +187,7 @@ def test_a_browser_cannot_say_of_itself_that_a_form_was_another_accounts(owner):
     assert 'value="laptop of Ada"' in client.get("/manage/tokens").content.decode()
 
 
-def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_published(browser, draft, owner, reviewer):
+def test_likely_duplicates_reveal_no_unpublished_listing_of_others(browser, draft, owner, reviewer):
     room, stranger = "/manage/companies/suggest", signed_in(account("stranger@harbour.example"))
     for asked in ({"name": "tidal works"}, {"website": "https://www.tidal.example/about"}):
         assert b"already be listed" not in stranger.get(room, asked).content
@@ -201,7 +201,7 @@ def test_who_makes_a_listing_is_told_of_no_listing_that_others_have_not_publishe
     assert f"/companies/{draft}/claim" in stranger.get(room, {"name": "tidal works"}).content.decode()
 
 
-def test_nobody_is_flooded_with_invitations(browser, draft, django_capture_on_commit_callbacks):
+def test_invitations_are_limited(browser, draft, django_capture_on_commit_callbacks):
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(25):

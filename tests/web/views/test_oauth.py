@@ -260,7 +260,7 @@ def test_signing_in_changes_the_session(with_password):
 
 
 @pytest.mark.requirement("oauth.redirects")
-def test_the_consent_page_says_who_where_what_and_for_whom(browser, owner):
+def test_the_consent_page_names_the_app_its_address_its_scopes_and_the_account(browser, owner):
     page = browser.get(App().address(scope="companies:read companies:write"))
     text = page.content.decode()
     for said in (
@@ -480,7 +480,7 @@ def test_a_client_known_by_its_document_is_fetched_for_people_signed_in_only(bro
     assert app.refresh(given["refresh_token"]).status_code == 200
 
 
-def test_what_an_app_says_of_itself_is_shown_as_text(browser):
+def test_an_apps_own_description_is_shown_as_text(browser):
     app = App()
     named = App.register(app, redirect_uris=[REDIRECT], client_name="<script>alert(1)</script>")
     page = browser.get(app.address(client_id=named["client_id"]))
@@ -542,7 +542,7 @@ def test_the_wrong_verifier_is_refused(browser):
     error_of(app.redeem(app.code(browser), code_verifier=proof().verifier), 400, "invalid_grant")
 
 
-def test_revocation_answers_alike_for_every_text(browser):
+def test_revocation_answers_the_same_for_every_token(browser):
     """RFC 7009, 2.2."""
     app = App()
     given = app.connect(browser)

@@ -158,7 +158,7 @@ def test_an_answer_that_misses_the_form_is_asked_for_again_and_then_judged_by_ru
     more=st.dictionaries(st.text(max_size=5), st.integers(), max_size=1),
 )
 @hypothesis.settings(max_examples=300, deadline=None)
-def test_whatever_is_answered_what_is_shown_stands_in_a_passage_and_is_not_private(text, reason, level, quote, more):
+def test_any_answer_shown_is_quoted_from_a_passage_and_not_private(text, reason, level, quote, more):
     asked = criterion()
     answer = {"criterionId": "accounts", "reason": reason, "level": level, "confidence": 1} | more
     number, carried = quote
@@ -191,7 +191,7 @@ def test_whatever_is_answered_what_is_shown_stands_in_a_passage_and_is_not_priva
     ],
     ids=["html", "no choice", "refusal", "no completion", "no text", "deep", "cut by length", "filtered"],
 )
-def test_what_is_no_completion_is_judged_by_rules(model, reply):
+def test_a_response_that_is_not_a_completion_leaves_the_criterion_to_rules(model, reply):
     model.answer = lambda asked: reply
     (found,) = reports(evaluator(model))
     assert (found["by"], found["note"]) == ("rules", UNUSABLE)
@@ -365,7 +365,9 @@ def test_one_that_stays_silent_is_judged_by_rules_when_the_others_are_answered(m
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_an_endpoint_that_refuses_the_settings_is_not_asked_again_and_the_key_is_told_to_nobody(model, status, caplog):
+def test_an_endpoint_that_rejects_the_settings_is_not_asked_again_and_no_message_contains_the_key(
+    model, status, caplog
+):
     caplog.set_level(logging.DEBUG)
     model.answer = lambda asked: Reply(status=status)
     with pytest.raises(ModelUnavailable) as error:
@@ -398,7 +400,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(model, slow):
     assert time.monotonic() - began < 5
 
 
-def test_what_the_tokens_do_not_reach_is_judged_by_rules(model):
+def test_criteria_beyond_the_token_budget_are_judged_by_rules(model):
     of = evaluator(model, run_tokens=24_000, parallel=1)
     model.answer = lambda asked: Reply(judged(asked), tokens=6_000)
     found = reports(of, [criterion(f"c{n}") for n in range(4)])
@@ -418,7 +420,7 @@ def test_an_endpoint_that_does_not_count_is_counted_for(model, told):
     assert of.spent.tokens > 500
 
 
-def test_what_the_time_does_not_reach_is_judged_by_rules(model):
+def test_criteria_beyond_the_time_limit_are_judged_by_rules(model):
     model.answer = lambda asked: good(asked) if asked.criterion["criterionId"] == "c0" else Reply(text="{}", wait_s=30)
     began = time.monotonic()
     found = reports(evaluator(model, run_seconds=1), [criterion(f"c{n}") for n in range(6)])

@@ -70,7 +70,7 @@ def test_a_report_is_submitted_read_and_answered(sides):
     assert "Application submitted" in history
 
 
-def test_strangers_find_every_door_of_an_application_closed(sides):
+def test_strangers_are_refused_every_operation_of_an_application(sides):
     me, runner, report, _ = sides
     mine, theirs = signed_in(me), signed_in(runner)
     mine.post(f"/manage/reports/{report.run_id}/submit")
@@ -102,7 +102,7 @@ def test_reviewers_read_what_programs_received(sides):
     assert f'href="{HOME}/{made.pk}"' in page(reviewer, HOME)
 
 
-def test_what_is_no_program_takes_no_application():
+def test_a_framework_that_is_not_a_program_accepts_no_application():
     me = account("applicant@harbour.example")
     browser, actor = signed_in(me), me.actor("web")
     report = finished(actor, company(actor), framework())

@@ -108,7 +108,7 @@ def test_a_listing_goes_from_its_first_step_to_the_public(
     assert ("[Muniment] Tidal Works: approved") in [subject for subject, _ in letters.to(owner.email)]
 
 
-def test_what_was_typed_stays_and_the_fault_stands_beside_its_field(browser_of_owner, draft):
+def test_the_input_is_kept_and_the_error_is_shown_beside_its_field(browser_of_owner, draft):
     where_ = f"/manage/companies/{draft}/edit/links"
     answer = browser_of_owner.post(where_, {"dao_website": "not an address", "socials_email": "a@b.example"})
     html = answer.content.decode()
@@ -123,7 +123,7 @@ def test_what_was_typed_stays_and_the_fault_stands_beside_its_field(browser_of_o
     assert 'value="a@b.example"' in html
 
 
-def test_a_fault_in_a_row_stands_in_its_row(browser_of_owner, draft):
+def test_an_error_in_a_row_is_shown_in_that_row(browser_of_owner, draft):
     rows = {"positions-0-name": "Ada", "positions-1-name": "", "positions-2-slug": "nobody-of-this-name"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/team", rows).content.decode()
     assert "is nobody here" in html.partition('id="positions-2-slug_fault"')[2].partition("</ul>")[0]
@@ -186,7 +186,7 @@ def test_a_form_with_a_fault_may_be_sent_again(browser_of_owner):
     where(browser_of_owner.post("/manage/companies/new", {**BASICS, "once": "same"}))
 
 
-def test_what_was_typed_survives_an_expired_session(owner, draft):
+def test_input_survives_an_expired_session(owner, draft):
     client = Client()
     path = f"/manage/companies/{draft}/edit/about"
     assert where(client.post(path, {"description": "Typed before the session ended."})) == (
@@ -282,7 +282,7 @@ def test_a_funding_round_opens_once_and_closes(browser_of_owner, draft):
 
 @pytest.mark.requirement("web.pictures")
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_a_logo_is_drawn_anew_in_two_sizes_and_served_by_us(browser_of_owner, draft, kind):
+def test_a_logo_is_resized_to_two_sizes_and_hosted_here(browser_of_owner, draft, kind):
     sent = SimpleUploadedFile("../../etc/passwd", picture(kind), content_type="image/svg+xml")
     where(browser_of_owner.post(f"/manage/companies/{draft}/logo", {"picture": sent}))
     icon = Company.objects.get(slug=draft).icon
@@ -326,7 +326,7 @@ def test_a_logo_loses_what_the_file_carried_beside_its_pixels(browser_of_owner, 
     ],
     ids=["text", "svg", "gif", "cut", "bomb", "too wide", "animated webp", "animated png", "large", "empty"],
 )
-def test_what_is_no_still_picture_of_a_sane_size_is_refused_clearly(browser_of_owner, draft, content, said):
+def test_an_upload_that_is_not_a_still_picture_of_acceptable_size_is_refused(browser_of_owner, draft, content, said):
     sent = {"picture": SimpleUploadedFile("logo.png", content, content_type="image/png")} if content else {}
     answer = browser_of_owner.post(f"/manage/companies/{draft}/logo", sent)
     assert answer.status_code == 422
@@ -484,7 +484,7 @@ def test_every_page_of_an_owner_is_valid_html(browser_of_owner, draft):
         ("/accounts/sessions/", ["/manage/profile", "/accounts/sessions/"]),
     ],
 )
-def test_every_room_of_an_owner_leads_to_every_other_and_says_where_one_is(browser_of_owner, path, tabs):
+def test_every_owner_page_links_to_the_others_and_marks_the_current_one(browser_of_owner, path, tabs):
     tree = valid(browser_of_owner.get(path).content.decode())
     links = [link for nav in tree.findall(".//main//nav") for link in nav.iter("a")]
     rooms = {"/manage", "/manage/reports", "/manage/documents", "/manage/applications", "/manage/credits"}
@@ -494,5 +494,5 @@ def test_every_room_of_an_owner_leads_to_every_other_and_says_where_one_is(brows
     assert [link.get("aria-current") for link in tree.iter("a") if link.text == "Manage"] == ["page"]
 
 
-def test_a_reviewer_finds_the_queue_among_their_rooms_also_when_nothing_waits(reviewer):
+def test_a_reviewer_finds_the_queue_in_the_menu_even_when_it_is_empty(reviewer):
     assert 'href="/review"' in signed_in(reviewer).get("/manage").content.decode()

@@ -207,7 +207,7 @@ def test_only_what_is_ready_can_be_fetched(owner, slug):
         downloading.link_to(owner, arrived.upload_id)
 
 
-def test_what_expired_is_not_shown(page, owner, slug):
+def test_an_expired_upload_is_not_shown(page, owner, slug):
     upload = begin(owner, slug, name="gone.txt")
     Document.objects.filter(pk=upload.upload_id).update(state=State.EXPIRED, expires_at=now())
     assert "gone.txt" not in page.get(HOME).content.decode()
@@ -230,7 +230,7 @@ def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, 
     assert "gave no verdict" not in again
 
 
-def test_only_who_sent_a_file_is_offered_to_finish_it(page, owner, slug):
+def test_only_the_account_that_sent_a_file_can_finish_it(page, owner, slug):
     other = account("other@harbour.example")
     Ownership.objects.create(account=other, company=Company.objects.get(slug=slug))
     document = uploaded(owner, slug)

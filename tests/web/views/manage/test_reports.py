@@ -85,7 +85,7 @@ def test_a_run_is_canceled_and_a_refusal_is_told_on_the_page(me):
     assert ledger.get_balance(actor).held == 0
 
 
-def test_who_has_too_few_credits_is_told_before_and_led_to_more(me, settings):
+def test_an_owner_with_too_few_credits_is_told_before_the_run_and_led_to_more(me, settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 1, 1000
     browser, actor = signed_in(me), me.actor("web")
     where = browser.post("/manage/reports", {"company": company(actor), "framework": framework()})["Location"]
@@ -98,7 +98,7 @@ def test_who_has_too_few_credits_is_told_before_and_led_to_more(me, settings):
     assert ledger.get_balance(actor).held == 0
 
 
-def test_strangers_and_visitors_find_closed_doors(me):
+def test_strangers_and_visitors_are_refused_on_every_page(me):
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"
     stranger = signed_in(account("other@harbour.example"))
@@ -176,7 +176,7 @@ def test_a_comparison_is_refused_to_strangers_and_of_unlike_runs(me):
         assert told in refused.content.decode()
 
 
-def test_a_quote_leads_to_the_page_of_its_document_for_owners_and_for_nobody_else(me):
+def test_a_quote_links_to_the_page_of_its_document_for_owners_only(me):
     browser, actor = signed_in(me), me.actor("web")
     slug, of = company(actor), framework()
     paper = uploaded(actor, slug, files.pdf("The annual accounts stand open."), name="accounts <2025>.pdf")

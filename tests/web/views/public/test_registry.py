@@ -130,7 +130,7 @@ def test_every_page_is_valid_html_without_script_inside_and_without_foreign_addr
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/companies", "/companies/harbour", "/connect"])
-def test_what_one_person_is_told_once_stands_on_no_public_page(visitor, path):
+def test_one_time_messages_appear_on_no_public_page(visitor, path):
     told = signed_in(account())
     told.post("/manage/credits", {"credits": "1"})
     answer = told.get(path)
@@ -171,7 +171,7 @@ def test_a_long_cap_table_is_paged(visitor):
     assert "holders=4" not in last
 
 
-def test_what_people_wrote_is_text_everywhere(visitor):
+def test_user_input_is_shown_as_text_everywhere(visitor):
     for path in ("/companies/hostile", "/companies", "/companies?type=" + quote(HOSTILE), "/feed.atom"):
         assert "<script>alert" not in text(visitor, path)
     assert 'href="javascript:' not in text(visitor, "/companies/hostile")
@@ -213,7 +213,7 @@ def test_an_unknown_slug_is_a_page_with_the_nearest_names(visitor):
     assert b'href="/companies/harbour"' in answer.content
 
 
-def test_what_is_searched_for_never_passes_for_a_filter(visitor):
+def test_a_search_text_is_never_read_as_a_filter(visitor):
     searched = visitor.get("/companies", {"q": "harbour&status=inactive"})
     assert visitor.get("/companies", {"q": "harbour", "status": "inactive"}).content != searched.content
 
@@ -308,7 +308,7 @@ def test_the_feed_is_atom_with_the_newest_first(visitor):
     assert HOSTILE in titles
 
 
-def test_robots_are_told_where_the_map_is_and_which_rooms_have_a_door(visitor):
+def test_robots_txt_names_the_sitemap_and_the_private_paths(visitor):
     told = visitor.get("/robots.txt").content.decode()
     assert "Sitemap: http://testserver/sitemap.xml" in told
     assert "Disallow: /manage" in told
@@ -351,7 +351,7 @@ def test_a_first_visit_costs_at_most_100_kilobytes(visitor):
         assert total < 100_000
 
 
-def test_static_files_are_kept_for_ever_under_their_digest(visitor):
+def test_static_files_are_immutable_under_their_digest(visitor):
     html = text(visitor, "/")
     address = re.search(r'href="(/static/web/muniment\.[0-9a-f]{12}\.css)"', html)[1]
     answer = visitor.get(address)

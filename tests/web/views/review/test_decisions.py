@@ -49,7 +49,7 @@ def submitted(owner):
     return slug
 
 
-def test_the_queue_shows_what_waits_and_who_is_on_it(submitted, first, second):
+def test_the_queue_shows_what_waits_and_the_assignee(submitted, first, second):
     one, two = signed_in(first), signed_in(second)
     assert "Tidal Works" in one.get("/review").content.decode()
     one.post("/review/take", {"subject": f"company:{submitted}", "do": "take"})
@@ -102,7 +102,7 @@ def test_only_what_waits_can_be_taken(submitted, first, subject):
     assert not Taking.objects.exists()
 
 
-def test_what_is_decided_can_no_longer_be_taken(submitted, owner, first):
+def test_a_decided_item_can_no_longer_be_assigned(submitted, owner, first):
     page = signed_in(first)
     found = Company.objects.get()
     change = PendingChange.objects.create(company=found, via="web", changes={"name": "Other"}, asked_at=now())
@@ -128,7 +128,7 @@ def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):
     assert Company.objects.get().state == "published"
 
 
-def test_what_the_owner_changed_meanwhile_is_not_approved_unseen(submitted, first, owner):
+def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, first, owner):
     page = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
     version = page.partition('name="version" value="')[2].partition('"')[0]
     operations.update_company(owner.actor("web"), submitted, CompanyChange(description="Something else."))
@@ -180,7 +180,7 @@ def test_unlisting_and_listing_again(submitted, first):
     assert Company.objects.get().state == "published"
 
 
-def test_checks_stand_beside_a_listing(submitted, first, owner):
+def test_a_review_shows_checks_beside_the_listing(submitted, first, owner):
     twin = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
     decisions.submit_company(owner.actor("web"), twin)
     html = signed_in(first).get(f"/review/companies/{twin}").content.decode()
@@ -262,7 +262,7 @@ def rooms(slug):
     ]
 
 
-def test_the_rooms_are_not_there_for_owners_nor_for_visitors(submitted, owner):
+def test_review_pages_are_not_found_for_owners_and_visitors(submitted, owner):
     client = signed_in(owner)
     for method, path in rooms(submitted):
         assert getattr(client, method)(path, {"do": "approve", "subject": f"company:{submitted}"}).status_code == 404, (
