@@ -61,19 +61,19 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
     assert actions(made.applicant.slug) == [("application submitted", f"To {name}.")]
     assert actions(made.receiver.slug) == [("application accepted", f"{made.applicant.name} to {name}.")]
     for act in (applications.withdraw_application, lambda *of: applications.decide_application(*of, accept=False)):
-        with pytest.raises(Conflict, match="is accepted already"):
+        with pytest.raises(Conflict, match="already accepted"):
             act(me if act is applications.withdraw_application else runner, made.pk)
-    with pytest.raises(Conflict, match="submitted before, and answered"):
+    with pytest.raises(Conflict, match="submitted before and decided"):
         applications.submit_application(me, run_id)
 
 
 def test_a_withdrawn_application_is_read_no_more_and_may_be_made_again(sides, django_capture_on_commit_callbacks):
     me, runner, of, run_id = sides
     made = applications.submit_application(me, run_id)
-    with pytest.raises(Conflict, match="waits for its answer"):
+    with pytest.raises(Conflict, match="already have an open application"):
         applications.submit_application(me, run_id)
     again = finished(me, made.applicant.slug, of).run_id
-    with pytest.raises(Conflict, match="waits for its answer"):
+    with pytest.raises(Conflict, match="already have an open application"):
         applications.submit_application(me, again)
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
@@ -83,7 +83,7 @@ def test_a_withdrawn_application_is_read_no_more_and_may_be_made_again(sides, dj
     for who in (runner, reviewer()):
         with pytest.raises(NotFound):
             applications.get_received(who, made.pk)
-        with pytest.raises(Conflict, match="withdrawn already"):
+        with pytest.raises(Conflict, match="already withdrawn"):
             applications.decide_application(who, made.pk, accept=True)
     assert applications.submit_application(me, run_id).state == "submitted"
     assert [each[0] for each in actions(made.applicant.slug)] == [
@@ -144,10 +144,10 @@ def test_a_program_that_moves_takes_no_application_with_it(sides):
 
 def test_an_application_that_cannot_be_submitted_says_why(sides):
     me, runner, of, run_id = sides
-    with pytest.raises(BadRequest, match="no program"):
+    with pytest.raises(BadRequest, match="not a program"):
         applications.submit_application(me, finished(me, of=framework()).run_id)
     waiting = runs.start_run(me, company(me), of).run.row.pk
-    with pytest.raises(Conflict, match="there is no report"):
+    with pytest.raises(Conflict, match="has no report"):
         applications.submit_application(me, waiting)
     runs.execute_run(me, waiting)
     do_jobs()

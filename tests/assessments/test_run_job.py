@@ -15,7 +15,7 @@ from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
 from muniment.assessments import report_views, run_job
-from muniment.assessments.evaluation.judgement import Judged, Spent
+from muniment.assessments.evaluation.judgement import Judged, Usage
 from muniment.assessments.evaluation.language_model import endpoint
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET, UNUSABLE
@@ -243,7 +243,7 @@ def test_a_model_that_never_judges_ends_the_run_and_charges_nothing(model, caplo
 class Judge:
     """Stands for a language model: raises *error*, or leaves every criterion to rules as of no use."""
 
-    kind, batch, model, prompt_hash, spent = "model", 1, "tide-1", "", Spent()
+    kind, batch, model, prompt_hash, spent = "model", 1, "tide-1", "", Usage()
 
     def __init__(self, error=None):
         self.error, self.rules = error, run_job.Rules()

@@ -22,8 +22,8 @@ from muniment.backup.snapshot import RunningInstance
 from muniment.credits.operations import prove as prove_ledger
 from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
-from muniment.documents.operations import remove_blob
 from muniment.documents.records import storage
+from muniment.documents.uploads import remove_blob
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher

@@ -19,7 +19,7 @@ from services.s3 import S3
 FILL = """
 import django; django.setup()
 from django.contrib.auth import get_user_model
-from muniment.documents.operations import keep
+from muniment.documents.uploads import keep
 from muniment.registry.company.operations import add_owner
 from muniment.kernel.actor import COMMAND
 keeper = get_user_model().objects.create_user("keeper@harbour.example")

@@ -8,7 +8,7 @@ import pytest
 from make import registry as make
 from make.documents import SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
-from muniment.documents import cleanup, operations, receiving, records
+from muniment.documents import cleanup, operations, receiving, records, uploads
 from muniment.documents.models import BlobHold, Document
 from muniment.jobs import queue
 from muniment.kernel.ids import now
@@ -46,7 +46,7 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
     swept = cleanup.sweep(at=now() + timedelta(hours=25))
     assert swept.expired == 2
     with pytest.raises(NotFound):
-        operations.complete_upload(owner, left.upload_id)
+        uploads.complete_upload(owner, left.upload_id)
     with pytest.raises(NotFound):
         receiving.take_link(token_of(never), None, "")
     operations.restore_document(owner, gone.pk)

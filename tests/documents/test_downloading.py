@@ -121,4 +121,4 @@ def test_a_document_whose_file_is_gone_is_unavailable(owner, document, caplog):
     records.storage().delete(document.blob_key)
     with pytest.raises(Unavailable):
         fetch(downloading.link_to(owner, document.pk))
-    assert "a document has lost its blob" in caplog.text
+    assert "the blob of a document is missing" in caplog.text

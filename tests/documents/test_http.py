@@ -13,8 +13,8 @@ from make import files
 from make import registry as make
 from make.documents import SMALL, Link, begin, blob_keys
 from muniment.documents import http as link_module
-from muniment.documents import operations, records
-from muniment.documents.models import Document, State
+from muniment.documents import records, uploads
+from muniment.documents.models import Document, DocumentState
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, MethodNotAllowed, NotFound, TooLarge, Unavailable
 
@@ -59,7 +59,7 @@ def test_a_large_file_is_streamed_counted_and_digested(owner, company, link):
     answer = link.put(upload, pieces(content), content_type="application/pdf")
     assert answer["sha256"] == hashlib.sha256(content).hexdigest()
     assert (answer["uploadId"], answer["sizeBytes"], answer["state"]) == (upload.upload_id, len(content), "uploaded")
-    document = operations.complete_upload(owner, upload.upload_id)
+    document = uploads.complete_upload(owner, upload.upload_id)
     assert b"".join(records.storage().stream(document.blob_key)) == content
 
 
@@ -67,7 +67,7 @@ def test_a_link_works_once(owner, company, link):
     upload = begin(owner, company)
     link.put(upload, SMALL)
     for _ in range(2):
-        with pytest.raises(NotFound, match="has been used"):
+        with pytest.raises(NotFound, match="invalid, used or expired"):
             link.put(upload, SMALL)
     assert len(blob_keys()) == 1
 
@@ -97,7 +97,7 @@ def test_too_much_is_refused_at_once_whether_it_is_declared_or_not(owner, compan
         link.put(upload, endless())
     assert sum(read) <= len(BIG) + (1 << 16)
     assert blob_keys() == []
-    assert state(upload) == State.PENDING
+    assert state(upload) == DocumentState.PENDING
 
 
 @pytest.mark.parametrize("headers", [{}, {"content_length": str(len(BIG))}])
@@ -129,7 +129,7 @@ def test_of_two_transfers_at_once_exactly_one_is_kept(owner, company, link):
     outcomes = asyncio.run(both())
     assert sorted(type(each).__name__ for each in outcomes) in (["Conflict", "dict"], ["NotFound", "dict"])
     assert len(blob_keys()) == 1
-    assert state(upload) == State.UPLOADED
+    assert state(upload) == DocumentState.UPLOADED
 
 
 def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(owner, company, link, monkeypatch):
@@ -144,7 +144,7 @@ def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(ow
                 thread.join(10)
             yield piece
 
-    with pytest.raises(Conflict, match="newer transfer"):
+    with pytest.raises(Conflict, match="newer upload"):
         link.put(upload, slow())
     assert blob_keys() == []
 
@@ -183,7 +183,7 @@ def test_the_link_is_for_put_alone(link, method):
 
 
 def test_an_odd_length_is_refused(owner, company, link):
-    with pytest.raises(BadRequest, match="no number"):
+    with pytest.raises(BadRequest, match="not a number"):
         link.put(begin(owner, company), [SMALL], content_length="-1")
 
 

@@ -12,8 +12,8 @@ from make import registry as make
 from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment import config
-from muniment.documents import cleanup, operations, receiving, records
-from muniment.documents.models import Document, Pin, State, TextState
+from muniment.documents import cleanup, operations, receiving, records, uploads
+from muniment.documents.models import Document, DocumentState, Pin, TextState
 from muniment.documents.storage import Storage
 from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
@@ -71,9 +71,9 @@ def test_a_file_is_announced_sent_and_completed(owner, company):
     upload = begin(owner, company, content, "report.pdf", sha256=sha256.upper())
     assert upload.content_type == files.PDF
     send(upload, content, "application/pdf")
-    document = operations.complete_upload(owner, upload.upload_id)
-    assert (document.state, document.sha256, document.text_state) == (State.READY, sha256, TextState.WAITING)
-    assert operations.complete_upload(owner, upload.upload_id).pk == document.pk
+    document = uploads.complete_upload(owner, upload.upload_id)
+    assert (document.state, document.sha256, document.text_state) == (DocumentState.READY, sha256, TextState.WAITING)
+    assert uploads.complete_upload(owner, upload.upload_id).pk == document.pk
     assert Job.objects.filter(kind="documents.completed").count() == 1
     do_jobs()
     document.refresh_from_db()
@@ -107,8 +107,8 @@ def test_the_command_is_one_line_that_a_shell_reads_as_it_is_meant(owner, compan
 
 def test_completing_before_anything_was_sent_says_what_to_do(owner, company):
     upload = begin(owner, company)
-    with pytest.raises(Conflict, match="Nothing has been sent"):
-        operations.complete_upload(owner, upload.upload_id)
+    with pytest.raises(Conflict, match="No file has been sent"):
+        uploads.complete_upload(owner, upload.upload_id)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_completing_before_anything_was_sent_says_what_to_do(owner, company):
         (files.docx(), "a.pdf", {}, "declared as PDF"),
         (b"<html></html>", "a.pdf", {}, "a web page"),
         (files.bomb(), "a.docx", {}, "zip bomb"),
-        (SMALL, "a.txt", {"sha256": "0" * 64}, "changed on its way"),
+        (SMALL, "a.txt", {"sha256": "0" * 64}, "changed in transit"),
     ],
 )
 def test_a_file_that_is_not_what_it_says_is_rejected_with_a_reason_and_nothing_is_kept(  # noqa: PLR0917 - by case
@@ -127,10 +127,10 @@ def test_a_file_that_is_not_what_it_says_is_rejected_with_a_reason_and_nothing_i
     send(upload, content)
     for _ in range(2):
         with pytest.raises(BadRequest, match=reason):
-            operations.complete_upload(owner, upload.upload_id)
+            uploads.complete_upload(owner, upload.upload_id)
     assert keys() == []
     document = operations.list_documents(owner, company).items[0]
-    assert document.state == State.REJECTED
+    assert document.state == DocumentState.REJECTED
     assert reason in document.reason
     assert operations.quota(owner).used_bytes == 0
 
@@ -139,7 +139,7 @@ def test_an_encrypted_pdf_is_kept_and_its_text_is_not_extractable(owner, company
     document = uploaded(owner, company, files.encrypted_pdf(), "a.pdf")
     do_jobs()
     document.refresh_from_db()
-    assert (document.state, document.text_state) == (State.READY, TextState.NOT_EXTRACTABLE)
+    assert (document.state, document.text_state) == (DocumentState.READY, TextState.NOT_EXTRACTABLE)
     assert records.to_wire(document)["note"] == "It is encrypted."
 
 
@@ -148,18 +148,18 @@ def test_an_encrypted_pdf_is_kept_and_its_text_is_not_extractable(owner, company
     [
         ("../../x.pdf", 1, {}, "slash"),
         ("a\r\nb.pdf", 1, {}, "U\\+000D"),
-        ("a" * 201 + ".pdf", 1, {}, "at most 200"),
-        ("a.exe", 1, {}, "not taken"),
-        ("a.pdf", 1, {"content_type": "text/html"}, "not taken"),
-        ("a.html", 1, {"content_type": "application/pdf"}, "ends in .pdf"),
+        ("a" * 201 + ".pdf", 1, {}, "the limit is 200"),
+        ("a.exe", 1, {}, "not accepted"),
+        ("a.pdf", 1, {"content_type": "text/html"}, "not accepted"),
+        ("a.html", 1, {"content_type": "application/pdf"}, "needs the extension .pdf"),
         ("a.pdf", 0, {}, "empty"),
-        ("a.pdf", (50 << 20) + 1, {}, "at most 52,428,800"),
+        ("a.pdf", (50 << 20) + 1, {}, "the limit is 52,428,800"),
         ("a.pdf", 1, {"sha256": "abc"}, "64 hexadecimal"),
     ],
 )
 def test_a_file_that_cannot_be_accepted_is_refused_before_it_is_sent(owner, company, name, size, more, reason):  # noqa: PLR0917 - by case
     with pytest.raises((BadRequest, TooLarge), match=reason) as refused:
-        operations.begin_upload(owner, company, name, size, base_url=BASE, **more)
+        uploads.begin_upload(owner, company, name, size, base_url=BASE, **more)
     assert refused.value.hint
     assert not Document.objects.exists()
 
@@ -174,17 +174,17 @@ def test_right_to_left_and_very_long_names_are_kept_as_they_are(owner, company):
 
 @pytest.mark.requirement("documents.small")
 def test_a_small_file_goes_in_one_call_up_to_8192_bytes(owner, company):
-    document = operations.upload_document(owner, company, "a.txt", b"x" * 8192)
-    assert (document.state, document.size_bytes) == (State.READY, 8192)
+    document = uploads.upload_document(owner, company, "a.txt", b"x" * 8192)
+    assert (document.state, document.size_bytes) == (DocumentState.READY, 8192)
     with pytest.raises(TooLarge) as refused:
-        operations.upload_document(owner, company, "a.txt", b"x" * 8193)
+        uploads.upload_document(owner, company, "a.txt", b"x" * 8193)
     assert "create_document_upload" in refused.value.hint
     assert Document.objects.count() == 1
 
 
 def test_a_small_file_that_is_rejected_leaves_nothing(owner, company):
     with pytest.raises(BadRequest, match="was rejected"):
-        operations.upload_document(owner, company, "a.pdf", b"no pdf")
+        uploads.upload_document(owner, company, "a.pdf", b"no pdf")
     assert not Document.objects.exists()
     assert keys() == []
 
@@ -200,8 +200,8 @@ def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company
             alive.append(Document.objects.get().receiving_until > now())
             Document.objects.update(receiving_until=now())  # as two minutes without a sign would leave it
 
-    kept = operations.keep(owner, company, "minutes.txt", slow(), len(content))
-    assert kept.state == State.READY
+    kept = uploads.keep(owner, company, "minutes.txt", slow(), len(content))
+    assert kept.state == DocumentState.READY
     assert alive == [True, True, True]
 
 
@@ -214,7 +214,7 @@ def test_a_file_of_a_form_that_arrives_after_its_time_is_not_kept(owner, company
 
     monkeypatch.setattr(Storage, "write", slow)
     with pytest.raises(NotFound):
-        operations.keep(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
+        uploads.keep(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
     assert keys() == []
     assert operations.list_documents(owner).items == []
 
@@ -229,12 +229,12 @@ def test_a_stranger_finds_nothing_and_changes_nothing(owner, company, stranger):
             lambda actor=actor: operations.get_document(actor, document.pk),
             lambda actor=actor: operations.delete_document(actor, document.pk),
             lambda actor=actor: operations.restore_document(actor, document.pk),
-            lambda actor=actor: operations.complete_upload(actor, pending.upload_id),
-            lambda actor=actor: operations.complete_upload(actor, document.pk),
+            lambda actor=actor: uploads.complete_upload(actor, pending.upload_id),
+            lambda actor=actor: uploads.complete_upload(actor, document.pk),
             lambda actor=actor: operations.list_documents(actor, company),
             lambda actor=actor: begin(actor, company),
-            lambda actor=actor: operations.upload_document(actor, company, "a.txt", SMALL),
-            lambda actor=actor: operations.upload_document(actor, company, "a.txt", b"x" * 9000),
+            lambda actor=actor: uploads.upload_document(actor, company, "a.txt", SMALL),
+            lambda actor=actor: uploads.upload_document(actor, company, "a.txt", b"x" * 9000),
         ):
             with pytest.raises(NotFound):
                 act()
@@ -274,15 +274,15 @@ def test_the_quota_counts_what_is_announced_kept_and_not_what_is_gone(owner, com
     half = b"x" * (1 << 19)
     first = uploaded(owner, company, half)
     begin(owner, company, half)
-    with pytest.raises(TooLarge, match="does not fit"):
+    with pytest.raises(TooLarge, match="Storage limit exceeded"):
         begin(owner, company)
-    Document.objects.filter(state=State.PENDING).update(expires_at=now() - timedelta(seconds=1))
+    Document.objects.filter(state=DocumentState.PENDING).update(expires_at=now() - timedelta(seconds=1))
     uploaded(owner, company, half)
     with pytest.raises(TooLarge):
         begin(owner, company)
     operations.delete_document(owner, first.pk)
     third = uploaded(owner, company, half)
-    with pytest.raises(TooLarge, match="does not fit"):
+    with pytest.raises(TooLarge, match="Storage limit exceeded"):
         operations.restore_document(owner, first.pk)
     operations.delete_document(owner, third.pk)
     operations.restore_document(owner, first.pk)
@@ -292,7 +292,7 @@ def test_the_quota_counts_what_is_announced_kept_and_not_what_is_gone(owner, com
 def test_a_quota_that_shrinks_in_the_middle_stops_the_transfer(owner, company, settings_with):
     upload = begin(owner, company, b"x" * 1000)
     settings_with(document_quota_mb=0)
-    with pytest.raises(TooLarge, match="does not fit"):
+    with pytest.raises(TooLarge, match="Storage limit exceeded"):
         receiving.take_link(token_of(upload), 1000, "")
     assert keys() == []
 
@@ -301,7 +301,7 @@ def test_deleting_over_and_over_does_not_fill_the_store(owner, company, settings
     settings_with(document_quota_mb=1)
     for _ in range(2):
         operations.delete_document(owner, uploaded(owner, company, b"x" * (1 << 20)).pk)
-    with pytest.raises(TooLarge, match="can still be restored"):
+    with pytest.raises(TooLarge, match="can be restored"):
         begin(owner, company, b"x" * (1 << 20))
 
 

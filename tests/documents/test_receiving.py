@@ -8,8 +8,8 @@ import pytest
 from make import registry as make
 from make.documents import SMALL, begin, send, token_of
 from make.documents import blob_keys as keys
-from muniment.documents import operations, receiving, records
-from muniment.documents.models import Document, State
+from muniment.documents import receiving, records, uploads
+from muniment.documents.models import Document, DocumentState
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 
@@ -42,8 +42,8 @@ def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner
         with pytest.raises(NotFound):
             receiving.take_link(token, len(SMALL), "")
     with pytest.raises(NotFound):
-        operations.complete_upload(owner, expired.upload_id)
-    assert operations.complete_upload(owner, used.upload_id).state == State.READY
+        uploads.complete_upload(owner, expired.upload_id)
+    assert uploads.complete_upload(owner, used.upload_id).state == DocumentState.READY
 
 
 def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
@@ -52,7 +52,7 @@ def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company)
         receiving.take_link(token, len(SMALL) + 1, "")
     with pytest.raises(BadRequest, match="were announced"):
         receiving.take_link(token, len(SMALL) - 1, "")
-    with pytest.raises(BadRequest, match="takes text/plain"):
+    with pytest.raises(BadRequest, match="accepts text/plain"):
         receiving.take_link(token, len(SMALL), "text/html")
     assert receiving.take_link(token, None, "text/plain; charset=utf-8").attempt == 1
 
@@ -63,7 +63,7 @@ def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, comp
     second = receiving.take_link(token_of(upload), None, "")
     records.storage().write(first.key, SMALL)
     assert not receiving.keep_alive(first)
-    with pytest.raises(Conflict, match="newer transfer"):
+    with pytest.raises(Conflict, match="newer upload"):
         receiving.record(first, "0" * 64)
     assert keys() == []
     records.storage().write(second.key, SMALL)

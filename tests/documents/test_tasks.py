@@ -43,7 +43,7 @@ def test_pictures_have_no_text(owner, company):
     document = uploaded(owner, company, files.png(), "seal.png")
     do_jobs()
     document.refresh_from_db()
-    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is a picture.")
+    assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is an image.")
 
 
 def test_a_file_that_can_never_be_read_says_so(owner, company):

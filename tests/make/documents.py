@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from django.db import connections
 
-from muniment.documents import operations, receiving, records
+from muniment.documents import receiving, records, uploads
 from muniment.documents.http import UploadLink
 from muniment.documents.models import Document
 from muniment.documents.records import Upload
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 def begin(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minutes.txt", **more: Any) -> Upload:
     """Announce *content*."""
-    return operations.begin_upload(owner, slug, name, len(content), **{"base_url": BASE, **more})
+    return uploads.begin_upload(owner, slug, name, len(content), **{"base_url": BASE, **more})
 
 
 def token_of(upload: Upload) -> str:
@@ -43,7 +43,7 @@ def uploaded(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minut
     """Go all three steps."""
     upload = begin(owner, slug, content, name, **more)
     send(upload, content)
-    return operations.complete_upload(owner, upload.upload_id)
+    return uploads.complete_upload(owner, upload.upload_id)
 
 
 def do_jobs() -> None:

@@ -16,7 +16,7 @@ def main() -> None:
     from muniment.accounts.models import Account
     from muniment.credits.operations import grant
     from muniment.documents.models import Document
-    from muniment.documents.operations import keep, remove_blob
+    from muniment.documents.uploads import keep, remove_blob
     from muniment.kernel.actor import COMMAND
 
     account, _ = Account.objects.get_or_create(email="busy@harbour.example")

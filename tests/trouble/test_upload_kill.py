@@ -19,8 +19,8 @@ from make import registry as make
 from make.documents import begin, blob_keys, send
 from muniment.accounts import tokens
 from muniment.accounts.models import Account
-from muniment.documents import cleanup, operations, records
-from muniment.documents.models import Document, State
+from muniment.documents import cleanup, operations, records, uploads
+from muniment.documents.models import Document, DocumentState
 from muniment.jobs import queue
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
@@ -81,7 +81,7 @@ class Scene:
         self.whole_after_one_sweep()
         again = self.start()
         assert again.request("PUT", path, {}, CONTENT).status == 201
-        assert operations.complete_upload(self.owner, upload.upload_id).state == State.READY
+        assert uploads.complete_upload(self.owner, upload.upload_id).state == DocumentState.READY
         again.kill()
 
     def during_completing(self, product: Product) -> None:
@@ -100,9 +100,9 @@ class Scene:
         time.sleep(random.uniform(0, 0.08))  # the moment of death is the point
         product.kill()
         asking.join(30)
-        assert Document.objects.get(pk=upload.upload_id).state in {State.UPLOADED, State.READY}
+        assert Document.objects.get(pk=upload.upload_id).state in {DocumentState.UPLOADED, DocumentState.READY}
         self.whole_after_one_sweep()
-        assert operations.complete_upload(self.owner, upload.upload_id).state == State.READY
+        assert uploads.complete_upload(self.owner, upload.upload_id).state == DocumentState.READY
 
     def during_the_sweep(self, product: Product) -> None:
         for number in range(40):
@@ -153,4 +153,4 @@ def test_fifty_kills_leave_rows_and_blobs_together(scene):
         finally:
             if product._process is not None:
                 product.kill()
-        Document.objects.filter(state=State.READY).update(deleted_at=now() - timedelta(days=40))
+        Document.objects.filter(state=DocumentState.READY).update(deleted_at=now() - timedelta(days=40))

@@ -1,1 +1,1 @@
-"""Report runs: a framework's private specification held against what a company shows."""
+"""Assessments: run a framework's private specification against a company and report the result."""

@@ -1,4 +1,4 @@
-"""Report runs and applications in the operators' back office: how they went, nothing of what they found."""
+"""Report runs and applications in the admin: their states, not their findings."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from muniment.assessments.models import Application, ReportRun
 
 @admin.register(ReportRun)
 class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Find runs."""
+    """Read-only report runs."""
 
     list_display = ("id", "company", "framework", "account", "state", "cost", "created_at", "finished_at")
     list_filter = ("state",)
@@ -20,17 +20,15 @@ class ReportRunAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in 
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: owners start runs."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ReportRun | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: what was paid for stays."""
         return False
 
 
 @admin.register(Application)
 class ApplicationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Find applications."""
+    """Read-only applications."""
 
     list_display = ("id", "applicant", "framework", "receiver", "state", "submitted_at", "decided_at")
     list_filter = ("state",)
@@ -40,9 +38,7 @@ class ApplicationAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic i
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: owners apply."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Application | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Refuse: applications stay."""
         return False

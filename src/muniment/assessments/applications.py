@@ -1,5 +1,5 @@
 """
-A report is submitted to the company that runs its program, which reads it and answers.
+Applications: an owner submits a report to the company that runs the program, and that company answers.
 
 Source: assessment-spec/1, report; decision 15.
 """
@@ -24,31 +24,31 @@ from muniment.registry.company.editing import decides
 from muniment.registry.models import Company, Framework
 
 MAX_NOTE: Final = 2_000
-_WAY: Final = "The page of applications shows how each of them stands."
+_HINT: Final = "See your applications and their states at /manage/applications."
 State = Application.State
 NEWEST: Final = ("-submitted_at", "-pk")
 
 
 def submit_application(actor: Actor, run_id: str) -> Application:
     """
-    Let the company that runs the program of this run's framework read its report.
+    Submit a run's report to the company that runs the framework's program.
 
     Raises:
         NotFound: the run is unknown, or not the actor's.
-        Conflict: there is no report; the program has been closed; an application to it waits; this report
-            was submitted before.
-        BadRequest: the framework is no program.
+        Conflict: there is no report; the program is closed; another application to it is open; this report was
+            submitted before.
+        BadRequest: the framework is not a program.
     """
     report = get_report(actor, run_id)
     run = report.run
     if run.framework.kind != Framework.Kind.PROGRAM or run.framework.company is None:
         raise BadRequest(
-            "This framework is no program: nobody receives applications to it.", "Share the report by a link instead."
+            "This framework is not a program and takes no applications.", "Share the report by a link instead."
         )
     if run.framework.closed:
-        raise Conflict("The program has been closed: it takes no applications.", "Share the report by a link instead.")
-    assert actor.account_id is not None  # noqa: S101 - whoever has a report has an account
-    made = Application(
+        raise Conflict("The program is closed and takes no applications.", "Share the report by a link instead.")
+    assert actor.account_id is not None  # noqa: S101 - a report belongs to an account
+    application = Application(
         report=report,
         framework=run.framework,
         applicant=run.company,
@@ -57,36 +57,36 @@ def submit_application(actor: Actor, run_id: str) -> Application:
     )
     try:
         with transaction.atomic():
-            made.save(force_insert=True)
-            _remember(actor, "application submitted", run.company, f"To {run.framework.name}.")
-            _tell(
-                made.receiver,
-                gettext("%(applicant)s applied to %(program)s") % _names(made),
-                gettext("%(applicant)s submitted a report to %(program)s. Read it here:") % _names(made),
-                made,
+            application.save(force_insert=True)
+            _record_history(actor, "application submitted", run.company, f"To {run.framework.name}.")
+            _notify_owners(
+                application.receiver,
+                gettext("%(applicant)s applied to %(program)s") % _names(application),
+                gettext("%(applicant)s submitted a report to %(program)s. Read it here:") % _names(application),
+                application,
             )
     except IntegrityError:
-        raise _second(report, run.company, run.framework) from None
-    return made
+        raise _already_submitted(report, run.company, run.framework) from None
+    return application
 
 
 def withdraw_application(actor: Actor, application_id: str) -> Application:
     """
-    Take an application back that nobody has decided. Repeating it succeeds.
+    Withdraw an application that is not decided yet. Repeating it succeeds.
 
     Raises:
         NotFound: unknown, or not of one of the actor's companies.
-        Conflict: it has been decided.
+        Conflict: it was decided.
     """
     with transaction.atomic():
         found = _locked(_sent(actor), application_id)
         if found.state == State.WITHDRAWN:
             return found
-        _undecided(found)
+        _require_open(found)
         found.state, found.decided_at, found.decided_by_id = State.WITHDRAWN, now(), actor.account_id
         found.save(update_fields=["state", "decided_at", "decided_by"])
-        _remember(actor, "application withdrawn", found.applicant, f"From {found.framework.name}.")
-        _tell(
+        _record_history(actor, "application withdrawn", found.applicant, f"From {found.framework.name}.")
+        _notify_owners(
             found.receiver,
             gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
             gettext("%(applicant)s withdrew its application to %(program)s. Open applications:") % _names(found),
@@ -96,55 +96,55 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
 
 def decide_application(actor: Actor, application_id: str, *, accept: bool, note: str = "") -> Application:
     """
-    Accept or decline an application; its owners are told, with the note.
+    Accept or decline an application and notify its owners, with the note.
 
     Raises:
-        NotFound: unknown, or received by no company of the actor's.
-        Conflict: it has been decided, or withdrawn.
-        BadRequest: the note is too long or no text.
+        NotFound: unknown, or not received by one of the actor's companies.
+        Conflict: it was decided or withdrawn.
+        BadRequest: the note is too long or has invalid characters.
     """
-    said = note.strip()
-    if len(said) > MAX_NOTE or text_fault(said):
-        raise BadRequest(f"The note is no text of at most {MAX_NOTE:,} characters.", "A few sentences are enough.")
+    note_text = note.strip()
+    if len(note_text) > MAX_NOTE or text_fault(note_text):
+        raise BadRequest(f"The note must be text of at most {MAX_NOTE:,} characters.", "Shorten it to a few sentences.")
     with transaction.atomic():
         found = _locked(_received(actor), application_id)
-        _undecided(found)
-        found.state, found.note = (State.ACCEPTED if accept else State.DECLINED), said
+        _require_open(found)
+        found.state, found.note = (State.ACCEPTED if accept else State.DECLINED), note_text
         found.decided_at, found.decided_by_id = now(), actor.account_id
         found.save(update_fields=["state", "note", "decided_at", "decided_by"])
-        _remember(
+        _record_history(
             actor, f"application {found.state}", found.receiver, f"{found.applicant.name} to {found.framework.name}."
         )
-        told = (
+        outcome = (
             gettext("Your application to %(program)s is accepted.")
             if accept
             else gettext("Your application to %(program)s is declined.")
         )
-        noted = f"{gettext('Note:')}\n{said}\n\n" if said else ""
-        _tell(
+        noted = f"{gettext('Note:')}\n{note_text}\n\n" if note_text else ""
+        _notify_owners(
             found.applicant,
             (gettext("%(program)s: accepted") if accept else gettext("%(program)s: declined")) % _names(found),
-            f"{told % _names(found)}\n\n{noted}{gettext('Your applications:')}",
+            f"{outcome % _names(found)}\n\n{noted}{gettext('Your applications:')}",
         )
     return found
 
 
 def list_sent(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Application]:
-    """Give the applications of the actor's companies, newest first."""
+    """List the applications of the actor's companies, newest first."""
     return Page.of(_sent(actor).order_by(*NEWEST), page, page_size)
 
 
 def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Application]:
-    """Give the applications that the actor's companies received, newest first; reviewers see everybody's."""
+    """List the applications that the actor's companies received, newest first; reviewers see all of them."""
     return Page.of(_received(actor).order_by(*NEWEST), page, page_size)
 
 
 def get_received(actor: Actor, application_id: str) -> Application:
     """
-    Give an application whose report the actor may read.
+    Return an application whose report the actor may read.
 
     Raises:
-        NotFound: unknown, withdrawn, or received by no company of the actor's.
+        NotFound: unknown, withdrawn, or not received by one of the actor's companies.
     """
     found = _received(actor).exclude(state=State.WITHDRAWN).filter(pk=application_id).first()
     if found is None:
@@ -153,7 +153,7 @@ def get_received(actor: Actor, application_id: str) -> Application:
 
 
 def application_of(report: Report) -> Application | None:
-    """Give the latest application with this report, for those who may read it anyway."""
+    """Return the latest application with this report; callers must be allowed to read the report."""
     return _joined().filter(report=report).order_by("-submitted_at", "-pk").first()
 
 
@@ -183,23 +183,21 @@ def _locked(among: QuerySet[Application], application_id: str) -> Application:
 
 
 def _missing(application_id: str) -> NotFound:
-    return NotFound(f"You have no application {application_id[:60]!r}.", _WAY)
+    return NotFound(f"Application {application_id[:60]!r} not found.", _HINT)
 
 
-def _undecided(application: Application) -> None:
+def _require_open(application: Application) -> None:
     if application.state != State.SUBMITTED:
-        raise Conflict(f"This application is {application.state} already.", _WAY)
+        raise Conflict(f"This application is already {application.state}.", _HINT)
 
 
-def _second(report: Report, applicant: Company, framework: Framework) -> Conflict:
+def _already_submitted(report: Report, applicant: Company, framework: Framework) -> Conflict:
     if Application.objects.filter(applicant=applicant, framework=framework, state=State.SUBMITTED).exists():
-        return Conflict("An application to this program waits for its answer.", "Withdraw it to submit another.")
-    return Conflict(
-        f"The report {report.pk} was submitted before, and answered.", "Run the framework again to apply again."
-    )
+        return Conflict("You already have an open application to this program.", "Withdraw it to submit another.")
+    return Conflict(f"Report {report.pk} was submitted before and decided.", "Run the framework again to apply again.")
 
 
-def _remember(actor: Actor, action: str, company: Company, note: str) -> None:
+def _record_history(actor: Actor, action: str, company: Company, note: str) -> None:
     history.entry(actor, action, before={}, after={}, company=company, note=note).save()
 
 
@@ -207,7 +205,7 @@ def _names(application: Application) -> dict[str, str]:
     return {"applicant": application.applicant.name, "program": application.framework.name}
 
 
-def _tell(company: Company, subject: str, text: str, application: Application | None = None) -> None:
+def _notify_owners(company: Company, subject: str, text: str, application: Application | None = None) -> None:
     """Mail every owner of *company* after the commit."""
     where = f"{settings.BASE_URL}/manage/applications" + (f"/{application.pk}" if application else "")
 

@@ -1,16 +1,15 @@
-"""The assessments feature, as Django knows it."""
+"""The Django app of assessments."""
 
 from django.apps import AppConfig
 
 
 class AssessmentsConfig(AppConfig):
-    """Report runs and their reports."""
+    """Report runs and reports."""
 
     name = "muniment.assessments"
     verbose_name = "Assessments"
 
     def ready(self) -> None:
-        """Say which jobs this feature has."""
         import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
         from muniment.assessments import operations
         from muniment.jobs import handlers

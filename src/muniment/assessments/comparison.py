@@ -1,5 +1,5 @@
 """
-Two reports of the same company and framework side by side: what became better, what worse, and why.
+Compare two reports of the same company and framework.
 
 Source: assessment-spec/1, report: owners compare two runs.
 """
@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from muniment.assessments.models import Report, ReportRun, State
+from muniment.assessments.models import Report, ReportRun, RunState
 from muniment.assessments.operations import get_report, get_run
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest
 
-MOST_OTHERS: Final = 50
+MAX_OTHERS: Final = 50
 Course = Literal["worse", "better", "changed", "new", "gone", "evidence", "same"]
 _ORDER: Final[tuple[Course, ...]] = ("worse", "better", "changed", "new", "gone", "evidence", "same")
 _UNSCORED: Final = "not_applicable"
@@ -22,10 +22,10 @@ _UNSCORED: Final = "not_applicable"
 @dataclass(frozen=True, slots=True)
 class ComparedCriterion:
     """
-    One criterion in both reports; ``before`` or ``after`` is None where that report does not have it.
+    A criterion in both reports; ``before`` or ``after`` is None if that report does not have it.
 
-    ``course`` is ``changed`` where neither is better, as when it no longer applies, and ``evidence`` where
-    only the reason or the quotes differ.
+    ``course`` is ``changed`` if neither is better, as when the criterion no longer applies, and ``evidence`` if only
+    the reason or the quotes differ.
     """
 
     section: str
@@ -37,7 +37,7 @@ class ComparedCriterion:
 
 @dataclass(frozen=True, slots=True)
 class ComparedSection:
-    """A section's score, 0 to 100, in both reports; None where nothing applied or there is no such section."""
+    """A section's score, 0 to 100, in both reports; None if nothing applied or it does not exist there."""
 
     title: str
     before: float | None
@@ -46,7 +46,7 @@ class ComparedSection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two reports, the earlier first, and how they differ; the criteria that changed stand first."""
+    """Two reports, the earlier first, and their differences; changed criteria come first."""
 
     before: Report
     after: Report
@@ -55,57 +55,55 @@ class Comparison:
 
     @property
     def changed(self) -> list[ComparedCriterion]:
-        """Give the criteria that do not stand as they stood."""
+        """Return the criteria whose result changed."""
         return [each for each in self.criteria if each.course not in {"evidence", "same"}]
 
     @property
     def unchanged(self) -> list[ComparedCriterion]:
-        """Give the criteria that stand as they stood."""
+        """Return the criteria whose result is the same."""
         return [each for each in self.criteria if each.course in {"evidence", "same"}]
 
     @property
     def versions(self) -> tuple[int, int]:
-        """Give the versions of the specification that the two were held against."""
+        """Return the specification versions of the two reports."""
         return self.before.document["specificationVersion"], self.after.document["specificationVersion"]
 
 
 def compare_runs(actor: Actor, first_id: str, second_id: str) -> Comparison:
     """
-    Compare the reports of two runs, in whichever order they are named.
+    Compare the reports of two runs, in either order.
 
     Raises:
         NotFound: one of the runs is unknown, or not the actor's.
         Conflict: one of them has no report.
-        BadRequest: they are the same run, or of two companies or two frameworks.
+        BadRequest: they are the same run, or of different companies or frameworks.
     """
     first, second = get_report(actor, first_id), get_report(actor, second_id)
     if first.pk == second.pk:
         raise BadRequest("A report cannot be compared with itself.", "Choose another run of the same framework.")
     subjects = {(each.run.company_id, each.run.framework_id) for each in (first, second)}
     if len(subjects) > 1:
-        raise BadRequest(
-            "These two runs are not of the same listing and framework.", "Choose two runs of one framework over one."
-        )
+        raise BadRequest("These runs are not of the same listing and framework.", "Choose two runs of the same ones.")
     before, after = sorted((first, second), key=lambda each: (each.created_at, each.pk))
     return Comparison(before, after, *compare_documents(before.document, after.document))
 
 
 def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
     """
-    Give the runs whose reports can be compared with this one's, newest first.
+    List the runs whose reports can be compared with this one's, newest first.
 
     Raises:
         NotFound: unknown, or not the actor's.
     """
     row = get_run(actor, run_id).row
-    found = ReportRun.objects.filter(company=row.company, framework=row.framework, state=State.SUCCEEDED)
-    return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MOST_OTHERS])
+    found = ReportRun.objects.filter(company=row.company, framework=row.framework, state=RunState.SUCCEEDED)
+    return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
 
 
 def compare_documents(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
-    """Hold two reports against each other, by the ids of sections and criteria. Pure."""
+    """Compare two reports by the ids of their sections and criteria. Pure."""
     old_sections = {section["id"]: section for section in before["sections"]}
     new_ids = {section["id"] for section in after["sections"]}
     sections = [
@@ -120,8 +118,8 @@ def compare_documents(
     old = {criterion["id"]: (title, criterion) for title, criterion in _criteria(before)}
     criteria = []
     for title, criterion in _criteria(after):
-        _, stood = old.pop(criterion["id"], (title, None))
-        criteria.append(ComparedCriterion(title, criterion["title"], stood, criterion, _course(stood, criterion)))
+        _, previous = old.pop(criterion["id"], (title, None))
+        criteria.append(ComparedCriterion(title, criterion["title"], previous, criterion, _course(previous, criterion)))
     criteria += [
         ComparedCriterion(title, criterion["title"], criterion, None, "gone") for title, criterion in old.values()
     ]
@@ -139,7 +137,7 @@ def _course(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Cours
     if before is None:
         return "new"
     if (before["status"], before["level"], before["maxLevel"]) != (after["status"], after["level"], after["maxLevel"]):
-        # Levels of two scales say nothing about each other.
+        # Levels on different scales cannot be compared.
         if before["maxLevel"] != after["maxLevel"] or _UNSCORED in {before["status"], after["status"]}:
             return "changed"
         if before["level"] == after["level"]:

@@ -1,4 +1,4 @@
-"""The tables of assessments: runs, and the reports that they end in."""
+"""The tables of assessments: report runs, reports and applications."""
 
 from typing import ClassVar
 
@@ -11,9 +11,9 @@ from muniment.registry.fields import JSONText, Text
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 
 
-class State(models.TextChoices):
+class RunState(models.TextChoices):
     """
-    Where a run stands.
+    The state of a run.
 
     Source: decisions, section 5, report runs.
     """
@@ -27,15 +27,15 @@ class State(models.TextChoices):
     EXPIRED = "expired"
 
 
-ACTIVE = (State.QUEUED, State.RUNNING)
+ACTIVE = (RunState.QUEUED, RunState.RUNNING)
 
 
 class ReportRun(models.Model):
     """
-    A framework held against a company; its id is that of its job and of what is held for it too.
+    A run of a framework against a company; its job and its credit hold have the same id.
 
-    ``specification`` is the version that stood when it was started: a later one changes nothing here. ``criteria``
-    is how many it has, so that who asks how far a run is needs not read it.
+    ``specification`` is the version that was current when the run started. ``criteria`` is their number, stored so that
+    polling does not read the specification.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -47,8 +47,8 @@ class ReportRun(models.Model):
     document_ids = JSONText(default=list)
     criteria = models.PositiveIntegerField(db_default=0)
     cost = models.PositiveIntegerField()
-    state = models.CharField(max_length=16, choices=State.choices, default=State.CREATED)
-    idempotency_key = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - a run without a key has none
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.CREATED)
+    idempotency_key = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - a unique column needs NULL for no key
     error = Text(blank=True, default="")
     created_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField()
@@ -63,7 +63,7 @@ class ReportRun(models.Model):
                 condition=Q(state__in=["queued", "running"]),
                 name="report_run_one_active",
             ),
-            models.CheckConstraint(condition=Q(state__in=State.values), name="report_run_state_known"),
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="report_run_state_known"),
         ]
         indexes: ClassVar = [models.Index(fields=["company", "created_at"], name="report_run_company")]
 
@@ -72,7 +72,7 @@ class ReportRun(models.Model):
 
 
 class Report(models.Model):
-    """What a run found. The document is the source of every form that it is shown in, and is never changed."""
+    """The result of a run. All other forms are derived from the document, which never changes."""
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     run = models.OneToOneField(ReportRun, models.PROTECT, related_name="report")
@@ -92,13 +92,13 @@ class Report(models.Model):
 
 class Application(models.Model):
     """
-    A report that was submitted to a program; ``receiver`` is the company that ran the program then.
+    A report submitted to a program; ``receiver`` is the company that ran the program at that time.
 
     Source: decision 15.
     """
 
     class State(models.TextChoices):
-        """Where an application stands. All but the first are final."""
+        """The state of an application. All but the first are final."""
 
         SUBMITTED = "submitted"
         WITHDRAWN = "withdrawn"

@@ -1,4 +1,4 @@
-"""A report cut to what a reader's context holds: the summary, and the whole as far as it fits."""
+"""A report shortened to what fits an agent's context: the summary, or as much of the whole as fits."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ import msgspec
 from muniment.assessments.evaluation.markdown import to_markdown
 
 BUDGET_BYTES: Final = 56_000
-"""Below the 60 KB of an answer, since text inside JSON is escaped."""
-MOST_NEXT: Final = 10
+"""Below the 60 KB limit of a response, because text inside JSON is escaped."""
+MAX_NEXT: Final = 10
 _STEPS: Final = ((3, 300), (2, 200), (1, 200), (1, 100), (0, 0))
 _SHORTER: Final = ((100, 300), (100, 100), (25, 100), (5, 100))
-"""At most so many sections, and so many characters of a text, where a summary has to give way."""
+"""The limits of sections and of characters per text, tried in order until a summary fits."""
 _HEAD: Final = (
     "reportId",
     "runId",
@@ -30,7 +30,7 @@ _URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
 
 
 def summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """Give the scores, how many criteria stand how, and what to do first; less of it where it would not fit."""
+    """Return the scores, the number of criteria per status and the next steps; shortened until it fits."""
     shown = _summary(report, url)
     for most, characters in _SHORTER:
         if _size(shown) <= BUDGET_BYTES:
@@ -55,13 +55,13 @@ def _summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
         sections.append({**{key: section[key] for key in ("id", "title", "score")}, "criteria": dict(counts)})
         waiting += [criterion for criterion in section["criteria"] if criterion["status"] in _URGENT]
     waiting.sort(key=lambda criterion: _URGENT[criterion["status"]])
-    following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MOST_NEXT]]
+    following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MAX_NEXT]]
     shown = {**{key: report[key] for key in _HEAD}, "sections": sections, "evaluator": report["evaluator"]}
     return {**shown, "next": following, "nextTotal": len(waiting), "url": url}
 
 
 def full(report: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """Give the whole report, with fewer and shorter quotes where it would not fit; says so."""
+    """Return the whole report, with fewer and shorter quotes (and ``truncated``) if it would not fit."""
     whole = {**report, "url": url}
     if _size(whole) <= BUDGET_BYTES:
         return whole
@@ -73,15 +73,15 @@ def full(report: Mapping[str, Any], url: str) -> dict[str, Any]:
 
 
 def markdown(report: Mapping[str, Any], url: str) -> str:
-    """Give the report as markdown, cut as :func:`full` is."""
+    """Return the report as Markdown, shortened like :func:`full`."""
     text = to_markdown(report)
     for most, characters in _STEPS:
         if _size(text) <= BUDGET_BYTES:
             return text
-        text = f"{to_markdown(_cut(report, most, characters))}\nQuotes are cut; the whole is at {url}\n"
+        text = f"{to_markdown(_cut(report, most, characters))}\nQuotes were shortened. Full report: {url}\n"
     if _size(text) <= BUDGET_BYTES:
         return text
-    return f"{text.encode()[: BUDGET_BYTES // 2].decode(errors='ignore')}\n\nCut here; the whole is at {url}\n"
+    return f"{text.encode()[: BUDGET_BYTES // 2].decode(errors='ignore')}\n\nTruncated. Full report: {url}\n"
 
 
 def _cut(report: Mapping[str, Any], most: int, characters: int) -> dict[str, Any]:

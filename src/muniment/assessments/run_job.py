@@ -1,5 +1,5 @@
 """
-The job of a run: snapshot, judge, finish; what is finished is kept, and not done again after a crash.
+The job of a report run: snapshot, judge, finish. A restarted job continues from its checkpoints.
 
 The report, the end of the job and the payment share one transaction, which a worker that lost its lease
 cannot commit.
@@ -22,11 +22,11 @@ from django.db import transaction
 
 from muniment.assessments.evaluation.aggregation import aggregate, evaluator_of
 from muniment.assessments.evaluation.inputs import DocumentText, Inputs, input_hash, read_inputs
-from muniment.assessments.evaluation.judgement import Evaluator, Judged, Spent, settle
+from muniment.assessments.evaluation.judgement import Evaluator, Judged, Usage, settle
 from muniment.assessments.evaluation.language_model.endpoint import ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import UNUSABLE, LanguageModel
 from muniment.assessments.evaluation.rules import Rules
-from muniment.assessments.models import ACTIVE, Report, ReportRun, State
+from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.assessments.operations import KIND, facts_of
 from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
@@ -39,100 +39,103 @@ from muniment.kernel.wire import timestamp
 PER_ACCOUNT: Final = 2
 TEXT_WAIT_S: Final = 300
 _PAUSE_S: Final = 0.2
-_UNREADABLE: Final = "The run could not be finished. Nothing was charged."
-UNAVAILABLE: Final = "The language model that judges here did not answer. Nothing was charged; start a run later."
+_UNREADABLE: Final = "The run failed. Nothing was charged."
+UNAVAILABLE: Final = "The language model is unavailable. Nothing was charged; start another run later."
 
 log = logging.getLogger(__name__)
 
 
 def execute(run: JobRun) -> None:
-    """Do one attempt at a run."""
+    """Make one attempt at a run."""
     row = (
         ReportRun.objects.select_related("company", "framework", "specification")
         .filter(pk=run.payload["runId"], state__in=ACTIVE)
         .first()
     )
     if row is None:
-        raise Abandoned("the run has ended")
-    ReportRun.objects.filter(pk=row.pk, state=State.QUEUED).update(state=State.RUNNING, started_at=now())
+        raise Abandoned("the run has already ended")
+    ReportRun.objects.filter(pk=row.pk, state=RunState.QUEUED).update(state=RunState.RUNNING, started_at=now())
     chosen = list(Document.objects.filter(pk__in=row.document_ids))
     _wait_for_texts(run, chosen)
     specification = row.specification.document
     criteria = list(chain.from_iterable(section["criteria"] for section in specification["sections"]))
-    if row.criteria != len(criteria):  # started by a process of before they were counted
+    if row.criteria != len(criteria):  # started by a version that did not count them
         ReportRun.objects.filter(pk=row.pk).update(criteria=len(criteria))
-    # Kept as text: the order of keys is part of what is judged, and a database may turn it round.
+    # Stored as text: the order of keys affects the judgement, and a database may change it.
     snapshot = run.step(
         "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)
     )
     facts = msgspec.json.decode(snapshot)
     texts = [_text(document) for document in sorted(chosen, key=lambda each: row.document_ids.index(each.pk))]
     scale = (specification["scale"]["min"], specification["scale"]["max"])
-    question = _Question(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
-    kept = [msgspec.json.decode(each, type=_Kept) for each in run.kept("judge:")]
-    found = {each["id"]: each for part in kept for each in part.settled}
+    question = _Assessment(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
+    checkpoints = [msgspec.json.decode(each, type=_Checkpoint) for each in run.kept("judge:")]
+    found = {each["id"]: each for part in checkpoints for each in part.settled}
     evaluator = choose_evaluator(
-        Spent(max((each.tokens for each in kept), default=0), max((each.seconds for each in kept), default=0.0))
+        Usage(
+            max((each.tokens for each in checkpoints), default=0),
+            max((each.seconds for each in checkpoints), default=0.0),
+        )
     )
     try:
         _judge(run, evaluator, question, found)
     except ModelUnavailable as error:
         if not error.for_good:
             raise
-        log.error("a report run ends: %s", error)  # noqa: TRY400 - the trace says no more
+        log.error("report run failed: %s", error)  # noqa: TRY400 - a traceback adds nothing
         raise Abandoned(UNAVAILABLE) from None
     if evaluator.spent.tokens:
-        log.info("a model judged", extra={"run": row.pk, "tokens": evaluator.spent.tokens})
+        log.info("language model used", extra={"run": row.pk, "tokens": evaluator.spent.tokens})
     judges = {each["evaluator"] for each in found.values()}
     if evaluator.kind not in judges and any(each["note"] == UNUSABLE for each in found.values()):
-        raise Abandoned(UNAVAILABLE)  # what was promised is a model's judgement, and this is none
+        raise Abandoned(UNAVAILABLE)  # the owner was promised a model's judgement
     run.check()
     _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, found), evaluator)
 
 
-def choose_evaluator(spent: Spent) -> Evaluator:
-    """Give the evaluator that the settings choose."""
+def choose_evaluator(spent: Usage) -> Evaluator:
+    """Return the evaluator that the settings select."""
     if not settings.MODEL.url:
         return Rules()
     return LanguageModel(settings.MODEL, spent)
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """What is asked of an evaluator."""
+class _Assessment:
+    """The input of an evaluator."""
 
     criteria: list[Any]
     scale: tuple[float, float]
     inputs: Inputs
 
 
-class _Kept(msgspec.Struct):
-    """What a checkpoint keeps: criteria as the report shows them, and what the run has spent by then."""
+class _Checkpoint(msgspec.Struct):
+    """A checkpoint: settled criteria in the report's form, and the usage so far."""
 
     settled: list[dict[str, Any]]
     tokens: int = 0
     seconds: float = 0.0
 
 
-def _judge(run: JobRun, evaluator: Evaluator, question: _Question, found: dict[str, Any]) -> None:
-    """Judge the criteria that *found* lacks and add them to it, a checkpoint for each batch."""
+def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: dict[str, Any]) -> None:
+    """Judge the criteria missing in *found* and add them to it, with a checkpoint for each batch."""
     criteria = question.criteria
     places = {each["id"]: number for number, each in enumerate(criteria)}
-    lacking = [each for each in criteria if each["id"] not in found]
+    missing = [each for each in criteria if each["id"] not in found]
     batch: list[dict[str, Any]] = []
 
     def keep() -> None:
         spent = evaluator.spent
-        output = msgspec.json.encode(_Kept(batch, spent.tokens, spent.seconds)).decode()
+        output = msgspec.json.encode(_Checkpoint(batch, spent.tokens, spent.seconds)).decode()
         found.update({each["id"]: each for each in batch})
         run.checkpoint(f"judge:{places[batch[0]['id']]}", output, done=len(found), total=len(criteria))
         batch.clear()
 
     run.check()
-    with closing(evaluator.judge(lacking, question.scale, question.inputs)) as judging:
+    with closing(evaluator.judge(missing, question.scale, question.inputs)) as judging:
         for judged in judging:
             if judged is not None:
-                batch.append(_settled(lacking[judged.number], judged, question))
+                batch.append(_settled(missing[judged.number], judged, question))
             if len(batch) >= evaluator.batch:
                 keep()
             if not batch:
@@ -141,7 +144,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Question, found: dict[s
         keep()
 
 
-def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Question) -> dict[str, Any]:
+def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Assessment) -> dict[str, Any]:
     shown = settle(criterion, question.scale, judged.judgement, question.inputs)
     if judged.note:
         shown["rationale"] = f"{shown['rationale']} {judged.note}".strip()
@@ -149,9 +152,9 @@ def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Question) 
 
 
 def _wait_for_texts(run: JobRun, chosen: list[Document]) -> None:
-    """Let the jobs that read the chosen documents go first; one that takes too long is judged without."""
-    patience = now() - timedelta(seconds=TEXT_WAIT_S)
-    if any(each.text_state == TextState.WAITING and each.changed_at > patience for each in chosen):
+    """Wait for the jobs that extract the documents' text; after a limit, judge without it."""
+    limit = now() - timedelta(seconds=TEXT_WAIT_S)
+    if any(each.text_state == TextState.WAITING and each.changed_at > limit for each in chosen):
         time.sleep(_PAUSE_S)
         raise HandedBack(run.id)
 
@@ -178,7 +181,7 @@ def _finish(run: JobRun, row: ReportRun, hashed: str, found: dict[str, Any], eva
     with transaction.atomic():
         run.finish()
         Report.objects.create(pk=report_id, run=row, document=document, created_at=moment)
-        ReportRun.objects.filter(pk=row.pk).update(state=State.SUCCEEDED, finished_at=moment, error="")
+        ReportRun.objects.filter(pk=row.pk).update(state=RunState.SUCCEEDED, finished_at=moment, error="")
         credits_.capture(row.pk)
         documents.unpin(row.pk)
 
@@ -187,11 +190,11 @@ def _is_of_model(error: str) -> bool:
     return error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:")
 
 
-def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's form
-    """Give back what was held for a run that failed or was canceled. The reason stays in the log: it may quote."""
+def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
+    """Release the credits of a run that failed or was canceled. The reason stays in the log: it may quote documents."""
     run_id = payload["runId"]
     moved = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE).update(
-        state=State.CANCELED if ending == "canceled" else State.FAILED,
+        state=RunState.CANCELED if ending == "canceled" else RunState.FAILED,
         error="" if ending == "canceled" else UNAVAILABLE if _is_of_model(error) else _UNREADABLE,
         finished_at=now(),
     )
@@ -206,7 +209,7 @@ handlers.register(
         work=execute,
         lease_s=15,
         max_attempts=4,
-        back_off_s=10,  # 70 s in all: what keeps a model from answering is often over within a minute
+        back_off_s=10,  # 70 s in all: most outages of a model end within a minute
         per_group=PER_ACCOUNT,
         ended=ended,
     )

@@ -1,5 +1,5 @@
 """
-What owners let others see of a report: the whole by a link, the score by a badge.
+Sharing a report: the whole by a link, the score by a badge.
 
 Source: assessment-spec/1, report.
 """
@@ -13,7 +13,7 @@ from muniment.kernel.tokens import random_text, token_digest
 
 def share_report(actor: Actor, run_id: str) -> str:
     """
-    Make the unguessable text of a link that shows the report to whoever has it; a former link ends.
+    Create the secret of a link to the report; an earlier link stops working.
 
     Raises:
         NotFound, Conflict: as :func:`operations.get_report`.
@@ -25,36 +25,34 @@ def share_report(actor: Actor, run_id: str) -> str:
 
 
 def unshare_report(actor: Actor, run_id: str) -> None:
-    """End the link that shows the report."""
     Report.objects.filter(pk=get_report(actor, run_id).pk).update(share_digest="")
 
 
 def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
-    """Show the badge of a report to everyone, or to nobody."""
     Report.objects.filter(pk=get_report(actor, run_id).pk).update(badge=shown)
 
 
 def shared_report(token: str) -> Report:
     """
-    Give the report of a link.
+    Return the report of a link.
 
     Raises:
-        NotFound: the link is unknown, or has ended.
+        NotFound: the link is unknown or was revoked.
     """
     found = Report.objects.filter(share_digest=token_digest(token)).first() if token else None
     if found is None:
-        raise NotFound("This link shows nothing: it is unknown, or has ended.", "Ask whoever gave it to you.")
+        raise NotFound("This link does not exist or was revoked.", "Ask the owner of the report for a new link.")
     return found
 
 
 def badge_of(report_id: str) -> Report:
     """
-    Give a report whose badge its owners show.
+    Return a report whose owners show its badge.
 
     Raises:
         NotFound: there is none.
     """
     found = Report.objects.filter(pk=report_id, badge=True).first()
     if found is None:
-        raise NotFound("There is no such badge.", "Owners show a badge on the page of its report.")
+        raise NotFound("Badge not found.", "Owners can turn on a badge on the page of its report.")
     return found

@@ -1,1 +1,1 @@
-"""Owners' files: taken in by calls and one-time links, inspected, kept, and given back to owners alone."""
+"""Owners' files: upload, inspection, storage and download."""

@@ -1,4 +1,4 @@
-"""The documents feature, as Django knows it."""
+"""The Django app of documents."""
 
 from django.apps import AppConfig
 
@@ -10,5 +10,4 @@ class DocumentsConfig(AppConfig):
     verbose_name = "Documents"
 
     def ready(self) -> None:
-        """Say which jobs this feature has."""
         import muniment.documents.tasks  # noqa: F401 - importing it registers them

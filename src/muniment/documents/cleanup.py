@@ -1,9 +1,9 @@
 """
-What keeps rows and blobs together: the sweep, and the examination that `muniment doctor --storage` shows.
+Keep rows and blobs consistent: the periodic clean-up, and the check of `muniment doctor --storage`.
 
-A row comes before its blob and lets go of it before it is removed, so what a crash leaves is a blob that
-no row names. A blob whose transfer is alive is left alone; a dead transfer loses its attempt before its
-blob is removed, so that it cannot come back and record it.
+A row is written before its blob and drops its reference before the blob is removed, so a crash can leave only
+orphans: blobs without a row. The blob of a live upload is left alone; a dead upload is fenced off before its blob is
+removed, so that it cannot resume and record it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
-from muniment.documents.models import BlobHold, Document, State, TextState
-from muniment.documents.operations import COMPLETED, remove_blob
+from muniment.documents.models import BlobHold, Document, DocumentState, TextState
 from muniment.documents.records import RESTORE_DAYS, storage
+from muniment.documents.uploads import COMPLETED, remove_blob
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.models import State as JobState
@@ -27,16 +27,15 @@ from muniment.kernel.problems import Unavailable
 
 LEFTOVER_HOURS = 24
 NO_VERDICT = (
-    f"The virus scanner gave no verdict. Complete the upload again within {LEFTOVER_HOURS} hours"
-    " to have it scanned once more."
+    f"The virus scan did not finish. Complete the upload again within {LEFTOVER_HOURS} hours to repeat the scan."
 )
-_UNSCANNED = "The virus scanner gave no verdict. Upload it again."
+_UNSCANNED = "The virus scan did not finish. Upload the file again."
 _BATCH = 200
 
 
 @dataclass(slots=True)
-class Swept:
-    """How much a sweep removed."""
+class CleanupResult:
+    """The number of items that a clean-up removed."""
 
     expired: int = 0
     removed: int = 0
@@ -45,80 +44,82 @@ class Swept:
 
 
 @dataclass(slots=True)
-class Examined:
-    """What an examination found."""
+class StorageCheck:
+    """The result of a check."""
 
     blobs: int = 0
     blob_bytes: int = 0
     orphans: list[str] = field(default_factory=list)
-    """Blobs that no row names."""
+    """Blobs without a row."""
     missing: list[str] = field(default_factory=list)
-    """Documents whose blob is not there, or has another size."""
+    """Documents whose blob is missing or has another size."""
 
 
 @contextmanager
 def blobs_held(hours: int = 24) -> Iterator[None]:
     """
-    Have no blob removed that a row named when the context began; what a killed process held is let go by itself.
+    Keep all blobs referenced at the start of the context. A killed process's hold expires by itself.
 
     Raises:
-        Unavailable: the context lasted longer than *hours*, so that blobs may be gone.
+        Unavailable: the context lasted longer than *hours*, so blobs may have been removed.
     """
     hold = BlobHold.objects.create(until=now() + timedelta(hours=hours))
     try:
         yield
         if hold.until <= now():
-            raise Unavailable(f"It took longer than {hours} hours.", "Begin again, closer to the store of documents.")
+            raise Unavailable(
+                f"This took longer than {hours} hours.", "Try again from a machine closer to the document storage."
+            )
     finally:
         hold.delete()
 
 
-def sweep(*, at: datetime | None = None) -> Swept:
+def sweep(*, at: datetime | None = None) -> CleanupResult:
     """
-    Remove what was abandoned 24 hours ago, what was deleted 30 days ago, and blobs that no row names.
+    Remove what was abandoned 24 hours ago, documents deleted 30 days ago, and orphaned blobs.
 
-    What has waited as long for a job that is gone is given another one.
+    Documents that waited as long for a lost job get a new one.
 
     Args:
-        at: the time to judge by; now when absent.
+        at: the reference time; now when absent.
 
     Source: decisions, section 5, documents.
     """
-    moment, swept = at or now(), Swept()
+    moment, result = at or now(), CleanupResult()
     dead = ~Q(receiving_until__gt=moment)
-    swept.expired = Document.objects.filter(
-        Q(receiving_until__isnull=True) | dead, state=State.PENDING, expires_at__lt=moment
-    ).update(state=State.EXPIRED, attempt=F("attempt") + 1, token_hash="", changed_at=moment)
+    result.expired = Document.objects.filter(
+        Q(receiving_until__isnull=True) | dead, state=DocumentState.PENDING, expires_at__lt=moment
+    ).update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, token_hash="", changed_at=moment)
     leftover = moment - timedelta(hours=LEFTOVER_HOURS)
-    _take_up(leftover, moment)
+    _requeue(leftover, moment)
     for document in Document.objects.filter(
-        state=State.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
+        state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
     ).iterator():
         key = document.blob_key
-        # What has a reason was completed and never scanned: its owner is told. Whoever never asked is not.
-        state, reason = (State.REJECTED, _UNSCANNED) if document.reason else (State.EXPIRED, "")
-        let_go = Document.objects.filter(
-            pk=document.pk, state=State.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
+        # With a reason the upload was completed but never scanned: tell its owner. Otherwise it was never completed.
+        state, reason = (DocumentState.REJECTED, _UNSCANNED) if document.reason else (DocumentState.EXPIRED, "")
+        row = Document.objects.filter(
+            pk=document.pk, state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
         )
-        if let_go.update(state=state, reason=reason, blob_key="", changed_at=moment):
-            swept.expired += 1
+        if row.update(state=state, reason=reason, blob_key="", changed_at=moment):
+            result.expired += 1
             remove_blob(key)
     gone = Q(deleted_at__lt=moment - timedelta(days=RESTORE_DAYS))
-    ended = Q(state__in=[State.EXPIRED, State.REJECTED], changed_at__lt=leftover)
+    ended = Q(state__in=[DocumentState.EXPIRED, DocumentState.REJECTED], changed_at__lt=leftover)
     for pk in list(Document.objects.filter(gone | ended, pins__isnull=True).values_list("pk", flat=True)):
-        swept.removed += _remove(pk, moment)
+        result.removed += _remove(pk, moment)
     for key in _orphans(moment, fence=True):
         remove_blob(key)
-        swept.orphans += 1
+        result.orphans += 1
     for key in set(storage().unfinished()):
         if _is_orphan(key, _rows([key]), moment) and _fence(key, moment):
             storage().remove_unfinished(key)
-            swept.unfinished += 1
-    return swept
+            result.unfinished += 1
+    return result
 
 
-def _take_up(leftover: datetime, moment: datetime) -> None:
-    """Give what waits for a job that is gone another one, and open what a process of before gave up unscanned."""
+def _requeue(leftover: datetime, moment: datetime) -> None:
+    """Requeue documents whose job is lost, and let owners complete uploads again that an old version gave up on."""
     doing = Job.objects.filter(kind=COMPLETED, state__in=[JobState.QUEUED, JobState.RUNNING])
     busy = {payload["documentId"] for payload in doing.values_list("payload", flat=True)}
     for pk in Document.objects.filter(text_state=TextState.WAITING, changed_at__lt=leftover).values_list(
@@ -130,33 +131,33 @@ def _take_up(leftover: datetime, moment: datetime) -> None:
             waits = Document.objects.filter(pk=pk, text_state=TextState.WAITING, changed_at__lt=leftover)
             if waits.update(changed_at=moment):
                 queue.enqueue(COMPLETED, {"documentId": pk})
-    Document.objects.filter(state=State.UPLOADED, text_state=TextState.NOT_EXTRACTABLE).update(
+    Document.objects.filter(state=DocumentState.UPLOADED, text_state=TextState.NOT_EXTRACTABLE).update(
         text_state=TextState.NONE, text_note="", reason=NO_VERDICT, changed_at=moment
     )
 
 
-class Kept(NamedTuple):
-    """How many documents are in one state, and their bytes together."""
+class StateTotals(NamedTuple):
+    """The number and total size of the documents in one state."""
 
     state: str
     documents: int
     size_bytes: int
 
 
-def kept() -> list[Kept]:
-    """Count documents by state, those apart that somebody has deleted and may still restore."""
+def totals_by_state() -> list[StateTotals]:
+    """Count documents by state; deleted documents that can be restored count separately."""
     rows = (
         Document.objects.annotate(shown=Case(When(deleted_at__isnull=False, then=Value("deleted")), default=F("state")))
         .values_list("shown")
         .annotate(documents=Count("id"), size=Sum("size_bytes"))
         .order_by("shown")
     )
-    return [Kept(*row) for row in rows]
+    return [StateTotals(*row) for row in rows]
 
 
-def examine() -> Examined:
-    """Compare rows and blobs, and change nothing."""
-    found, moment = Examined(), now()
+def examine() -> StorageCheck:
+    """Compare rows and blobs without changing anything."""
+    found, moment = StorageCheck(), now()
     sizes: dict[str, int] = {}
     for blob in storage().blobs("documents"):
         found.blobs += 1
@@ -169,13 +170,13 @@ def examine() -> Examined:
 
 
 def _remove(pk: str, moment: datetime) -> int:
-    """Remove a document for good: the row, then its blob."""
+    """Permanently remove a document: the row, then its blob."""
     with transaction.atomic():
         document = Document.objects.select_for_update(of=("self",)).filter(pk=pk, pins__isnull=True).first()
         if document is None:
             return 0
         gone = document.deleted_at is not None and document.deleted_at < moment - timedelta(days=RESTORE_DAYS)
-        if not gone and document.state not in {State.EXPIRED, State.REJECTED}:
+        if not gone and document.state not in {DocumentState.EXPIRED, DocumentState.REJECTED}:
             return 0  # restored in the meantime
         document.delete()
     if document.blob_key:
@@ -184,7 +185,7 @@ def _remove(pk: str, moment: datetime) -> int:
 
 
 def _orphans(moment: datetime, *, fence: bool) -> Iterator[str]:
-    """Give the blobs that no row names and no living transfer writes."""
+    """Return the blobs that have no row and that no live upload writes."""
     blobs = storage().blobs("documents")
     while batch := [blob.key for blob in islice(blobs, _BATCH)]:
         rows = _rows(batch)  # read after the blobs: a row always comes before its blob
@@ -198,7 +199,7 @@ def _rows(keys: Iterable[str]) -> dict[str, Document]:
 
 
 def _parts(key: str) -> tuple[str, int]:
-    """Give the document and the attempt that a key names; what is not named so belongs to nobody."""
+    """Return the document and the attempt in a key; a foreign key belongs to no document."""
     _, _, rest = key.partition("/")
     document_id, _, attempt = rest.partition("/")
     return document_id, int(attempt) if attempt.isdigit() else -1
@@ -211,12 +212,12 @@ def _is_orphan(key: str, rows: dict[str, Document], moment: datetime) -> bool:
         return True
     if row.blob_key == key:
         return False
-    receiving = row.state == State.PENDING and row.attempt == attempt
+    receiving = row.state == DocumentState.PENDING and row.attempt == attempt
     return not (receiving and row.receiving_until is not None and row.receiving_until > moment)
 
 
 def _fence(key: str, moment: datetime) -> bool:
-    """Take the attempt from a transfer that seems dead. False when the blob has come to belong to its row."""
+    """Fence off an upload that seems dead. Return False if its row has the blob now."""
     document_id, attempt = _parts(key)
     with transaction.atomic():
         row = Document.objects.select_for_update().filter(pk=document_id).first()
@@ -224,7 +225,7 @@ def _fence(key: str, moment: datetime) -> bool:
             return True
         if not _is_orphan(key, {document_id: row}, moment):
             return False
-        if row.state == State.PENDING and row.attempt == attempt:
+        if row.state == DocumentState.PENDING and row.attempt == attempt:
             row.attempt += 1
             row.save(update_fields=["attempt"])
     return True

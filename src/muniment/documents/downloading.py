@@ -1,5 +1,5 @@
 """
-A file goes out: the page asks for it, and a link that lives a minute carries it past the pages' threads.
+Downloads: an owner's page creates a link that is valid for a minute and bypasses the page threads.
 
 Source: decisions, section 5, documents.
 """
@@ -11,7 +11,7 @@ from urllib.parse import quote
 from django.core import signing
 
 from muniment.accounts.models import Account
-from muniment.documents.models import Document, State
+from muniment.documents.models import Document, DocumentState
 from muniment.documents.operations import get_document
 from muniment.documents.records import no_document
 from muniment.kernel.actor import Actor
@@ -22,8 +22,8 @@ _SALT: Final = "muniment.documents.downloading"
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A file that may be given out now."""
+class Download:
+    """A file that may be downloaded."""
 
     key: str
     content_type: str
@@ -32,7 +32,7 @@ class Outgoing:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Give the headers under which a file is harmless: never shown in place, never guessed at, never kept."""
+        """Return headers that make the file harmless: no display in place, no sniffing, no caching."""
         return [
             (b"content-type", self.content_type.encode()),
             (b"content-length", b"%d" % self.size_bytes),
@@ -47,7 +47,7 @@ class Outgoing:
 
 def disposition(filename: str) -> str:
     """
-    Name an attachment, for old clients and for new ones.
+    Return the Content-Disposition of an attachment, for old and new clients.
 
     Source: RFC 6266, section 5.
     """
@@ -57,25 +57,27 @@ def disposition(filename: str) -> str:
 
 def link_to(actor: Actor, document_id: str) -> str:
     """
-    Give the path from which a document can be fetched for a minute.
+    Return a path that downloads a document, valid for a minute.
 
     Raises:
         NotFound: unknown, deleted, not ready, or not the actor's.
     """
     document = get_document(actor, document_id)
-    if document.state != State.READY:
+    if document.state != DocumentState.READY:
         raise no_document(document_id)
     return "/downloads/" + signing.dumps([document.pk, actor.account_id], salt=_SALT)
 
 
-def take(token: str) -> Outgoing:
+def take(token: str) -> Download:
     """
-    Look whether a link still leads to its file.
+    Return the file of a download link.
 
     Raises:
-        NotFound: forged, older than a minute, or what it leads to is no longer its account's.
+        NotFound: the link is invalid or expired, or its account no longer owns the document.
     """
-    gone = NotFound("This download link is unknown or has expired.", "Open it anew at /manage/documents.")
+    gone = NotFound(
+        "This download link is invalid or has expired.", "Download the document again at /manage/documents."
+    )
     try:
         document_id, account_id = signing.loads(token, salt=_SALT, max_age=LINK_S)
     except signing.BadSignature:
@@ -84,4 +86,4 @@ def take(token: str) -> Outgoing:
     if account is None:
         raise gone
     document: Document = get_document(account.actor("web"), document_id)
-    return Outgoing(document.blob_key, document.content_type, document.size_bytes, document.filename)
+    return Download(document.blob_key, document.content_type, document.size_bytes, document.filename)

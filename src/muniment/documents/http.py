@@ -1,4 +1,4 @@
-"""The addresses that take and give files, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
+"""The upload and download endpoints, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
 
 import hashlib
 import logging
@@ -21,43 +21,43 @@ Call = Callable[..., Awaitable[Any]]
 PREFIX: Final = "/uploads/"
 DOWNLOADS: Final = "/downloads/"
 MAX_AT_ONCE: Final = 16
-"""Transfers of one process: each holds about ten megabytes while it runs."""
+"""Concurrent uploads per process; each uses about 10 MB."""
 PIECE_BYTES: Final = 1 << 20
 log = logging.getLogger(__name__)
 
 
-class Gone(Exception):  # noqa: N818 - nobody is left to be told
-    """The sender has hung up."""
+class Disconnected(Exception):  # noqa: N818 - not an error
+    """The client disconnected."""
 
 
 class UploadLink:
     """
-    An ASGI application. Problems are raised, for the server to answer.
+    The ASGI application of uploads. It raises problems, which the server answers.
 
     Args:
-        call: runs an operation in a thread and gives what it returns.
+        call: runs an operation in a thread and returns its result.
     """
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._running = 0
         self.results: dict[str, int] = {"received": 0, "refused": 0, "broken off": 0, "not stored": 0}
-        """Transfers by how they ended, since the start of the process."""
+        """Uploads by outcome, since the start of the process."""
         self.received_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one file."""
+        """Receive one file."""
         if scope["method"] != "PUT":
             raise MethodNotAllowed(scope["method"], "PUT")
         if self._running >= MAX_AT_ONCE:
-            raise Unavailable("Too many files are being received.", "Send it again in a moment.", retry_after_s=5)
+            raise Unavailable("Too many uploads are in progress.", "Try again in a few seconds.", retry_after_s=5)
         self._running += 1
         result = "not stored"
         try:
             answer = await self._take(scope, receive)
             result = "received"
             self.received_bytes += answer["data"]["sizeBytes"]
-        except Gone:
+        except Disconnected:
             result = "broken off"
             return
         except Problem as problem:
@@ -81,14 +81,14 @@ class UploadLink:
         try:
             await storage().write_stream(transfer.key, stream.pieces())
         except BaseException as error:
-            await self._call(receiving.let_go, transfer)
-            if stream.fault is not None:  # the store wraps what the stream raised
+            await self._call(receiving.release_link, transfer)
+            if stream.fault is not None:  # the storage library wraps the stream's exception
                 raise stream.fault from None
-            import obstore  # the store has loaded it; whoever sends no file never does
+            import obstore  # already loaded by the storage; slow to import otherwise
 
             if isinstance(error, OSError | obstore.exceptions.BaseError):
-                log.exception("the store did not take a file")
-                raise Unavailable("The file could not be stored.", "Send it again in a moment.") from None
+                log.exception("could not store an uploaded file")
+                raise Unavailable("The file could not be stored.", "Try again in a few seconds.") from None
             raise
         sha256 = stream.digest.hexdigest()
         await self._call(receiving.record, transfer, sha256)
@@ -105,21 +105,21 @@ class UploadLink:
 
 class DownloadLink:
     """
-    An ASGI application. Problems are raised, for the server to answer.
+    The ASGI application of downloads. It raises problems, which the server answers.
 
     Args:
-        call: runs an operation in a thread and gives what it returns.
+        call: runs an operation in a thread and returns its result.
     """
 
     def __init__(self, call: Call) -> None:
         self._call = call
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
-        """Give one file, no faster than it is taken."""
+        """Send one file, at the client's speed."""
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(scope["method"], "GET, HEAD")
         token = scope["path"].removeprefix(DOWNLOADS)
-        outgoing: downloading.Outgoing = await self._call(downloading.take, token)
+        outgoing: downloading.Download = await self._call(downloading.take, token)
         if scope["method"] == "HEAD":
             await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
             await send({"type": "http.response.body", "body": b""})
@@ -127,8 +127,8 @@ class DownloadLink:
         try:
             pieces = await storage().read_stream(outgoing.key)
         except FileNotFoundError:
-            log.exception("a document has lost its blob")
-            raise Unavailable("The file is not in the store just now.", "Tell the operator.") from None
+            log.exception("the blob of a document is missing")
+            raise Unavailable("The file is not available.", "Contact the operator of this registry.") from None
         await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
         async for piece in pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -136,33 +136,32 @@ class DownloadLink:
 
 
 class FileLinks:
-    """Both, by path."""
+    """Both endpoints, by path."""
 
     def __init__(self, call: Call) -> None:
         self.uploads = UploadLink(call)
         self._down = DownloadLink(call)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         await (self._down if scope["path"].startswith(DOWNLOADS) else self.uploads)(scope, receive, send)
 
 
 class _Stream:
-    """The body: counted, digested, and refused the moment it is longer than announced."""
+    """The request body: counted, hashed, and rejected as soon as it exceeds the announced size."""
 
     def __init__(self, call: Call, transfer: receiving.IncomingUpload, receive: Receive) -> None:
         self._call = call
         self._transfer = transfer
         self._receive = receive
         self.digest = hashlib.sha256()
-        self.fault: Problem | Gone | None = None
+        self.fault: Problem | Disconnected | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Give the body in pieces of about a megabyte."""
+        """Yield the body in pieces of about a megabyte."""
         try:
             async for piece in self._pieces():
                 yield piece
-        except (Problem, Gone) as error:
+        except (Problem, Disconnected) as error:
             self.fault = error
             raise
 
@@ -173,7 +172,7 @@ class _Stream:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise Disconnected
             part, more = message.get("body", b""), message.get("more_body", False)
             sent += len(part)
             if sent > announced:
@@ -185,7 +184,7 @@ class _Stream:
                 yield b"".join(waiting)
                 waiting.clear()
                 held = 0
-            if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a slow line takes long for a piece
+            if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a piece takes long on a slow connection
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
                     raise receiving.overtaken()
@@ -200,7 +199,7 @@ def _length(headers: dict[bytes, bytes]) -> int | None:
     if given is None:
         return None
     if not given.isdigit() or len(given) > 15:
-        raise BadRequest("The Content-Length is no number.", "Let your client set it.")
+        raise BadRequest("The Content-Length is not a number.", "Let your client set it.")
     return int(given)
 
 

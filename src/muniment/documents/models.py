@@ -1,4 +1,4 @@
-"""The tables of documents: the files, the pages of their text, and who needs them to stay."""
+"""The tables of documents: files, the pages of their text, and pins that protect them."""
 
 from typing import ClassVar
 
@@ -10,9 +10,9 @@ from muniment.registry.fields import Text
 from muniment.registry.models import Company
 
 
-class State(models.TextChoices):
+class DocumentState(models.TextChoices):
     """
-    Where a document stands.
+    The state of a document.
 
     Source: decisions, section 5, documents.
     """
@@ -25,7 +25,7 @@ class State(models.TextChoices):
 
 
 class TextState(models.TextChoices):
-    """Where a document's text stands."""
+    """The state of a document's text extraction."""
 
     NONE = "none"
     WAITING = "waiting"
@@ -35,10 +35,10 @@ class TextState(models.TextChoices):
 
 class Document(models.Model):
     """
-    A file of a company, from the first announcement on; its id is the upload's id too.
+    A file of a company, from its announcement on; its id is also the upload's id.
 
-    ``attempt`` fences transfers: each takes the next number, names its blob by it, and records only
-    while it is still the newest. ``blob_key`` is set exactly while there is a blob that belongs here.
+    ``attempt`` fences uploads: each takes the next number, uses it in its blob's key, and may record its result only
+    while it is the newest. ``blob_key`` is set exactly while the document has a blob.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -50,7 +50,7 @@ class Document(models.Model):
     size_bytes = models.BigIntegerField()
     sha256 = models.CharField(max_length=64, blank=True, default="")
     expected_sha256 = models.CharField(max_length=64, blank=True, default="")
-    state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
+    state = models.CharField(max_length=16, choices=DocumentState.choices, default=DocumentState.PENDING)
     reason = Text(blank=True, default="")
     text_state = models.CharField(max_length=16, choices=TextState.choices, default=TextState.NONE)
     text_note = Text(blank=True, default="")
@@ -68,7 +68,7 @@ class Document(models.Model):
             models.UniqueConstraint(
                 fields=["token_hash"], condition=~models.Q(token_hash=""), name="document_token_unique"
             ),
-            models.CheckConstraint(condition=models.Q(state__in=State.values), name="document_state_known"),
+            models.CheckConstraint(condition=models.Q(state__in=DocumentState.values), name="document_state_known"),
             models.CheckConstraint(condition=models.Q(size_bytes__gt=0), name="document_not_empty"),
             models.CheckConstraint(
                 condition=models.Q(state__in=["uploaded", "ready"], blob_key__gt="")
@@ -87,7 +87,7 @@ class Document(models.Model):
 
 
 class Page(models.Model):
-    """The text of one page, slide or sheet; formats without pages have one."""
+    """The text of a page, slide or sheet; formats without pages have one."""
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="pages")
     number = models.PositiveIntegerField()
@@ -101,7 +101,7 @@ class Page(models.Model):
 
 
 class Pin(models.Model):
-    """Something that needs a document to stay: a report run that is queued or running."""
+    """Protects a document from deletion: a queued or running report run uses it."""
 
     document = models.ForeignKey(Document, models.PROTECT, related_name="pins")
     holder = models.CharField(max_length=64)
@@ -115,7 +115,7 @@ class Pin(models.Model):
 
 
 class BlobHold(models.Model):
-    """While one is alive no blob is removed: a backup is reading what its snapshot names."""
+    """Blocks the removal of blobs while it is valid: a backup is reading them."""
 
     until = models.DateTimeField()
 

@@ -1,9 +1,9 @@
 """
-A file comes in through its one-time link.
+Receive a file through its one-time upload link.
 
-Two short transactions stand around the stream: the first takes the link for this transfer, the second
-records what came. A newer transfer takes the link from an older one, so a broken one can be sent again at
-once, and of two at the same time one is recorded.
+The stream runs between two short transactions: the first claims the link for this attempt, the second records the
+result. A newer attempt takes the link over, so that a broken upload can be retried at once, and of two concurrent
+uploads one is recorded.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from muniment.documents.models import Document, State
-from muniment.documents.operations import blob_key, remove_blob, renew
+from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import RECEIVING_S, hash_of, make_room
+from muniment.documents.uploads import blob_key, remove_blob, renew
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingUpload:
-    """One attempt at sending a file."""
+    """One attempt to upload a file."""
 
     document_id: str
     attempt: int
@@ -29,43 +29,40 @@ class IncomingUpload:
 
 
 def no_link() -> NotFound:
-    """Give the refusal of a link that takes nothing: unknown, used or expired."""
-    return NotFound(
-        "This upload link is unknown, has been used, or has expired.", "create_document_upload gives a new one."
-    )
+    return NotFound("This upload link is invalid, used or expired.", "Get a new one with create_document_upload.")
 
 
 def wrong_size(sent: int, announced: int) -> BadRequest:
-    """Give the refusal of a file that is shorter than announced."""
     return BadRequest(
-        f"The file has {sent:,} bytes, and {announced:,} were announced.",
-        "Send the whole file again to the same link, or announce it anew with its true size.",
+        f"The file has {sent:,} bytes, but {announced:,} were announced.",
+        "Send the whole file again to the same link, or create a new upload with the right size.",
     )
 
 
 def too_large(announced: int) -> TooLarge:
-    """Give the refusal of a file that is longer than announced."""
     return TooLarge(
-        f"The file is larger than the {announced:,} bytes that were announced.",
-        "Announce it anew with its true size.",
+        f"The file is larger than the {announced:,} bytes announced.",
+        "Create a new upload with the right size.",
         headers={"Connection": "close"},
     )
 
 
 def take_link(token: str, length: int | None, content_type: str) -> IncomingUpload:
     """
-    Take a link for one transfer.
+    Claim a link for one attempt.
 
     Args:
-        length: the Content-Length, None when the sender does not tell.
-        content_type: the Content-Type, empty when the sender does not tell.
+        length: the Content-Length; None if not sent.
+        content_type: the Content-Type; empty if not sent.
 
     Raises:
         NotFound: the link is unknown, used, or expired.
-        BadRequest, TooLarge: the size or the type is not what was announced, or the quota has shrunk.
+        BadRequest, TooLarge: the size or the type is not as announced, or the quota no longer allows it.
     """
     with transaction.atomic():
-        document = Document.objects.select_for_update().filter(token_hash=hash_of(token), state=State.PENDING).first()
+        document = (
+            Document.objects.select_for_update().filter(token_hash=hash_of(token), state=DocumentState.PENDING).first()
+        )
         moment = now()
         if document is None or document.expires_at is None or document.expires_at < moment:
             raise no_link()
@@ -76,8 +73,8 @@ def take_link(token: str, length: int | None, content_type: str) -> IncomingUplo
         given = content_type.partition(";")[0].strip().lower()
         if given and given != document.content_type:
             raise BadRequest(
-                f"The link takes {document.content_type}, not {given[:100]}.",
-                f"Send Content-Type: {document.content_type}, or announce the file anew.",
+                f"This link accepts {document.content_type}, not {given[:100]}.",
+                f"Send Content-Type: {document.content_type}, or create a new upload.",
             )
         make_room(document.account_id, document.size_bytes, without=document.pk)
         document.attempt += 1
@@ -86,44 +83,43 @@ def take_link(token: str, length: int | None, content_type: str) -> IncomingUplo
     return IncomingUpload(document.pk, document.attempt, blob_key(document.pk, document.attempt), document.size_bytes)
 
 
-def keep_alive(transfer: IncomingUpload) -> bool:
-    """Say that a transfer is alive. Tells whether it still has the link."""
-    return renew(transfer.document_id, transfer.attempt)
+def keep_alive(upload: IncomingUpload) -> bool:
+    """Extend the upload's lease. Return whether it still has the link."""
+    return renew(upload.document_id, upload.attempt)
 
 
-def record(transfer: IncomingUpload, sha256: str) -> None:
+def record(upload: IncomingUpload, sha256: str) -> None:
     """
-    Record what came: the link is used up.
+    Record a completed upload; the link is used up.
 
     Raises:
-        Conflict: a newer transfer has the link; the blob of this one is removed.
+        Conflict: a newer attempt has the link; this one's blob is removed.
     """
     with transaction.atomic():
         recorded = Document.objects.filter(
-            pk=transfer.document_id, state=State.PENDING, attempt=transfer.attempt
+            pk=upload.document_id, state=DocumentState.PENDING, attempt=upload.attempt
         ).update(
-            state=State.UPLOADED,
-            blob_key=transfer.key,
+            state=DocumentState.UPLOADED,
+            blob_key=upload.key,
             sha256=sha256,
             token_hash="",
             receiving_until=None,
             changed_at=now(),
         )
     if not recorded:
-        remove_blob(transfer.key)
+        remove_blob(upload.key)
         raise overtaken()
 
 
 def overtaken() -> Conflict:
-    """Give the refusal of a transfer that lost its link to a newer one."""
     return Conflict(
-        "A newer transfer to the same link has taken over, or the link was withdrawn.",
-        "Look at that one's answer; complete_document_upload tells where the upload stands.",
+        "A newer upload to the same link has replaced this one, or the link was revoked.",
+        "Check the newer upload's response, or call complete_document_upload.",
     )
 
 
-def let_go(transfer: IncomingUpload) -> None:
-    """Note that a transfer has broken off: the link may be used again."""
-    Document.objects.filter(pk=transfer.document_id, state=State.PENDING, attempt=transfer.attempt).update(
+def release_link(upload: IncomingUpload) -> None:
+    """End a broken upload so that its link can be used again."""
+    Document.objects.filter(pk=upload.document_id, state=DocumentState.PENDING, attempt=upload.attempt).update(
         receiving_until=None
     )

@@ -1,4 +1,4 @@
-"""What operations on documents give, and what they share: ownership, quota, the store."""
+"""Records and helpers of the document operations: ownership, quota, storage."""
 
 import hashlib
 import secrets
@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from muniment import config
 from muniment.accounts.models import Account
-from muniment.documents.models import Document, State
+from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, TooLarge
@@ -28,45 +28,44 @@ SMALL_BYTES: Final = 8_192
 LINK_MINUTES: Final = 15
 RESTORE_DAYS: Final = 30
 RECEIVING_S: Final = 120
-"""How long a transfer counts as alive without a sign."""
+"""How long an upload counts as alive without a renewal."""
 ALIVE_EVERY_S: Final = RECEIVING_S / 4
-"""How often a transfer that moves gives one."""
+"""How often a running upload renews its lease."""
 
 
 @lru_cache(maxsize=1)
 def storage() -> "Storage":
-    """Give this process's store."""
-    from muniment.documents.storage import Storage  # four megabytes, for the first who touches a document
+    """Return this process's document storage."""
+    from muniment.documents.storage import Storage  # 4 MB: imported on first use
 
     settings = config.current()
     return Storage(settings.data / "blobs", settings.storage_url)
 
 
 def max_bytes() -> int:
-    """Give the size of the largest document that is taken."""
+    """Return the size limit of a document."""
     return config.current().document_max_mb << 20
 
 
 def quota_bytes() -> int:
-    """Give how much an account may keep."""
+    """Return the storage limit of an account."""
     return config.current().document_quota_mb << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What an account keeps, and may keep."""
+    """An account's used storage and its limit."""
 
     used_bytes: int
     limit_bytes: int
 
     def to_wire(self) -> dict[str, int]:
-        """Give it as the tools show it."""
         return {"usedBytes": self.used_bytes, "limitBytes": self.limit_bytes}
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A one-time link. ``url`` holds the token, which nothing else keeps."""
+    """A one-time upload link. ``url`` contains the token, which is stored nowhere else."""
 
     upload_id: str
     url: str
@@ -78,7 +77,7 @@ class Upload:
     @property
     def command(self) -> str:
         """
-        Give one line that sends the file when pasted into a shell.
+        Return a shell command that uploads the file.
 
         A leading ``./`` keeps a name like ``-`` from being an option, ``-g`` one like ``[1]`` from being a pattern.
         """
@@ -86,7 +85,6 @@ class Upload:
         return f"curl -g -T {name} -H {kind} {shlex.quote(self.url)}"
 
     def to_wire(self) -> dict[str, Any]:
-        """Give it as the tools show it."""
         return {
             "uploadId": self.upload_id,
             "url": self.url,
@@ -99,8 +97,8 @@ class Upload:
 
 
 def to_wire(document: Document) -> dict[str, Any]:
-    """Give a document as the tools show it."""
-    shown: dict[str, Any] = {
+    """Return a document as the tools show it."""
+    record: dict[str, Any] = {
         "documentId": document.pk,
         "companySlug": document.company.slug,
         "filename": document.filename,
@@ -112,28 +110,27 @@ def to_wire(document: Document) -> dict[str, Any]:
         "textState": document.text_state,
     }
     if document.reason or document.text_note:
-        shown["note"] = document.reason or document.text_note
-    return shown
+        record["note"] = document.reason or document.text_note
+    return record
 
 
 def hash_of(token: str) -> str:
-    """Give what is kept of a link's token."""
+    """Return the stored hash of an upload token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def new_token() -> str:
-    """Make a link's token: 256 random bits."""
+    """Return a new upload token of 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 def link_address(base_url: str, token: str) -> str:
-    """Give the address that a file is sent to."""
     return f"{base_url}/uploads/{quote(token, safe='')}"
 
 
 def own_company(actor: Actor, slug: str) -> Company:
     """
-    Find a company that *actor* owns. Files are the owners' alone: reviewers reach none by their role.
+    Return a company that *actor* owns. Only owners see files; the reviewer role gives no access.
 
     Raises:
         NotFound: unknown, or not the actor's.
@@ -147,62 +144,62 @@ def own_company(actor: Actor, slug: str) -> Company:
 
 
 def reachable(actor: Actor) -> QuerySet[Document]:
-    """Give the documents of the companies that *actor* owns, deleted ones among them."""
+    """Return the documents of the companies that *actor* owns, including deleted ones."""
     if actor.account_id is None:
         return Document.objects.none()
     return Document.objects.filter(company__ownerships__account_id=actor.account_id).select_related("company")
 
 
 def no_document(document_id: str) -> NotFound:
-    """Give the refusal of a document that is unknown or another's."""
-    return NotFound(f"You have no document {document_id[:60]!r}.", "list_my_documents gives the ids of your documents.")
+    return NotFound(
+        f"Document {document_id[:60]!r} not found.", "Call list_my_documents for the ids of your documents."
+    )
 
 
 def no_upload(upload_id: str) -> NotFound:
-    """Give the refusal of an upload that is unknown, another's, expired or removed."""
     return NotFound(
-        f"There is no open upload {upload_id[:60]!r}: it is unknown or has expired.",
-        "create_document_upload gives a new link.",
+        f"Upload {upload_id[:60]!r} not found: it is unknown or has expired.",
+        "Get a new link with create_document_upload.",
     )
 
 
 def alive(moment: datetime) -> Q:
-    """Tell which documents take room: kept ones, and pending ones whose link or transfer is still alive."""
+    """Return a filter for documents that use storage: kept ones, and uploads whose link or transfer is valid."""
     waiting = Q(expires_at__gt=moment) | Q(receiving_until__gt=moment)
-    return Q(state__in=[State.UPLOADED, State.READY]) | (Q(state=State.PENDING) & waiting)
+    return Q(state__in=[DocumentState.UPLOADED, DocumentState.READY]) | (Q(state=DocumentState.PENDING) & waiting)
 
 
 def used_bytes(account_id: int, *, deleted: bool = False, without: str = "") -> int:
-    """Give how much an account's documents take, or its deleted ones that can still be restored."""
+    """Return the storage used by an account's documents, or by its deleted ones that can be restored."""
     found = Document.objects.filter(alive(now()), account_id=account_id, deleted_at__isnull=not deleted)
     return found.exclude(pk=without).aggregate(total=Sum("size_bytes"))["total"] or 0
 
 
 def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
     """
-    Check the quota, in the caller's transaction; uploads of one account wait for each other here.
+    Check the quota, in the caller's transaction; the lock serializes uploads of one account.
 
     Raises:
-        TooLarge: the document does not fit beside the others.
+        TooLarge: the document exceeds the remaining quota.
     """
     Account.objects.select_for_update().get(pk=account_id)
     limit = quota_bytes()
     used = used_bytes(account_id, without=without)
     if used + size_bytes > limit:
         raise TooLarge(
-            f"The document does not fit: {used:,} of {limit:,} bytes are used, and it has {size_bytes:,}.",
+            f"Storage limit exceeded: {used:,} of {limit:,} bytes are used, and this document has {size_bytes:,}.",
             "Delete documents that you no longer need.",
         )
-    # What was deleted takes room until it can no longer be restored; twice the quota bounds it.
+    # Deleted documents use storage until they can no longer be restored, up to the same limit again.
     deleted = used_bytes(account_id, deleted=True, without=without)
     if used + deleted + size_bytes > 2 * limit:
         raise TooLarge(
-            f"Deleted documents that can still be restored take {deleted:,} bytes, and there is no room beside them.",
-            f"They go {RESTORE_DAYS} days after they were deleted.",
+            f"Storage limit exceeded: deleted documents that can be restored use {deleted:,} bytes.",
+            f"They are permanently removed {RESTORE_DAYS} days after deletion.",
         )
 
 
 def restorable_until(document: Document) -> datetime:
-    """Give until when a deleted document can be restored."""
-    assert document.deleted_at is not None  # noqa: S101 - asked of deleted documents alone
+    """Return until when a deleted document can be restored."""
+    assert document.deleted_at is not None  # noqa: S101 - only called for deleted documents
     return document.deleted_at + timedelta(days=RESTORE_DAYS)

@@ -1,8 +1,8 @@
 """
-Where the bytes of documents are: a local folder, or an S3-compatible store.
+Blob storage: a local folder or an S3-compatible store.
 
-The same streaming code serves both, and a file is never whole in memory. A blob is written once, under
-a key of its own, and appears whole or not at all; names, types and digests live in the database.
+The same streaming code serves both, and a file is never entirely in memory. A blob is written once, under a unique
+key, and becomes visible only when complete; names, types and digests are in the database.
 """
 
 import re
@@ -21,11 +21,11 @@ from obstore.store import LocalStore, S3Store
 from muniment.kernel.ids import new_id
 
 PART_BYTES: Final = 5 << 20
-"""The smallest part that S3 takes: what a transfer holds in memory, twice."""
+"""The smallest part that S3 accepts; an upload holds two of them in memory."""
 PARTS_AT_ONCE: Final = 2
 READ_BYTES: Final = 1 << 20
 _STAGED: Final = re.compile(r"#\d+$")
-"""How the local store names a file that is not whole yet."""
+"""The suffix of incomplete files in a local folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +37,18 @@ class Blob:
     stored_at: datetime
 
 
-class StorageUnavailable(Exception):  # noqa: N818 - says what holds, for whoever turns it into an answer
-    """The store did not do what was asked."""
+class StorageUnavailable(Exception):  # noqa: N818 - names the condition
+    """The storage did not complete the request."""
 
 
 class Storage:
     """
-    Keeps blobs.
+    Stores blobs.
 
     Args:
-        folder: where they are without *url*.
+        folder: the local folder, if *url* is empty.
         url: ``s3://bucket/prefix``, with the key pair as user and password or from the machine's own
-            configuration; ``?region=`` and ``?endpoint=http://…`` for what is not Amazon's.
+            configuration; ``?region=`` and ``?endpoint=http://…`` for stores other than Amazon's.
     """
 
     def __init__(self, folder: Path, url: str = "") -> None:
@@ -57,19 +57,18 @@ class Storage:
         self._store: Any = _s3(url) if url else _local(folder)
 
     def __repr__(self) -> str:
-        """Name the place without its secrets."""
         return f"Storage({self.folder or 's3'})"
 
     # ------------------------------------------------------------------ writing
 
     async def write_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
-        """Store what *chunks* gives. When it raises, nothing is stored and the error goes on."""
+        """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
         await obstore.put_async(
             self._store, key, chunks, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
         )
 
     def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
-        """Store what *chunks* gives. When it raises, nothing is stored and the error goes on."""
+        """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
         if isinstance(chunks, bytes):
             obstore.put(self._store, key, chunks, use_multipart=False)
         else:
@@ -78,7 +77,7 @@ class Storage:
             )
 
     def delete(self, key: str) -> None:
-        """Remove a blob; one that is not there is removed already."""
+        """Remove a blob; a missing one is not an error."""
         try:
             obstore.delete(self._store, key)
         except FileNotFoundError:
@@ -88,16 +87,16 @@ class Storage:
 
     def stream(self, key: str) -> Iterator[bytes]:
         """
-        Give a blob's bytes, piece by piece.
+        Return a blob's bytes in pieces.
 
         Raises:
-            FileNotFoundError: there is none; raised before the first piece.
+            FileNotFoundError: the blob does not exist; raised before the first piece.
         """
         found = obstore.get(self._store, key)
         return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
 
     def size_bytes(self, key: str) -> int | None:
-        """Give the size of a blob; None when there is none."""
+        """Return a blob's size, or None if it does not exist."""
         try:
             return int(obstore.head(self._store, key)["size"])
         except FileNotFoundError:
@@ -105,10 +104,10 @@ class Storage:
 
     async def read_stream(self, key: str) -> AsyncIterator[bytes]:
         """
-        Give a blob's bytes, piece by piece, to a loop.
+        Return a blob's bytes in pieces, asynchronously.
 
         Raises:
-            FileNotFoundError: there is none; raised before the first piece.
+            FileNotFoundError: the blob does not exist; raised before the first piece.
         """
         found = await obstore.get_async(self._store, key)
 
@@ -121,13 +120,13 @@ class Storage:
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
         """
-        Give a blob as a file of this machine, for as long as the context lasts.
+        Provide a blob as a local file for the duration of the context.
 
-        From an S3 store it is copied, piece by piece: one request, where reading in ranges takes many
-        and some compatible stores answer none.
+        From S3 it is copied with a single request: reading ranges takes many, and some compatible stores do not support
+        ranges.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the blob does not exist.
         """
         if self.folder is not None:
             file = self.folder / key
@@ -143,18 +142,17 @@ class Storage:
             yield Path(copy.name)
 
     def blobs(self, prefix: str = "") -> Iterator[Blob]:
-        """List what is stored."""
         for page in obstore.list(self._store, prefix or None, chunk_size=500):
             for found in page:
                 yield Blob(found["path"], found["size"], found["last_modified"])
 
-    # ------------------------------------------------------------------ care
+    # ------------------------------------------------------------------ maintenance
 
     def unfinished(self) -> Iterator[str]:
         """
-        List the keys of half-written files: those being written, and those whose process died.
+        List the keys of incomplete files, of running and of dead uploads.
 
-        Only the local folder shows them; an S3 store drops them by its lifecycle rule.
+        Only a local folder shows them; an S3 store removes them by its lifecycle rule.
         """
         if self.folder is None:
             return
@@ -163,7 +161,7 @@ class Storage:
                 yield _STAGED.sub("", str(file.relative_to(self.folder)))
 
     def remove_unfinished(self, key: str) -> None:
-        """Remove what a transfer to *key* left half written."""
+        """Remove incomplete files of an upload to *key*."""
         if self.folder is None:
             return
         target = self.folder / key
@@ -176,14 +174,14 @@ class Storage:
         Write, read and delete a small blob.
 
         Raises:
-            StorageUnavailable: says which of the three failed, and why.
+            StorageUnavailable: one of them failed; says which and why.
         """
         key, content, step = f"probe/{new_id()}", b"Muniment was here.", "write"
         try:
             self.write(key, content)
             step = "read"
             if b"".join(self.stream(key)) != content:
-                raise StorageUnavailable("the store gave back other bytes than it was given")
+                raise StorageUnavailable("the storage returned different bytes than were written")
             step = "delete"
             self.delete(key)
         except (OSError, obstore.exceptions.BaseError) as error:

@@ -1,4 +1,4 @@
-"""The jobs of documents: scanning and text extraction once a file is accepted, and the sweep."""
+"""The jobs of documents: virus scan and text extraction after an upload, and the periodic clean-up."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from django.db import transaction
 
 from muniment.documents import cleanup
 from muniment.documents.content import extraction, inspection, scanning
-from muniment.documents.models import Document, Page, State, TextState
-from muniment.documents.operations import COMPLETED, reject
+from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import storage
+from muniment.documents.uploads import COMPLETED, reject
 from muniment.jobs import handlers
 from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
@@ -16,18 +16,22 @@ from muniment.kernel.texts import text_fault
 
 
 def read_completed(run: JobRun) -> None:
-    """Scan an accepted file, then take its text out, page by page."""
+    """Scan an uploaded file, then extract its text page by page."""
     document = Document.objects.filter(
-        pk=run.payload["documentId"], state__in=[State.UPLOADED, State.READY], text_state=TextState.WAITING
+        pk=run.payload["documentId"],
+        state__in=[DocumentState.UPLOADED, DocumentState.READY],
+        text_state=TextState.WAITING,
     ).first()
     if document is None:
         return  # removed, or read by an earlier attempt
-    if document.state == State.UPLOADED:
+    if document.state == DocumentState.UPLOADED:
         found = scanning.scan(storage().stream(document.blob_key)) if scanning.is_on() else None
         if found is not None:
-            reject(document, f"The virus scanner found {found} in it.")
+            reject(document, f"The virus scanner found {found}.")
             return
-        Document.objects.filter(pk=document.pk, state=State.UPLOADED).update(state=State.READY, changed_at=now())
+        Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED).update(
+            state=DocumentState.READY, changed_at=now()
+        )
     run.check()
     pages, note = _text(document)
     with transaction.atomic():
@@ -43,10 +47,10 @@ def read_completed(run: JobRun) -> None:
 
 
 def _text(document: Document) -> tuple[list[tuple[int, str]], str]:
-    """Give the pages, or why there are none."""
+    """Return the pages, or the reason why there are none."""
     found = inspection.TYPES[document.content_type]
     if found.family == "image":
-        return [], "It is a picture."
+        return [], "It is an image."
     family = "text" if found.family == "text" else found.extensions[0]
     try:
         with storage().local(document.blob_key) as path:
@@ -59,27 +63,28 @@ def _text(document: Document) -> tuple[list[tuple[int, str]], str]:
     ], ""
 
 
-def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's form
+def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
     """
-    Say of a file that could not be read that it could not.
+    Record that a file could not be read.
 
-    One that was never scanned stays away from everyone, open to be completed again; the sweep ends it otherwise.
+    A file that was never scanned stays unavailable; its upload can be completed again until the clean-up ends it.
     """
     waiting = Document.objects.filter(pk=payload["documentId"], text_state=TextState.WAITING)
-    waiting.filter(state=State.UPLOADED).update(text_state=TextState.NONE, reason=cleanup.NO_VERDICT, changed_at=now())
-    waiting.exclude(state=State.UPLOADED).update(
-        text_state=TextState.NOT_EXTRACTABLE, text_note="Reading it failed. An operator finds the reason in the log."
+    waiting.filter(state=DocumentState.UPLOADED).update(
+        text_state=TextState.NONE, reason=cleanup.NO_VERDICT, changed_at=now()
+    )
+    waiting.exclude(state=DocumentState.UPLOADED).update(
+        text_state=TextState.NOT_EXTRACTABLE, text_note="Text extraction failed. The reason is in the operator's log."
     )
 
 
 def sweep(_: JobRun) -> dict[str, int]:
-    """Remove what is left over."""
-    swept = cleanup.sweep()
+    result = cleanup.sweep()
     return {
-        "expired": swept.expired,
-        "removed": swept.removed,
-        "orphans": swept.orphans,
-        "unfinished": swept.unfinished,
+        "expired": result.expired,
+        "removed": result.removed,
+        "orphans": result.orphans,
+        "unfinished": result.unfinished,
     }
 
 

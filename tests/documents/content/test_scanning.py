@@ -13,9 +13,9 @@ from make import registry as make
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
 from muniment import config
-from muniment.documents import cleanup, operations, records
+from muniment.documents import cleanup, operations, records, uploads
 from muniment.documents.content.scanning import ScannerUnavailable
-from muniment.documents.models import Document, State, TextState
+from muniment.documents.models import Document, DocumentState, TextState
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
@@ -86,14 +86,14 @@ def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, se
     settings_with(clamd=clamd.address)
     clean = uploaded(owner, company)
     bad = uploaded(owner, company, b"EICAR test file")
-    assert (clean.state, bad.state) == (State.UPLOADED, State.UPLOADED)
-    assert operations.complete_upload(owner, clean.pk).state == State.UPLOADED
+    assert (clean.state, bad.state) == (DocumentState.UPLOADED, DocumentState.UPLOADED)
+    assert uploads.complete_upload(owner, clean.pk).state == DocumentState.UPLOADED
     do_jobs()
     clamd.close()
     clean.refresh_from_db()
     bad.refresh_from_db()
-    assert (clean.state, clean.text_state) == (State.READY, TextState.EXTRACTED)
-    assert (bad.state, bad.reason) == (State.REJECTED, "The virus scanner found Eicar-Test in it.")
+    assert (clean.state, clean.text_state) == (DocumentState.READY, TextState.EXTRACTED)
+    assert (bad.state, bad.reason) == (DocumentState.REJECTED, "The virus scanner found Eicar-Test.")
     assert keys() == [clean.blob_key]
 
 
@@ -104,7 +104,7 @@ def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with
     with pytest.raises(ScannerUnavailable):
         run.handler.work(run)
     document.refresh_from_db()
-    assert document.state == State.UPLOADED
+    assert document.state == DocumentState.UPLOADED
 
 
 def test_a_file_that_the_scanner_refuses_to_look_at_is_not_ready(owner, company, settings_with):
@@ -116,7 +116,7 @@ def test_a_file_that_the_scanner_refuses_to_look_at_is_not_ready(owner, company,
         run.handler.work(run)
     clamd.close()
     document.refresh_from_db()
-    assert document.state == State.UPLOADED
+    assert document.state == DocumentState.UPLOADED
 
 
 def unscanned(owner, company, settings_with):
@@ -137,16 +137,16 @@ def unscanned(owner, company, settings_with):
 
 def test_a_scanner_that_never_answers_leaves_the_file_to_be_scanned_again(owner, company, settings_with):
     document = unscanned(owner, company, settings_with)
-    assert (document.state, document.text_state) == (State.UPLOADED, TextState.NONE)
+    assert (document.state, document.text_state) == (DocumentState.UPLOADED, TextState.NONE)
     assert "Complete the upload again within 24 hours" in records.to_wire(document)["note"]
     clamd = Clamd()
     settings_with(clamd=clamd.address)
-    again = operations.complete_upload(owner, document.pk)
-    assert (again.state, again.text_state, again.reason) == (State.UPLOADED, TextState.WAITING, "")
+    again = uploads.complete_upload(owner, document.pk)
+    assert (again.state, again.text_state, again.reason) == (DocumentState.UPLOADED, TextState.WAITING, "")
     do_jobs()
     clamd.close()
     document.refresh_from_db()
-    assert (document.state, document.text_state) == (State.READY, TextState.EXTRACTED)
+    assert (document.state, document.text_state) == (DocumentState.READY, TextState.EXTRACTED)
 
 
 def test_a_file_that_was_never_scanned_is_rejected_after_a_day_and_no_longer_counts_toward_the_quota(
@@ -156,17 +156,17 @@ def test_a_file_that_was_never_scanned_is_rejected_after_a_day_and_no_longer_cou
     assert operations.quota(owner).used_bytes == document.size_bytes
     cleanup.sweep(at=now() + timedelta(hours=23))
     document.refresh_from_db()
-    assert document.state == State.UPLOADED
+    assert document.state == DocumentState.UPLOADED
     cleanup.sweep(at=now() + timedelta(hours=25))
     document.refresh_from_db()
     assert (document.state, document.reason) == (
-        State.REJECTED,
-        "The virus scanner gave no verdict. Upload it again.",
+        DocumentState.REJECTED,
+        "The virus scan did not finish. Upload the file again.",
     )
     assert operations.quota(owner).used_bytes == 0
     assert keys() == []
-    with pytest.raises(BadRequest, match="gave no verdict"):
-        operations.complete_upload(owner, document.pk)
+    with pytest.raises(BadRequest, match="scan did not finish"):
+        uploads.complete_upload(owner, document.pk)
     assert document.pk in [each.pk for each in operations.list_documents(owner).items]
 
 
@@ -174,7 +174,7 @@ def test_a_file_that_an_earlier_version_never_scanned_can_be_scanned_again(owner
     migration = importlib.import_module("muniment.documents.migrations.0003_never_scanned")
     document = unscanned(owner, company, settings_with)
     read = Document.objects.get(pk=uploaded(owner, company).pk)
-    Document.objects.filter(pk=read.pk).update(state=State.READY, text_state=TextState.NOT_EXTRACTABLE)
+    Document.objects.filter(pk=read.pk).update(state=DocumentState.READY, text_state=TextState.NOT_EXTRACTABLE)
     Document.objects.filter(pk=document.pk).update(
         text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Reading it failed."
     )
@@ -193,7 +193,7 @@ def test_the_cleanup_reopens_a_file_that_an_earlier_version_left_unscanned_besid
     Document.objects.filter(pk=document.pk).update(text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Failed.")
     cleanup.sweep()
     document.refresh_from_db()
-    assert (document.state, document.text_state, document.text_note) == (State.UPLOADED, TextState.NONE, "")
+    assert (document.state, document.text_state, document.text_note) == (DocumentState.UPLOADED, TextState.NONE, "")
     assert "Complete the upload again within 24 hours" in document.reason
 
 
@@ -211,4 +211,4 @@ def test_a_document_whose_job_is_gone_is_given_another_a_day_later(owner, compan
     do_jobs()
     clamd.close()
     lost.refresh_from_db()
-    assert (lost.state, lost.text_state) == (State.READY, TextState.EXTRACTED)
+    assert (lost.state, lost.text_state) == (DocumentState.READY, TextState.EXTRACTED)

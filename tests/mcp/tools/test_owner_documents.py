@@ -11,7 +11,7 @@ from make.accounts import account
 from make.documents import send, token_of
 from muniment.accounts import tokens
 from muniment.documents import operations, records
-from muniment.documents.models import Document, State
+from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
 from services.manage import BASE, manage
@@ -120,14 +120,14 @@ def test_text_is_counted_in_bytes(owner, slug):
         ({"text": "a", "filename": "../../x"}, "slash"),
         ({"text": "a", "filename": "a\r\nb.txt"}, "invisible"),
         ({"text": "<html>", "filename": "a.pdf"}, "a web page"),
-        ({"text": "a", "contentType": "text/html"}, "not taken"),
+        ({"text": "a", "contentType": "text/html"}, "not accepted"),
     ],
 )
 def test_a_refused_file_has_a_reason_and_leaves_nothing(owner, slug, given, said):
     error = owner.error("upload_document", **{"companySlug": slug, "filename": "a.txt", **given})
     assert said in error["message"]
     assert error["hint"]
-    assert not Document.objects.exclude(state=State.REJECTED).exists()
+    assert not Document.objects.exclude(state=DocumentState.REJECTED).exists()
 
 
 def test_a_stranger_is_told_the_same_as_of_something_that_is_not_there(server, owner, slug):

@@ -63,7 +63,7 @@ def test_an_agent_goes_from_credits_to_the_full_report_of_70_criteria(server):
     assert (started["state"], started["cost"], started["missingEvidence"]) == ("created", 10, [])
     assert agent.data("start_report_run", **asked)["runId"] == started["runId"]
     run_id = started["runId"]
-    assert "is created: there is no report" in agent.error("get_report", runId=run_id)["message"]
+    assert "is created and has no report" in agent.error("get_report", runId=run_id)["message"]
     assert agent.data("execute_report_run", runId=run_id)["shouldPoll"]
     assert agent.data("get_credits")["held"] == 10
     do_jobs()

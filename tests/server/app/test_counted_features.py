@@ -9,7 +9,7 @@ from make import documents as make_documents
 from make import registry as make
 from muniment.credits import operations as ledger
 from muniment.credits.models import LedgerAccount
-from muniment.documents.cleanup import Kept, kept
+from muniment.documents.cleanup import StateTotals, totals_by_state
 from muniment.documents.operations import delete_document
 from muniment.documents.records import storage
 from muniment.jobs import queue
@@ -64,8 +64,8 @@ def test_documents_are_counted_by_state_with_their_size():
     make_documents.begin(me, slug)
     sent = make_documents.begin(me, slug, name="sent.txt")
     make_documents.send(sent)
-    assert sorted(kept()) == [Kept("pending", 1, size), Kept("uploaded", 1, size)]
+    assert sorted(totals_by_state()) == [StateTotals("pending", 1, size), StateTotals("uploaded", 1, size)]
     delete_document(me, sent.upload_id)
-    assert sorted(kept()) == [Kept("deleted", 1, size), Kept("pending", 1, size)]
+    assert sorted(totals_by_state()) == [StateTotals("deleted", 1, size), StateTotals("pending", 1, size)]
     for blob in list(storage().blobs()):
         storage().delete(blob.key)

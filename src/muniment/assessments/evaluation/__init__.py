@@ -1,1 +1,1 @@
-"""How a company is judged by a specification. Pure: the same input gives the same report."""
+"""Evaluate a company against a specification. Pure: the same input gives the same report."""

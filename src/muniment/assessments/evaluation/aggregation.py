@@ -1,5 +1,5 @@
 """
-Criteria become sections, sections the report.
+Aggregate criteria into section scores and the overall score.
 
 Source: assessment-spec/1, report.
 """
@@ -15,14 +15,14 @@ _DIGITS: Final = 2
 
 def aggregate(specification: Mapping[str, Any], settled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """
-    Give ``overall`` and ``sections`` of a report.
+    Return ``overall`` and ``sections`` of a report.
 
-    Score of a criterion = (level - min) / (max - min), insufficient counts as min, what does not apply
-    leaves the mean; a section's is the weighted mean of its criteria, the overall that of the sections.
-    A criterion below the level of its gate caps the overall.
+    The score of a criterion is (level - min) / (max - min); insufficient counts as min, and criteria that do not apply
+    are left out. A section's score is the weighted mean of its criteria, the overall score that of the sections.
+    A criterion below the level of its gate caps the overall score.
 
     Args:
-        settled: by the criterion's id, what `judgement.settle` gave.
+        settled: the result of `judgement.settle` for each criterion id.
     """
     low, high = specification["scale"]["min"], specification["scale"]["max"]
     sections, score, coverage, confidence, known, total = [], 0.0, 0.0, 0.0, 0.0, 0.0
@@ -77,12 +77,11 @@ def _rounded(value: float, digits: int) -> int | float:
 
 
 def _band(specification: Mapping[str, Any], score: float | None) -> str | None:
-    """Give the label of the highest band that *score* reaches."""
     bands = (specification.get("overall") or {}).get("bands") or ()
     reached = [band for band in bands if score is not None and score >= band["min"]]
     return max(reached, key=lambda band: band["min"])["label"] if reached else None
 
 
 def evaluator_of(evaluator: Evaluator) -> dict[str, Any]:
-    """Give who judged, as the report names it."""
+    """Return the evaluator as the report names it."""
     return {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash}

@@ -1,4 +1,4 @@
-"""What a run looks at: the company's facts and the documents chosen, cut into chunks that can be cited."""
+"""The input of a run: the company's facts and the chosen documents, in chunks that can be cited."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +10,14 @@ import msgspec
 from muniment.assessments.evaluation.words import collapse, fold, passages, quote
 
 PARTS: Final = ("positions", "proposals", "capTable", "distribution")
-_UNSEEN: Final = frozenset({"id", "slug", "updatedAt", "icon"})
-"""Facts that prove nothing; a check may still ask for them."""
+_NOT_EVIDENCE: Final = frozenset({"id", "slug", "updatedAt", "icon"})
+"""Facts that are not evidence; a check may still use them."""
 _LONG: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """The text of a chosen document by page."""
+    """The text of a chosen document, by page."""
 
     document_id: str
     filename: str
@@ -38,7 +38,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One value of a fact, and the quote that shows it."""
+    """A single value of a fact, and the quote that shows it."""
 
     path: str
     value: Any
@@ -49,10 +49,10 @@ class Leaf:
 @dataclass(slots=True)
 class Inputs:
     """
-    Everything that one run may look at.
+    The input of one run.
 
     Args:
-        chunks: what can be cited, by number.
+        chunks: the citable chunks, by number.
         leaves: the single values of the company's facts, by path.
         currency: of amounts such as ``$1.2M``.
     """
@@ -63,19 +63,18 @@ class Inputs:
     has_documents: bool = False
 
     def values(self, path: str) -> list[Leaf]:
-        """Give the values at *path*; lists on the way fan out. Empty texts and nulls count as absent."""
+        """Return the values at *path*; lists on the way fan out. Empty texts and nulls count as absent."""
         return [leaf for leaf in self.leaves if leaf.path == path]
 
     def below(self, path: str) -> list[Leaf]:
-        """Give the values at *path* and below it."""
+        """Return the values at *path* and below it."""
         return [leaf for leaf in self.leaves if leaf.path == path or leaf.path.startswith(f"{path}.")]
 
     def of(self, sources: Sequence[str]) -> list[int]:
-        """Give the numbers of the chunks of *sources*."""
+        """Return the numbers of the chunks of *sources*."""
         return [number for number, chunk in enumerate(self.chunks) if chunk.source in sources]
 
     def has(self, source: str) -> bool:
-        """Tell whether there is anything of *source*."""
         return any(chunk.source == source for chunk in self.chunks)
 
     def _add(self, source: str, text: str, document_id: str | None = None, page: int | None = None) -> int:
@@ -85,10 +84,10 @@ class Inputs:
 
 def read_inputs(facts: Mapping[str, Any], documents: Sequence[DocumentText], *, currency: str = "USD") -> Inputs:
     """
-    Cut what a run looks at into chunks.
+    Split the input of a run into chunks.
 
     Args:
-        facts: ``{company, positions, proposals, capTable, distribution, fundingRounds}`` as the wire shows them.
+        facts: ``{company, positions, proposals, capTable, distribution, fundingRounds}`` in wire form.
     """
     inputs = Inputs(currency)
     for path, value in _leaves(facts.get("company") or {}, "company"):
@@ -105,7 +104,7 @@ def read_inputs(facts: Mapping[str, Any], documents: Sequence[DocumentText], *, 
 
 
 def input_hash(facts: Mapping[str, Any], documents: Sequence[DocumentText], specification: Mapping[str, Any]) -> str:
-    """Give the SHA-256 of everything that a report depends on, whatever the order of keys."""
+    """Return the SHA-256 of everything that a report depends on, independent of the order of keys."""
     seen = {
         "facts": facts,
         "documents": [[each.document_id, each.sha256, [list(page) for page in each.pages]] for each in documents],
@@ -125,30 +124,30 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else collapse(f"{value}")
 
 
 def _add_fact(inputs: Inputs, path: str, value: Any) -> None:
     name = path.partition(".")[2]
-    text = _shown(value)
+    text = _as_text(value)
     if isinstance(value, str) and (len(text) > _LONG or name in {"description", "body"}):
         numbers = [inputs._add("profile", passage) for passage in passages(value)]  # noqa: SLF001 - built here
         inputs.leaves.append(Leaf(path, value, numbers[0], quote(inputs.chunks[numbers[0]].text)))
         return
     line = f"{name}: {text}"
-    source = "profile" if name.partition(".")[0] not in _UNSEEN else "reference"
+    source = "profile" if name.partition(".")[0] not in _NOT_EVIDENCE else "reference"
     inputs.leaves.append(Leaf(path, value, inputs._add(source, line), line))  # noqa: SLF001 - built here
 
 
 def _add_records(inputs: Inputs, source: str, root: str, value: Any) -> None:
-    """Add each record of a list as one chunk of lines ``name: value``; its quotes are those lines."""
+    """Add each record of a list as one chunk of ``name: value`` lines; its quotes are those lines."""
     records = value if isinstance(value, list | tuple) else [value]
     for record in records:
         found = list(_leaves(record, root))
         if not found:
             continue
-        lines = [f"{path.partition('.')[2] or root}: {_shown(leaf)}" for path, leaf in found]
+        lines = [f"{path.partition('.')[2] or root}: {_as_text(leaf)}" for path, leaf in found]
         number = inputs._add(source, "; ".join(lines))  # noqa: SLF001 - built here
         inputs.leaves += [
             Leaf(path, leaf, number, quote(line)) for (path, leaf), line in zip(found, lines, strict=True)

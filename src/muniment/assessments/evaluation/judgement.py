@@ -1,4 +1,4 @@
-"""What an evaluator says of one criterion, and what of it stands once its quotes have been looked up."""
+"""An evaluator's judgement of one criterion, and its result once the quotes are verified."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_CITATIONS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A quote, and the chunk in which it is said to stand."""
+    """A quote, and the chunk that it is said to come from."""
 
     chunk: int
     quote: str
@@ -22,7 +22,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A level, and the quotes that carry it all together."""
+    """A level, and the quotes that together support it."""
 
     level: float
     cited: tuple[Cited, ...]
@@ -31,13 +31,13 @@ class Support:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """
-    What an evaluator says of a criterion.
+    An evaluator's judgement of a criterion.
 
     Args:
-        applies: False takes the criterion out of the mean.
-        supports: what carries which level; the highest that stands is the criterion's.
+        applies: False excludes the criterion from the mean.
+        supports: levels with their quotes; the highest with verified quotes is the criterion's level.
         confidence: from 0 to 1.
-        rationale: for the reader; names nothing private.
+        rationale: for the reader; must not reveal private texts.
     """
 
     applies: bool = True
@@ -49,12 +49,12 @@ class Judgement:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """
-    A judgement, and whose it is.
+    A judgement with its evaluator.
 
     Args:
-        number: of the criterion, among those that were given.
-        by: which kind of evaluator.
-        note: why that one, for the reader, where another was asked for.
+        number: of the criterion, among those passed to the evaluator.
+        by: the kind of evaluator.
+        note: for the reader: why this evaluator replaced the requested one.
     """
 
     number: int
@@ -64,12 +64,12 @@ class Judged:
 
 
 Judging = Generator[Judged | None, None, None]
-"""Judgements as they come; None says that none came for a while."""
+"""Judgements as they complete; None when none completed for a while."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run has used of what it may use."""
+class Usage:
+    """The tokens and seconds that a run has used."""
 
     tokens: int = 0
     seconds: float = 0.0
@@ -77,9 +77,9 @@ class Spent:
 
 class Evaluator(Protocol):
     """
-    Judges criteria. What it cites is looked up by :func:`settle`, whoever it is.
+    Judges criteria. :func:`settle` verifies its citations, whichever evaluator it is.
 
-    ``batch`` is how many judgements are kept at once: one where each costs money.
+    ``batch`` is the number of judgements stored per checkpoint: one if each costs money.
     """
 
     kind: str
@@ -88,20 +88,19 @@ class Evaluator(Protocol):
     prompt_hash: str | None
 
     @property
-    def spent(self) -> Spent:
-        """Give what the run has used so far."""
+    def spent(self) -> Usage:
+        """Return the usage of the run so far."""
 
     def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
         """
-        Judge criteria of a specification by what *inputs* hold, in any order.
+        Judge criteria of a specification against *inputs*, in any order.
 
-        Gives None now and then while it waits, so that whoever asked can look whether to go on; closing the
-        iterator stops what is under way.
+        Yields None while waiting, so that the caller can check for cancellation; closing the iterator stops the work.
         """
 
 
-def stands(cited: Cited, chunks: Sequence[Chunk]) -> bool:
-    """Tell whether a quote is found in the chunk that it cites, white space and case folded."""
+def is_quoted(cited: Cited, chunks: Sequence[Chunk]) -> bool:
+    """Return whether the cited chunk contains the quote, ignoring white space and case."""
     quoted = fold(cited.quote)
     return bool(quoted) and 0 <= cited.chunk < len(chunks) and quoted in chunks[cited.chunk].folded
 
@@ -110,9 +109,9 @@ def settle(
     criterion: Mapping[str, Any], scale: tuple[float, float], judgement: Judgement, inputs: Inputs
 ) -> dict[str, Any]:
     """
-    Look up every quote, and give the criterion as the report shows it, with its confidence.
+    Verify every quote, and return the criterion as the report shows it, with its confidence.
 
-    A support with a quote that is not found is dropped, and the level falls to what the others carry.
+    A support with a quote that is not found is dropped, so the level falls to what the others support.
 
     Source: assessment-spec/1, flow.
     """
@@ -120,31 +119,31 @@ def settle(
     shown = {"id": criterion["id"], "title": criterion["title"]}
     if not judgement.applies:
         return {**shown, **_outcome("not_applicable", None, high, judgement.rationale), "confidence": 0.0}
-    standing = [
+    verified = [
         support
         for support in judgement.supports
-        if support.cited and all(stands(cited, inputs.chunks) for cited in support.cited)
+        if support.cited and all(is_quoted(cited, inputs.chunks) for cited in support.cited)
     ]
-    # The highest first, so that what is shown is what carries the level.
+    # The highest first, so that the quotes shown are those that support the level.
     quotes = list(
-        dict.fromkeys(cited for support in sorted(standing, key=lambda each: -each.level) for cited in support.cited)
+        dict.fromkeys(cited for support in sorted(verified, key=lambda each: -each.level) for cited in support.cited)
     )
-    level = max((min(max(support.level, low), high) for support in standing), default=low)
+    level = max((min(max(support.level, low), high) for support in verified), default=low)
     wanted = (criterion.get("evidence") or {}).get("minCitations")
     remediation = criterion.get("remediation") or None
-    if not standing or (level > low and len(quotes) < (1 if wanted is None else wanted)):
-        rationale = "Too little evidence was found." if standing else judgement.rationale
-        if not standing and judgement.supports:
-            rationale = "What was cited is not found where it should stand."
+    if not verified or (level > low and len(quotes) < (1 if wanted is None else wanted)):
+        rationale = "Not enough evidence was found." if verified else judgement.rationale
+        if not verified and judgement.supports:
+            rationale = "The cited quotes were not found in the evidence."
         outcome = _outcome("insufficient", low, high, rationale, remediation)
-        return {**shown, **outcome, "citations": _shown(quotes, inputs), "confidence": 0.0}
+        return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": 0.0}
     status: Status = "met" if level >= high else "not_met" if level <= low else "partial"
     rationale = judgement.rationale
-    if len(standing) < len(judgement.supports):
-        # What was said of it rests in part on what is not there.
-        rationale = "Some of what was cited is not found where it should stand; the rest carries this level."
+    if len(verified) < len(judgement.supports):
+        # The evaluator's rationale relies in part on quotes that do not exist.
+        rationale = "Some cited quotes were not found in the evidence; the others support this level."
     outcome = _outcome(status, level, high, rationale, None if status == "met" else remediation)
-    return {**shown, **outcome, "citations": _shown(quotes, inputs), "confidence": judgement.confidence}
+    return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": judgement.confidence}
 
 
 def _outcome(
@@ -160,7 +159,7 @@ def _outcome(
     }
 
 
-def _shown(quotes: Sequence[Cited], inputs: Inputs) -> list[dict[str, Any]]:
+def _citations(quotes: Sequence[Cited], inputs: Inputs) -> list[dict[str, Any]]:
     found = []
     for cited in quotes[:MAX_CITATIONS]:
         chunk = inputs.chunks[cited.chunk]

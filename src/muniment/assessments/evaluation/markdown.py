@@ -1,4 +1,4 @@
-"""A report as markdown: for reading in an agent, and for keeping."""
+"""A report as Markdown."""
 
 import re
 from collections.abc import Mapping
@@ -8,32 +8,30 @@ STATUSES: Final = {
     "met": "Met",
     "partial": "Partly met",
     "not_met": "Not met",
-    "insufficient": "Too little evidence",
+    "insufficient": "Not enough evidence",
     "not_applicable": "Does not apply",
 }
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&])")
 
 
 def plain(text: str) -> str:
-    """Give *text* on one line, so that markdown shows it as it stands: nobody's quote becomes a link or a picture."""
+    """Return *text* on one line with Markdown escaped, so that a quote cannot become a link or an image."""
     return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
 def percent(share: float) -> str:
-    """Give a share from 0 to 1 as a percentage."""
     return f"{100 * share:.0f} %"
 
 
 def to_markdown(report: Mapping[str, Any]) -> str:
-    """Give the whole report."""
     overall = report["overall"]
     band = f", band {plain(overall['band'])}" if overall["band"] else ""
-    score = "nothing in it applies" if overall["score"] is None else f"**{overall['score']:g} of 100**{band}"
+    score = "not applicable" if overall["score"] is None else f"**{overall['score']:g} of 100**{band}"
     lines = [
         f"# {plain(report['companyName'])}: {plain(report['frameworkName'])}",
         "",
         (
-            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of what was asked, "
+            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of the criteria, "
             f"confidence {percent(overall['confidence'])}."
         ),
         "",

@@ -1,9 +1,9 @@
 """
-The evaluator by rules: offline, deterministic.
+The offline, deterministic evaluator.
 
-A criterion with checks has the highest level whose check holds. One without is looked for by the words of
-its title and requirement; what is found so speaks of the matter and does not prove it, so it carries the
-middle of the scale and no more.
+A criterion with checks gets the highest level whose check holds. One without is searched for by the words of its
+title and requirement; a passage found this way mentions the subject but does not prove it, so it supports the middle
+of the scale at most.
 
 Source: assessment-spec/1, evaluators.
 """
@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from muniment.assessments.evaluation.inputs import Inputs, Leaf
-from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judged, Judgement, Judging, Spent, Support
+from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judged, Judgement, Judging, Support, Usage
 from muniment.assessments.evaluation.words import (
     fold,
     holds_phrase,
@@ -30,12 +30,12 @@ from muniment.kernel.wire import parse_money
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 WITHOUT_CHECKS: Final = 0.5
-"""Confidence in what was found by its words alone."""
-_MOST_TERMS: Final = 12
-_MOST_READ: Final = 40
-"""How many terms of a long requirement are looked for: its beginning says what it is about."""
+"""Confidence in a match by words alone."""
+_HEAVIEST_TERMS: Final = 12
+_MAX_TERMS: Final = 40
+"""Terms of a long requirement that are searched for: its beginning states the subject."""
 _ENOUGH: Final = 0.4
-"""The share of a requirement's weightiest terms that a passage must hold to speak of it."""
+"""The share of a requirement's heaviest terms that a matching passage must contain."""
 _NUMERIC: Final = frozenset({"<", "<=", ">", ">="})
 
 
@@ -46,18 +46,16 @@ class Rules:
     batch = 8
     model: str | None = None
     prompt_hash: str | None = None
-    spent = Spent()
+    spent = Usage()
 
     def __init__(self) -> None:
         self._index: tuple[Inputs, FullText] | None = None
 
     def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
-        """Judge criteria, one after the other."""
         for number, criterion in enumerate(criteria):
             yield Judged(number, self.judge_one(criterion, scale, inputs), "rules")
 
     def judge_one(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
-        """Judge one criterion."""
         condition = criterion.get("appliesIf")
         if condition is not None and not holds(condition, inputs)[0]:
             return Judgement(applies=False, rationale="Does not apply to this organization.")
@@ -66,7 +64,7 @@ class Rules:
         return self._by_words(criterion, scale, inputs)
 
     def full_text(self, inputs: Inputs) -> "FullText":
-        """Give the index of *inputs*, made once."""
+        """Return the cached index of *inputs*."""
         if self._index is None or self._index[0] is not inputs:
             self._index = inputs, FullText(inputs)
         return self._index[1]
@@ -75,23 +73,25 @@ class Rules:
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         cited = self.full_text(inputs).find(f"{criterion['title']} {criterion['requirement']}", sources)
         if not cited:
-            return Judgement(rationale=_nothing(inputs))
+            return Judgement(rationale=_no_evidence(inputs))
         level = _middle(criterion, scale)
         one = len(cited) == 1
         return Judgement(
             supports=tuple(Support(level, (each,)) for each in cited),
             confidence=WITHOUT_CHECKS,
-            rationale=f"{'One passage speaks' if one else f'{len(cited)} passages speak'} of this. "
-            f"{'It was' if one else 'They were'} found by words; whether the matter is fulfilled is for a reader.",
+            rationale=f"{'One passage mentions' if one else f'{len(cited)} passages mention'} this. "
+            f"{'It was' if one else 'They were'} found by keywords; a reader must decide whether the criterion is met.",
         )
 
 
-def _nothing(inputs: Inputs) -> str:
-    return "No evidence was found." if inputs.has_documents else "No evidence was found, and no document was given."
+def _no_evidence(inputs: Inputs) -> str:
+    return (
+        "No evidence was found." if inputs.has_documents else "No evidence was found, and no documents were provided."
+    )
 
 
 def _middle(criterion: Mapping[str, Any], scale: tuple[float, float]) -> float:
-    """Give the highest described level that is not above the middle of the scale, else the middle."""
+    """Return the highest described level up to the middle of the scale, or the middle."""
     low, high = scale
     middle = low + (high - low) / 2
     described = [level["level"] for level in criterion.get("levels") or () if low < level["level"] <= middle]
@@ -109,14 +109,14 @@ def _by_checks(criterion: Mapping[str, Any], scale: tuple[float, float], inputs:
             else:
                 supports.append(Support(check["level"], tuple(cited)))
         elif cited and check["op"] not in PHRASES:
-            supports.append(Support(low, tuple(cited)))  # what is on record speaks against it
+            supports.append(Support(low, tuple(cited)))  # the record contradicts the criterion
     if not supports:
-        return Judgement(rationale=_nothing(inputs))
+        return Judgement(rationale=_no_evidence(inputs))
     above = any(support.level > low for support in supports)
     return Judgement(
         supports=tuple(supports),
         confidence=1.0,
-        rationale="What is quoted carries this level." if above else "What is on record carries no level above this.",
+        rationale="The evidence below supports this level." if above else "The evidence supports no higher level.",
     )
 
 
@@ -125,10 +125,10 @@ def _by_checks(criterion: Mapping[str, Any], scale: tuple[float, float], inputs:
 
 def holds(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cited]]:
     """
-    Tell whether a condition holds, and what shows that it does, or that it does not.
+    Return whether a condition holds, and the evidence for or against it.
 
-    Of several values, one that fits is enough for ``=``, ``in`` and ``exists``; ``!=`` and comparisons of
-    amounts hold for all of them. Nothing holds of what is absent, save ``exists`` with the value false.
+    For ``=``, ``in`` and ``exists`` one matching value is enough; ``!=`` and comparisons of amounts must hold for all
+    values. Absent values satisfy nothing except ``exists`` with the value false.
     """
     operation = condition["op"]
     if operation in PHRASES:
@@ -189,7 +189,7 @@ def _same(wanted: Any, value: Any, currency: str) -> bool:
 
 
 def _amount(value: Any, currency: str) -> float | None:
-    """Give a number, a share such as ``12.5%`` or an amount of money such as ``$1.2M`` as a number."""
+    """Return a number, a share such as ``12.5%`` or an amount of money such as ``$1.2M`` as a number."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -207,7 +207,7 @@ def _amount(value: Any, currency: str) -> float | None:
 
 
 def _decisive(operation: str, found: Sequence[Leaf], currency: str) -> list[Leaf]:
-    """Give the value that a comparison of all of them turns on: the largest below a limit, the smallest above one."""
+    """Return the value that decides a comparison of all values: the largest below a limit, the smallest above."""
     if operation == "!=":
         return list(found[:1])
     amounts = [(_amount(leaf.value, currency) or 0.0, leaf) for leaf in found]
@@ -219,7 +219,7 @@ def _decisive(operation: str, found: Sequence[Leaf], currency: str) -> list[Leaf
 
 
 class FullText:
-    """Where the words of a requirement stand close together."""
+    """Finds the passages that best match a requirement's words."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
@@ -227,21 +227,21 @@ class FullText:
         self._spread = Counter(word for words in self._words for word in words)
 
     def find(self, text: str, sources: Sequence[str]) -> list[Cited]:
-        """Give the passages that share enough of the terms of *text*, the best first."""
+        """Return the passages that share enough terms with *text*, best first."""
         weights = self._weights(text)
         needed_terms = min(len(weights), 2 if len(weights) < 6 else 3)
-        enough = _ENOUGH * sum(sorted(weights.values(), reverse=True)[:_MOST_TERMS])
+        enough = _ENOUGH * sum(sorted(weights.values(), reverse=True)[:_HEAVIEST_TERMS])
         ranked = self._ranked(weights, sources, needed_terms, enough)
         return [Cited(number, self._quote(number, weights)) for number in ranked[:MAX_CITATIONS]]
 
     def nearest(self, text: str, sources: Sequence[str]) -> list[int]:
-        """Give the numbers of the chunks that share any term of *text*, the nearest first."""
+        """Return the numbers of the chunks that share any term with *text*, nearest first."""
         return self._ranked(self._weights(text), sources, 1, 0.0)
 
     def _weights(self, text: str) -> dict[str, float]:
-        """Give the terms of *text* with what each tells: a term that stands everywhere tells little."""
+        """Return the terms of *text* with their weights; frequent terms weigh little."""
         chunks = len(self._words) + 1
-        return {term: math.log(1 + chunks / (1 + self._spread[term])) for term in terms(text)[:_MOST_READ]}
+        return {term: math.log(1 + chunks / (1 + self._spread[term])) for term in terms(text)[:_MAX_TERMS]}
 
     def _ranked(
         self, weights: Mapping[str, float], sources: Sequence[str], needed_terms: int, enough: float
@@ -254,7 +254,7 @@ class FullText:
         return [number for _, number in sorted(ranked)]
 
     def _quote(self, number: int, weights: Mapping[str, float]) -> str:
-        """Give the sentence of a chunk that shares most with what was looked for."""
+        """Return the sentence of a chunk that shares most terms."""
         return max(self._candidates(number, weights), key=lambda each: each[0])[1]
 
     def _candidates(self, number: int, weights: Mapping[str, float]) -> Iterator[tuple[float, str]]:

@@ -1,4 +1,4 @@
-"""Texts as they are searched: folded, cut into passages, taken apart into terms."""
+"""Text matching: normalize text, split it into passages and terms, and quote from it."""
 
 import re
 import unicodedata
@@ -17,30 +17,29 @@ _STOP = frozenset(
     over own shall she should so some such suggested than that the their them then there these they this those through
     to too under until up use used uses using via was were what when where which while who whose why will with within
     without would you your e g i verify ensure example
-    company organization organisation project software application""".split()  # noqa: SIM905 - reads as the list it is
+    company organization organisation project software application""".split()  # noqa: SIM905 - more readable than a list
 )
 
 
 def collapse(text: str) -> str:
-    """Give *text* with every run of white space as one space."""
+    """Return *text* with each run of white space collapsed to one space."""
     return " ".join(text.split())
 
 
 def fold(text: str) -> str:
-    """Give *text* as it is compared: compatibility forms, case and white space folded."""
+    """Return *text* normalized for comparison: compatibility forms, case and white space."""
     return collapse(unicodedata.normalize("NFKC", text).casefold())
 
 
 def sentences(text: str) -> list[str]:
-    """Give the sentences of a collapsed text."""
     return [piece for piece in _SENTENCE.split(text) if piece.strip()]
 
 
 def passages(text: str) -> Iterator[str]:
     """
-    Cut *text* at the ends of sentences into passages of at most :data:`MAX_PASSAGE` characters.
+    Split *text* at sentence ends into passages of at most :data:`MAX_PASSAGE` characters.
 
-    A longer sentence is cut between words, with an overlap, so that no phrase is lost at the cut.
+    A longer sentence is split between words, with an overlap so that no phrase is lost at the boundary.
     """
     held = ""
     for sentence in sentences(collapse(text)):
@@ -65,14 +64,14 @@ def _short(sentence: str) -> Iterator[str]:
 
 
 def holds_phrase(folded: str, phrase: str) -> bool:
-    """Tell whether the folded text holds the folded phrase as whole words."""
+    """Return whether the folded text contains the folded phrase as whole words."""
     return phrase in folded and _pattern(phrase).search(folded) is not None
 
 
 @lru_cache(maxsize=4096)
 def _pattern(phrase: str) -> re.Pattern[str]:
     def edge(character: str, guard: str) -> str:
-        # Scripts that put no space between words have no edge to ask for.
+        # Scripts without spaces between words have no word boundaries.
         spaced = (character.isalnum() or character == "_") and unicodedata.category(character) != "Lo"
         return guard if spaced else ""
 
@@ -81,7 +80,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """Give a folded word without the commonest English endings; alike on both sides of a comparison."""
+    """Return a folded word without the most common English endings."""
     for ending, rest in (("ies", "y"), ("ments", "ment"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) + len(rest) >= 4:
             return word[: -len(ending)] + rest
@@ -89,33 +88,32 @@ def stem(word: str) -> str:
 
 
 def words_of(folded: str) -> list[str]:
-    """Give the words of a folded text."""
     return _WORD.findall(folded)
 
 
 def terms(text: str) -> list[str]:
-    """Give the distinct terms of a text that carry its meaning, in their order."""
+    """Return the distinct meaningful terms of a text, in order."""
     words = (word for word in words_of(fold(text)) if len(word) > 2 and not word.isdigit() and word not in _STOP)
     return list(dict.fromkeys(stem(word) for word in words))
 
 
 def quote_with(text: str, phrase: str) -> str:
-    """Give the sentence of *text* that holds the folded *phrase*, cut to a length that can be quoted."""
+    """Return the sentence of *text* that contains the folded *phrase*, shortened to a quote."""
     for sentence in sentences(text):
         folded = fold(sentence)
         if holds_phrase(folded, phrase):
             return _around(sentence, folded.find(phrase), len(phrase))
-    folded = fold(text)  # it runs over the end of a sentence
+    folded = fold(text)  # the phrase spans sentences
     return _around(text, max(0, folded.find(phrase)), len(phrase))
 
 
 def quote(text: str) -> str:
-    """Give the beginning of *text*, cut between words."""
+    """Return the beginning of *text*, shortened between words."""
     return _around(text, 0, 0)
 
 
 def _around(text: str, at: int, length: int) -> str:
-    """Cut *text* around a place. Folding may have moved the place a little; what is cut is a true quote anyway."""
+    """Shorten *text* around a position, which folding may have shifted a little; the result is still a true quote."""
     if len(text) <= MAX_QUOTE:
         return text
     start = max(0, min(at - (MAX_QUOTE - length) // 2, len(text) - MAX_QUOTE))

@@ -1,1 +1,1 @@
-"""What a file contains: inspection of its type, text extraction, virus scanning."""
+"""File contents: type inspection, text extraction and virus scanning."""

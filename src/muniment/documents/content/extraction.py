@@ -1,8 +1,8 @@
 """
-Text out of a file, page by page, in a process of its own with little time and memory.
+Extract text from a file, page by page, in a separate process with limited time and memory.
 
-The parent calls :func:`extract`. The child is this module run as a program: it reads one local file and
-prints JSON. Whatever a hostile file does to its parser, it does to the child.
+The parent calls :func:`extract`. The child is this module run as a program: it reads one local file and prints JSON.
+A hostile file can harm only the child.
 
 Source: decisions, section 5, documents.
 """
@@ -26,22 +26,22 @@ _MAX_PART_BYTES: Final = 64 << 20
 
 
 class NotExtractable(Exception):  # noqa: N818 - a verdict
-    """There is no text to be had. The message says why, for a person."""
+    """The file has no extractable text. The message is the reason, for the owner."""
 
 
 def extract(file: Path, family: str) -> list[tuple[int, str]]:
     """
-    Give the text of *file* by page number, counted from 1.
+    Return the text of *file* by page number, counted from 1.
 
     Args:
-        family: how to read it: the ending of its type.
+        family: the file extension that selects the reader.
 
     Raises:
-        NotExtractable: it is encrypted, damaged, holds no text, or took too long or too much memory.
+        NotExtractable: the file is encrypted, damaged, has no text, or needs too much time or memory.
     """
     command = [sys.executable, "-I", "-m", "muniment.documents.content.extraction", family, str(file)]
     try:
-        done = subprocess.run(  # noqa: S603 - our own module, and a path that we made
+        done = subprocess.run(  # noqa: S603 - our own module and path
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -51,11 +51,11 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
             env={},
         )
     except subprocess.TimeoutExpired:
-        raise NotExtractable("reading it takes too long") from None
+        raise NotExtractable("reading it took too long") from None
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise NotExtractable("reading it takes too much time or memory, or it is damaged") from None
+        raise NotExtractable("reading it took too much time or memory, or it is damaged") from None
     if "fault" in answer:
         raise NotExtractable(answer["fault"])
     return [(number, text) for number, text in answer["pages"] if text.strip()]
@@ -93,10 +93,10 @@ def _pdf(path: Path) -> Iterator[str]:
 def _xml(
     part: IO[bytes], start: Callable[[str], None], end: Callable[[str], None], text: Callable[[str], None]
 ) -> None:
-    """Read XML by its local names. Entities of its own are refused: they are how small XML grows large."""
+    """Parse XML by local names. Entity declarations are rejected: they make small XML expand enormously."""
 
     def refuse(*_: Any) -> None:
-        raise NotExtractable("its XML declares entities of its own")
+        raise NotExtractable("its XML declares entities")
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.EntityDeclHandler = refuse
@@ -113,7 +113,7 @@ def _xml(
 
 
 def _flow(part: IO[bytes], *, texts: set[str], breaks: set[str], every: bool = False) -> str:
-    """Give the text inside the elements *texts* (inside all with *every*), with a line for each of *breaks*."""
+    """Return the text inside the elements *texts* (inside all with *every*), with a newline for each of *breaks*."""
     found: list[str] = []
     depth = 0
 
@@ -197,7 +197,7 @@ def _marked(part: IO[bytes], *, texts: set[str], mark: str) -> list[str]:
 
 
 def _sheet(part: IO[bytes], shared: list[str]) -> str:
-    """Give a sheet's rows, a line each, cells apart by tabs."""
+    """Return a sheet's rows, one per line, cells separated by tabs."""
     lines: list[str] = []
     row: list[str] = []
     cell: list[str] = []
@@ -225,7 +225,7 @@ def _sheet(part: IO[bytes], shared: list[str]) -> str:
             row.clear()
 
     def refuse(*_: Any) -> None:
-        raise NotExtractable("its XML declares entities of its own")
+        raise NotExtractable("its XML declares entities")
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.EntityDeclHandler = refuse
@@ -266,11 +266,11 @@ def _main(family: str, path: Path) -> dict[str, Any]:
     except NotExtractable as error:
         return {"fault": str(error)}
     except MemoryError:
-        return {"fault": "reading it takes too much memory"}
-    except Exception as error:  # noqa: BLE001 - whatever a parser raises on a damaged file
+        return {"fault": "reading it took too much memory"}
+    except Exception as error:  # noqa: BLE001 - parsers raise anything on damaged files
         return {"fault": f"it is damaged ({type(error).__name__})"}
     if not any(text.strip() for _, text in pages):
-        return {"fault": "it holds no text, perhaps pictures of text"}
+        return {"fault": "it contains no text, perhaps scanned images"}
     return {"pages": pages}
 
 

@@ -1,9 +1,8 @@
 """
-What a file is allowed to be, and whether it is what it says.
+Verify that a file is of an accepted type and matches its declaration.
 
-Pure: gets a file that can be read and sought in, gives nothing or raises :class:`Rejected` with a reason
-that a person understands. Zip-based formats are judged by their table of contents before anything is
-unpacked, and then unpacked into nothing, counted, since declared sizes lie.
+Pure: takes a seekable file and raises :class:`Rejected` with a reason for the owner. Zip-based formats are checked by
+their central directory first and then decompressed without being stored, because declared sizes can be false.
 
 Source: decisions, section 5, documents.
 """
@@ -26,10 +25,10 @@ MAX_DIRECTORY_BYTES: Final = 2 << 20
 MAX_UNPACKED_BYTES: Final = 200 << 20
 MAX_RATIO: Final = 150
 RATIO_FREE_BYTES: Final = 10 << 20
-"""Below this much unpacked, the ratio says nothing: a small text packs very well."""
+"""Below this unpacked size the ratio is not checked: small texts compress very well."""
 MAX_PIXELS: Final = 50_000_000
 MAX_JSON_BYTES: Final = 8 << 20
-"""Larger JSON is looked at, not parsed: parsing takes ten times its size."""
+"""Larger JSON is not parsed: parsing takes ten times its size in memory."""
 _HEAD: Final = 4096
 _TAIL: Final = (1 << 16) + 22
 _MARKUP: Final = (b"<!doctype html", b"<html", b"<script", b"<svg", b"<iframe", b"<?php")
@@ -37,12 +36,12 @@ _OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
-    """The file is not taken. The message is a sentence for whoever sent it."""
+    """The file is rejected. The message is a sentence for the sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """One type of file that is taken."""
+    """An accepted file type."""
 
     content_type: str
     name: str
@@ -87,57 +86,58 @@ TAKEN: Final = "PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and We
 _BY_EXTENSION: Final = {extension: each for each in TYPES.values() for extension in each.extensions}
 
 
-def name_fault(name: str) -> str | None:  # noqa: PLR0911 - a rule a line
-    """Say what is wrong with *name* as the name of a file, or None. Any script is welcome."""
+def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
+    """Return what is wrong with *name* as a filename, or None. Any script is allowed."""
     if not name.strip():
         return "is empty"
     if len(name) > MAX_NAME_CHARACTERS:
-        return f"has {len(name)} characters, at most {MAX_NAME_CHARACTERS} are allowed"
+        return f"has {len(name)} characters; the limit is {MAX_NAME_CHARACTERS}"
     if fault := text_fault(name):
         return fault
     if "/" in name or "\\" in name:
-        return "holds a slash: send the name alone, without its folder"
+        return "contains a slash: send the name without its folder"
     for character in name:
         category = unicodedata.category(character)
-        # The joiners belong to the spelling of several scripts; other format characters disguise a name.
+        # Several scripts need the joiners; other format characters can disguise a name.
         if category in {"Cc", "Cs", "Zl", "Zp"} or (category == "Cf" and character not in "\u200c\u200d"):
-            return f"holds the invisible character U+{ord(character):04X}"
+            return f"contains the invisible character U+{ord(character):04X}"
     if name != name.strip() or name.strip(".") == "":
-        return "begins or ends with a space, or holds nothing but dots"
+        return "begins or ends with a space, or consists of dots"
     return None
 
 
 def type_of(name: str, content_type: str | None) -> Type:
     """
-    Give the type under which a file is taken, from what was declared and from its name.
+    Return the accepted type of a file, from its declared type and its name.
 
     Raises:
-        Rejected: the type is not taken, or the name's ending says another one.
+        Rejected: the type is not accepted, or does not match the name's extension.
     """
-    ending = name.rpartition(".")[2].lower() if "." in name else ""
-    named = _BY_EXTENSION.get(ending)
+    extension = name.rpartition(".")[2].lower() if "." in name else ""
+    named = _BY_EXTENSION.get(extension)
     declared = (content_type or "").partition(";")[0].strip().lower()
     if not declared or declared == "application/octet-stream":
         if named is None:
-            raise Rejected(f"Files that end in {'.' + ending if ending else 'nothing'} are not taken.")
+            kind = f"the extension .{extension}" if extension else "no extension"
+            raise Rejected(f"Files with {kind} are not accepted.")
         return named
     found = TYPES.get(declared)
     if found is None:
-        raise Rejected(f"Files of the type {declared[:100]} are not taken.")
-    if ending not in found.extensions:
-        endings = " or ".join("." + each for each in found.extensions)
+        raise Rejected(f"Files of type {declared[:100]} are not accepted.")
+    if extension not in found.extensions:
+        extensions = " or ".join("." + each for each in found.extensions)
         raise Rejected(
-            f"The name of a {found.name} file ends in {endings}, not in {'.' + ending if ending else 'nothing'}."
+            f"A {found.name} file needs the extension {extensions}, not {'.' + extension if extension else 'none'}."
         )
     return found
 
 
 def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
     """
-    Look whether *file* is what *content_type* says, and harmless to open.
+    Verify that *file* matches *content_type* and is safe to open.
 
     Raises:
-        Rejected: it is not; says why.
+        Rejected: it does not, or is not; says why.
     """
     found = TYPES[content_type]
     file.seek(0)
@@ -155,12 +155,12 @@ def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
 
 
 def _looks_like(head: bytes) -> str:
-    """Say in words what a file's beginning looks like."""
+    """Describe what a file appears to be from its first bytes."""
     if head.startswith(_OLE):
         return "an old or password-protected Office file"
     if head.lstrip()[:512].lower().startswith(_MARKUP[:3]):
         return "a web page"
-    import puremagic  # its table of signatures takes a megabyte, and only a refusal asks it
+    import puremagic  # its signature table takes 1 MB and only rejections need it
 
     try:
         guesses = puremagic.magic_string(head)
@@ -181,7 +181,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _not(found: Type, head: bytes) -> Rejected:
-    return Rejected(f"The file is declared as {found.name} and looks like {_looks_like(head)}.")
+    return Rejected(f"The file is declared as {found.name} but looks like {_looks_like(head)}.")
 
 
 # ------------------------------------------------------------------ PDF
@@ -191,13 +191,13 @@ def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
     if not head.startswith(b"%PDF-"):
         raise _not(TYPES["application/pdf"], head)
     if any(mark in head[:1024].lower() for mark in _MARKUP):
-        raise Rejected("The file is a PDF and a web page at once. Save it anew as a plain PDF.")
+        raise Rejected("The file is both a PDF and a web page. Save it again as a plain PDF.")
     if _ends_as_zip(file, size_bytes):
-        raise Rejected("The file is a PDF and a zip archive at once. Save it anew as a plain PDF.")
+        raise Rejected("The file is both a PDF and a zip archive. Save it again as a plain PDF.")
 
 
 def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
-    """Tell whether the end of the file is that of a zip archive: such a file opens as either."""
+    """Return whether the file also ends as a zip archive and so opens as either."""
     file.seek(max(0, size_bytes - _TAIL))
     tail = file.read(_TAIL)
     at = tail.rfind(b"PK\x05\x06")
@@ -208,7 +208,7 @@ def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
 
 
 def _directory(file: IO[bytes], size_bytes: int, end: bytes, at: int) -> bytes:
-    """Give the beginning of the table of contents that the end record *end* leads to."""
+    """Return the first bytes of the central directory that the end record *end* points to."""
     length = int.from_bytes(end[12:16], "little")
     record_at = max(0, size_bytes - _TAIL) + at
     file.seek(max(0, record_at - length))
@@ -227,15 +227,15 @@ def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None
             entries = archive.infolist()
             _check_entries(entries, size_bytes, found)
             _check_kind(archive, found)
-            _unpack_into_nothing(archive, entries)
+            _verify_contents(archive, entries)
     except Rejected:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise Rejected(f"The {found.name} file is damaged: its parts do not fit together.") from error
+        raise Rejected(f"The {found.name} file is damaged: its parts are inconsistent.") from error
 
 
 def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
-    """Judge the size of the table of contents: reading it takes ten times as much memory."""
+    """Check the size of the central directory before parsing, which takes ten times its size in memory."""
     file.seek(max(0, size_bytes - _TAIL))
     tail = file.read(_TAIL)
     at = tail.rfind(b"PK\x05\x06")
@@ -244,35 +244,35 @@ def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
     if int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES or tail[max(0, at - 20) :].startswith(
         b"PK\x06\x07"
     ):
-        raise Rejected(f"The {found.name} file has too many parts, at most {MAX_ENTRIES} are taken.")
+        raise Rejected(f"The {found.name} file has too many parts; the limit is {MAX_ENTRIES}.")
 
 
 def _check_kind(archive: zipfile.ZipFile, found: Type) -> None:
-    """OpenDocument names its kind in a part of its own."""
+    """Check the mimetype part of OpenDocument files."""
     if found.extensions == ("odt",):
         with archive.open("mimetype") as part:
             if part.read(100).strip() != found.content_type.encode():
-                raise Rejected("The file is an OpenDocument of another kind than a text.")
+                raise Rejected("The file is an OpenDocument file but not a text document.")
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type) -> None:
-    """Judge an archive by its table of contents alone."""
+    """Check an archive by its central directory."""
     if len(entries) > MAX_ENTRIES:
-        raise Rejected(f"The {found.name} file has {len(entries)} parts, at most {MAX_ENTRIES} are taken.")
+        raise Rejected(f"The {found.name} file has {len(entries)} parts; the limit is {MAX_ENTRIES}.")
     unpacked = sum(entry.file_size for entry in entries)
     _check_size(unpacked, size_bytes)
     names = {entry.filename for entry in entries}
     missing = [name for name in found.must_hold if name not in names]
     if missing:
-        raise Rejected(f"The file is declared as {found.name} and is another zip archive: it has no {missing[0]}.")
+        raise Rejected(f"The file is declared as {found.name} but is another zip archive: it has no {missing[0]}.")
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.flag_bits & 0x1:
             raise Rejected(f"The {found.name} file is encrypted. Save it without a password.")
         if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
-            raise Rejected(f"The {found.name} file holds a part with an unsafe name.")
+            raise Rejected(f"The {found.name} file contains a part with an unsafe name.")
         if entry.filename.lower().endswith(("vbaproject.bin", "vbaprojectsignature.bin")):
-            raise Rejected(f"The {found.name} file holds macros. Save it without them.")
+            raise Rejected(f"The {found.name} file contains macros. Save it without them.")
         if entry.header_offset < end:
             raise Rejected(f"The {found.name} file is damaged: its parts overlap.")
         end = entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size
@@ -285,12 +285,8 @@ def _check_size(unpacked: int, size_bytes: int) -> None:
         raise Rejected(f"The file unpacks to {unpacked // max(1, size_bytes)} times its size, as a zip bomb does.")
 
 
-def _unpack_into_nothing(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> None:
-    """
-    Read every part to its end: a size or checksum that was declared falsely shows here, before anyone unpacks.
-
-    zipfile gives no more of a part than was declared, and the sum of that is judged already.
-    """
+def _verify_contents(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> None:
+    """Decompress every part without storing it, to detect false sizes and checksums."""
     for entry in entries:
         with archive.open(entry) as part:
             length = 0
@@ -311,7 +307,7 @@ def _image(file: IO[bytes], head: bytes, found: Type) -> None:
     }
     if not starts[found.name]:
         raise _not(found, head)
-    from PIL import Image  # takes a tenth of a second and is needed by few
+    from PIL import Image  # slow to import
 
     file.seek(0)
     try:
@@ -323,14 +319,14 @@ def _image(file: IO[bytes], head: bytes, found: Type) -> None:
     except Rejected:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise Rejected(f"The picture has more than {MAX_PIXELS // 10**6} million pixels.") from None
+        raise Rejected(f"The image has more than {MAX_PIXELS // 10**6} million pixels.") from None
     except Exception as error:  # every decoder raises its own
-        raise Rejected(f"The {found.name} picture is damaged.") from error
+        raise Rejected(f"The {found.name} image is damaged.") from error
 
 
 def _check_pixels(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise Rejected(f"The picture has {width} x {height} pixels, at most {MAX_PIXELS // 10**6} million are taken.")
+        raise Rejected(f"The image has {width} x {height} pixels; the limit is {MAX_PIXELS // 10**6} million.")
 
 
 # ------------------------------------------------------------------ text
@@ -349,7 +345,7 @@ def _text(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
     try:
         while piece := file.read(1 << 16):
             if len(piece.translate(None, _CONTROLS)) != len(piece):
-                raise Rejected(f"The {found.name} file holds control characters: it is no text.")
+                raise Rejected(f"The {found.name} file contains control characters, so it is not text.")
             decoder.decode(piece)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
@@ -364,10 +360,10 @@ _CONTROLS: Final = bytes(code for code in range(32) if code not in b"\t\n\r\f")
 def _json(file: IO[bytes], size_bytes: int, start: bytes) -> None:
     if size_bytes > MAX_JSON_BYTES:
         if not start.startswith((b"{", b"[")):
-            raise Rejected("The JSON file begins neither with an object nor with a list.")
+            raise Rejected("The JSON file must start with an object or a list.")
         return
     file.seek(0)
     try:
         msgspec.json.decode(file.read().removeprefix(codecs.BOM_UTF8))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Rejected(f"The file is no JSON: {error}.") from None
+        raise Rejected(f"The file is not valid JSON: {error}.") from None

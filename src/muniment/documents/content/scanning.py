@@ -1,4 +1,4 @@
-"""An optional virus scanner: clamd, spoken to over its socket, a file streamed through it."""
+"""The optional virus scanner: streams files to clamd over its socket."""
 
 import socket
 from collections.abc import Iterable
@@ -9,21 +9,21 @@ from muniment import config
 TIMEOUT_S: Final = 60.0
 
 
-class ScannerUnavailable(Exception):  # noqa: N818 - says what holds
+class ScannerUnavailable(Exception):  # noqa: N818 - names the condition
     """The scanner did not answer; the file waits."""
 
 
 def is_on() -> bool:
-    """Tell whether a scanner is configured."""
+    """Return whether a scanner is configured."""
     return bool(config.current().clamd)
 
 
 def scan(pieces: Iterable[bytes]) -> str | None:
     """
-    Give the name of what the scanner found, or None.
+    Return the name of the virus that the scanner found, or None.
 
     Raises:
-        ScannerUnavailable: it is away, or refuses the file.
+        ScannerUnavailable: the scanner does not answer or rejects the file.
 
     Source: clamd(8), INSTREAM.
     """
@@ -43,7 +43,7 @@ def scan(pieces: Iterable[bytes]) -> str | None:
         return None
     if words.endswith(" FOUND"):
         return words.removesuffix(" FOUND")
-    raise ScannerUnavailable(f"the virus scanner refuses the file: {words[:200]}")
+    raise ScannerUnavailable(f"the virus scanner rejected the file: {words[:200]}")
 
 
 def _connect(address: str) -> socket.socket:

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from muniment.documents import operations, records
+from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
 from muniment.documents.models import Document
 from muniment.kernel.actor import Actor
@@ -96,7 +96,7 @@ class DocumentTools:
 
         def kept() -> dict[str, Any]:
             return _shown(
-                operations.upload_document(
+                uploads.upload_document(
                     _actor(caller),
                     arguments["companySlug"],
                     arguments["filename"],
@@ -111,7 +111,7 @@ class DocumentTools:
         """Answer create_document_upload."""
 
         def begun() -> dict[str, Any]:
-            upload = operations.begin_upload(
+            upload = uploads.begin_upload(
                 _actor(caller),
                 arguments["companySlug"],
                 arguments["filename"],
@@ -126,7 +126,7 @@ class DocumentTools:
 
     async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """Answer complete_document_upload."""
-        return await self._give(lambda: _shown(operations.complete_upload(_actor(caller), arguments["uploadId"])))
+        return await self._give(lambda: _shown(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
 
     async def delete_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
         """Answer delete_document."""

@@ -170,7 +170,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             title="Prepare a report run",
             description=(
                 "Prepare an assessment of one of your companies by an open framework. Spends nothing: it answers the "
-                f"cost and which evidence is missing, and waits {operations.LIVES_HOURS} hours for execute_report_run."
+                f"cost and missing evidence, and waits {operations.EXPIRES_AFTER_HOURS} hours for execute_report_run."
             ),
             arguments={
                 "companySlug": {**_ID, "maxLength": 200, "description": "id of a list_my_companies item"},

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from muniment.credits.operations import totals
-from muniment.documents.cleanup import kept
+from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
 from muniment.server.app.metrics import Family
 
@@ -83,7 +83,7 @@ def _of_the_queue() -> list[Family]:
 
 def _of_sums() -> list[Family]:
     ledger = totals()
-    documents = kept()
+    documents = totals_by_state()
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
     return [

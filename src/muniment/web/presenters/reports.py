@@ -8,7 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import Report
-from muniment.documents.models import State
+from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
 from muniment.web.presenters.charts import ChartSlice, bar, stacked_bar
@@ -89,7 +89,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
 def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]]:
     """Give name and whether it has pages to point at of each cited document that *reader* may open, by its id."""
     cited = {one["documentId"] for each in criteria for one in each["citations"] if one["documentId"]}
-    found = reachable(reader).filter(pk__in=cited, state=State.READY, deleted_at__isnull=True)
+    found = reachable(reader).filter(pk__in=cited, state=DocumentState.READY, deleted_at__isnull=True)
     return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
 
 

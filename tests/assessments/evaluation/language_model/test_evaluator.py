@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from muniment.assessments.evaluation.inputs import DocumentText, read_inputs
-from muniment.assessments.evaluation.judgement import Spent, settle
+from muniment.assessments.evaluation.judgement import Usage, settle
 from muniment.assessments.evaluation.language_model import evaluator as asking
 from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
@@ -54,7 +54,7 @@ def model(monkeypatch):
 
 
 def evaluator(model, *, spent=None, key=KEY, **more):
-    return LanguageModel(Endpoint(model.url, "tide-1", key, **{"timeout_s": 5, **more}), spent or Spent())
+    return LanguageModel(Endpoint(model.url, "tide-1", key, **{"timeout_s": 5, **more}), spent or Usage())
 
 
 def reports(of, criteria=None, inputs=INPUTS):
@@ -287,7 +287,7 @@ def test_a_level_without_quotes_is_no_level(model):
 def test_a_reason_that_tells_what_is_private_or_is_no_plain_text_is_replaced(model, reason):
     model.answer = lambda asked: Reply(judged(asked, reason=reason))
     (found,) = reports(evaluator(model))
-    assert (found["by"], found["rationale"]) == ("model", "The quotes show what carries this level.")
+    assert (found["by"], found["rationale"]) == ("model", "The evidence below supports this level.")
 
 
 def test_a_reason_may_use_the_words_that_the_reader_has_anyway(model):
@@ -456,7 +456,7 @@ def test_of_much_evidence_the_nearest_is_shown(model):
     inputs = read_inputs(FACTS, [DocumentText("d", "long.pdf", "cd" * 32, [*pages, (201, ACCOUNTS)])])
     reports(evaluator(model), inputs=inputs)
     shown = model.asked[0].passages
-    assert sum(len(each["text"]) for each in shown) <= asking.MOST_EVIDENCE
+    assert sum(len(each["text"]) for each in shown) <= asking.MAX_EVIDENCE
     assert any("examiner signed" in each["text"] for each in shown)
 
 
@@ -465,7 +465,7 @@ def test_of_much_evidence_in_another_language_the_beginning_is_shown(model):
     reports(evaluator(model), inputs=read_inputs({"company": {}}, [DocumentText("d", "d.pdf", "cd" * 32, pages)]))
     shown = model.asked[0].passages
     assert shown[0]["text"].startswith("第0頁")
-    assert asking.MOST_EVIDENCE - 700 < sum(len(each["text"]) for each in shown) <= asking.MOST_EVIDENCE
+    assert asking.MAX_EVIDENCE - 700 < sum(len(each["text"]) for each in shown) <= asking.MAX_EVIDENCE
 
 
 def test_a_record_of_any_length_is_shown_in_part(model):
@@ -474,7 +474,7 @@ def test_a_record_of_any_length_is_shown_in_part(model):
     )
     reports(evaluator(model), inputs=inputs)
     (asked,) = model.asked
-    assert len(asked.body["messages"][1]["content"]) < asking.MOST_EVIDENCE + 1_000
+    assert len(asked.body["messages"][1]["content"]) < asking.MAX_EVIDENCE + 1_000
     assert any(each["text"].startswith("title: Quay") for each in asked.passages)
 
 

@@ -65,7 +65,7 @@ def test_a_report_is_submitted_read_and_answered(sides):
     assert "Application accepted." in answered
     for path in (where, HOME):
         assert "Come &lt;in&gt;" in page(mine, path)
-    assert "is accepted already" in theirs.post(f"{HOME}/{made.pk}/decline", follow=True).content.decode()
+    assert "already accepted" in theirs.post(f"{HOME}/{made.pk}/decline", follow=True).content.decode()
     history = page(mine, f"/manage/companies/{report.run.company.slug}/history")
     assert "Application submitted" in history
 
@@ -108,7 +108,7 @@ def test_a_framework_that_is_not_a_program_accepts_no_application():
     report = finished(actor, company(actor), framework())
     where = f"/manage/reports/{report.run_id}"
     assert "Submit to" not in page(browser, where)
-    assert "no program" in browser.post(f"{where}/submit", follow=True).content.decode()
+    assert "not a program" in browser.post(f"{where}/submit", follow=True).content.decode()
     assert not Application.objects.exists()
 
 

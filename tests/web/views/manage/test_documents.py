@@ -13,7 +13,7 @@ from make.accounts import account, signed_in
 from make.documents import SMALL, Link, begin, blob_keys, send, uploaded
 from muniment.documents import downloading, records
 from muniment.documents.http import FileLinks
-from muniment.documents.models import Document, State
+from muniment.documents.models import Document, DocumentState
 from muniment.kernel.ids import now
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.registry.models import Company, Ownership
@@ -178,7 +178,7 @@ def test_a_stranger_and_a_visitor_reach_nothing(stranger, owner, slug):
     for address in (HOME, f"{HOME}/{document.pk}/file"):
         assert "/accounts/login" in Client().get(address)["Location"]
     document.refresh_from_db()
-    assert (document.deleted_at, document.state) == (None, State.READY)
+    assert (document.deleted_at, document.state) == (None, DocumentState.READY)
 
 
 def test_a_download_link_lives_a_minute_and_dies_with_the_ownership(page, owner, who, slug, monkeypatch):
@@ -209,7 +209,7 @@ def test_only_what_is_ready_can_be_fetched(owner, slug):
 
 def test_an_expired_upload_is_not_shown(page, owner, slug):
     upload = begin(owner, slug, name="gone.txt")
-    Document.objects.filter(pk=upload.upload_id).update(state=State.EXPIRED, expires_at=now())
+    Document.objects.filter(pk=upload.upload_id).update(state=DocumentState.EXPIRED, expires_at=now())
     assert "gone.txt" not in page.get(HOME).content.decode()
 
 
@@ -220,7 +220,7 @@ def test_without_a_listing_the_page_says_what_to_do_first(stranger):
 def test_a_file_that_the_scanner_never_judged_can_be_scanned_again(page, owner, slug):
     document = uploaded(owner, slug)
     Document.objects.filter(pk=document.pk).update(
-        state=State.UPLOADED, text_state="none", reason="The virus scanner gave no verdict."
+        state=DocumentState.UPLOADED, text_state="none", reason="The virus scanner gave no verdict."
     )
     shown = page.get(HOME).content.decode()
     assert "The virus scanner gave no verdict." in shown
@@ -234,7 +234,7 @@ def test_only_the_account_that_sent_a_file_can_finish_it(page, owner, slug):
     other = account("other@harbour.example")
     Ownership.objects.create(account=other, company=Company.objects.get(slug=slug))
     document = uploaded(owner, slug)
-    Document.objects.filter(pk=document.pk).update(state=State.UPLOADED, text_state="none")
+    Document.objects.filter(pk=document.pk).update(state=DocumentState.UPLOADED, text_state="none")
     theirs = signed_in(other)
     assert "Complete upload</button>" in page.get(HOME).content.decode()
     shown = theirs.get(HOME).content.decode()
@@ -246,7 +246,7 @@ def test_only_the_account_that_sent_a_file_can_finish_it(page, owner, slug):
 
 def test_a_file_that_is_being_scanned_offers_nothing_to_finish(page, owner, slug):
     document = uploaded(owner, slug)
-    Document.objects.filter(pk=document.pk).update(state=State.UPLOADED)
+    Document.objects.filter(pk=document.pk).update(state=DocumentState.UPLOADED)
     shown = page.get(HOME).content.decode()
     assert "Scanning for viruses" in shown
     assert "Complete upload" not in shown
@@ -261,7 +261,7 @@ def test_every_deleted_document_can_be_reached_and_restored(page, owner, slug):
             filename=f"paper-{n}.txt",
             content_type="text/plain",
             size_bytes=1,
-            state=State.READY,
+            state=DocumentState.READY,
             blob_key=f"documents/none/{n}",
             created_at=now() + timedelta(seconds=n),
             deleted_at=now(),

@@ -79,7 +79,7 @@ def test_a_run_is_canceled_and_a_refusal_is_told_on_the_page(me):
     where = browser.post("/manage/reports", {"company": slug, "framework": of})["Location"]
     browser.post(f"{where}/execute")
     refused = browser.post("/manage/reports", {"company": slug, "framework": of}, follow=True).content.decode()
-    assert "is under way" in refused
+    assert "is already active" in refused
     browser.post(f"{where}/cancel")
     assert "Canceled" in page(browser, where)
     assert ledger.get_balance(actor).held == 0
@@ -259,7 +259,7 @@ def test_a_refused_choice_of_documents_is_not_lost(me):
     answer = browser.post("/manage/reports", form)
     refused = answer.content.decode()
     assert answer.status_code == 400
-    assert "51 documents are named. A run takes at most 50." in refused
+    assert "documentIds has 51 items. A run takes at most 50 documents." in refused
     assert _ticked(refused) == set(papers)
     assert f'<option value="{of}" selected>' in refused
     assert "51 documents" not in page(browser, "/manage/reports")  # it is told once

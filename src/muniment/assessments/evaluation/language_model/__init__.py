@@ -1,1 +1,1 @@
-"""The evaluator by a language model: what it is told, and what of its answer is believed."""
+"""The language-model evaluator: its prompts, and the validation of its answers."""

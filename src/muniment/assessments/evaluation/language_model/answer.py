@@ -1,5 +1,5 @@
 """
-What a model answered: read by a closed form, or not at all.
+Parse and validate a model's answer.
 
 Source: assessment-spec/1, flow and evaluators.
 """
@@ -12,26 +12,26 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from muniment.assessments.evaluation.inputs import Inputs
-from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judgement, Support, stands
+from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judgement, Support, is_quoted
 from muniment.assessments.evaluation.language_model.prompt import private_texts
 from muniment.assessments.evaluation.language_model.reasons import presentable
 from muniment.assessments.evaluation.words import MAX_QUOTE, collapse, fold, quote
 
-_LEAST: Final = 8
-"""Characters of a quote that is not its whole passage: fewer stand everywhere and show nothing."""
+_MIN_QUOTE: Final = 8
+"""Characters of a quote that is not a whole passage: shorter ones match anywhere and prove nothing."""
 _FENCE: Final = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 
-class Unusable(Exception):  # noqa: N818 - an outcome of reading
+class Unusable(Exception):  # noqa: N818 - a parse result
     """
-    An answer that is none.
+    The answer cannot be used.
 
     Args:
-        message: for the model; it may repeat what the model said.
-        why: for the log, in our own words.
+        message: for the model; may repeat the model's own text.
+        why: for the log, without the model's text.
     """
 
-    def __init__(self, message: str, why: str = "it misses the form") -> None:
+    def __init__(self, message: str, why: str = "it does not match the schema") -> None:
         super().__init__(message)
         self.why = why
 
@@ -60,31 +60,29 @@ def read_answer(
     forgiving: bool,
 ) -> Judgement:
     """
-    Give the judgement that an answer holds.
+    Return the judgement in an answer.
 
     Args:
-        passages: the chunks that the model was shown; others it cannot quote.
-        forgiving: take an answer whose quotes are not all found; what they carried falls when it is settled.
+        passages: the chunks that the model was shown; it cannot quote others.
+        forgiving: accept an answer with unverified quotes, which :func:`settle` then drops.
 
     Raises:
-        Unusable: it is not of the form, is about another criterion, or leaves the scale.
+        Unusable: it does not match the schema, is about another criterion, or leaves the scale.
     """
     fenced = _FENCE.match(text.strip())
     try:
         answer = msgspec.json.decode(fenced[1] if fenced else text, type=_Answer)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Unusable(f"The answer is not one JSON object of the form: {error}.") from None
+        raise Unusable(f"The answer is not one JSON object of the required form: {error}.") from None
     if answer.criterionId != criterion["id"]:
-        raise Unusable("criterionId is not the id of the criterion that was asked.")
+        raise Unusable("criterionId is not the id of the given criterion.")
     low, high = scale
     levels = [each.level for each in answer.quotes] + ([] if answer.level is None else [answer.level])
     if not all(low <= level <= high for level in levels):
         raise Unusable(f"A level is outside the scale from {low:g} to {high:g}.")
     cited = [(_cited(each, inputs, passages), each.level) for each in answer.quotes]
-    if not forgiving and not all(stands(each, inputs.chunks) for each, _ in cited):
-        raise Unusable(
-            "A quote does not stand in the passage that it names, or is too short. Copy each character for character."
-        )
+    if not forgiving and not all(is_quoted(each, inputs.chunks) for each, _ in cited):
+        raise Unusable("A quote is not in the passage it names, or is too short. Copy quotes character for character.")
     return Judgement(
         supports=_supports(cited, answer.level),
         confidence=answer.confidence,
@@ -93,7 +91,7 @@ def read_answer(
 
 
 def _supports(cited: list[tuple[Cited, float]], level: float | None) -> tuple[Support, ...]:
-    """Give for each level the quotes that carry it together, none above the level of the whole."""
+    """Return the quotes that together support each level, with no level above the overall one."""
     if level is None:
         return ()
     lowered = sorted(((min(each, level), found) for found, each in cited), key=lambda each: -each[0])
@@ -104,12 +102,12 @@ def _supports(cited: list[tuple[Cited, float]], level: float | None) -> tuple[Su
 
 
 def _cited(given: _Quote, inputs: Inputs, passages: Collection[int]) -> Cited:
-    """Give a quote in the words of its passage; one that stands nowhere is given so that it is found nowhere."""
+    """Return a quote in its passage's wording; an invalid quote cites chunk -1, which is never found."""
     wanted = fold(given.text)
     if given.passage not in passages:
         return Cited(-1, given.text[:MAX_QUOTE])
     chunk = inputs.chunks[given.passage]
-    if wanted not in chunk.folded or (len(wanted) < _LEAST and wanted != chunk.folded):
+    if wanted not in chunk.folded or (len(wanted) < _MIN_QUOTE and wanted != chunk.folded):
         return Cited(-1, given.text[:MAX_QUOTE])
     pattern = r"\s+".join(re.escape(word) for word in collapse(given.text).split(" "))
     original = re.search(pattern, chunk.text, re.IGNORECASE)
@@ -121,4 +119,4 @@ def _reason(answer: _Answer, criterion: Mapping[str, Any], inputs: Inputs, passa
     shown = presentable(answer.reason, private_texts(criterion), public)
     if shown:
         return shown
-    return "The quotes show what carries this level." if answer.quotes else "No evidence was found."
+    return "The evidence below supports this level." if answer.quotes else "No evidence was found."

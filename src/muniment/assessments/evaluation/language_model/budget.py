@@ -1,27 +1,27 @@
-"""How many tokens and seconds of a model a run has used, and has left."""
+"""The tokens and seconds of a model that a run has used and has left."""
 
 import time
 from typing import Final
 
-from muniment.assessments.evaluation.judgement import Spent
+from muniment.assessments.evaluation.judgement import Usage
 
 _BYTES_A_TOKEN: Final = 3
 
 
 def estimated_tokens(text: str) -> int:
-    """Give how many tokens a text may be: rather too many, since it is asked before an endpoint has counted."""
+    """Return an upper estimate of a text's tokens, used before an endpoint reports a count."""
     return len(text.encode()) // _BYTES_A_TOKEN + 1
 
 
 class Budget:
     """
-    What is left for one run.
+    The remaining budget of one run.
 
     Args:
-        spent: what earlier attempts at the run used.
+        spent: the usage of the run's earlier attempts.
     """
 
-    def __init__(self, tokens: int, seconds: float, spent: Spent) -> None:
+    def __init__(self, tokens: int, seconds: float, spent: Usage) -> None:
         self._tokens = tokens - spent.tokens
         self._before = spent
         self._used = 0
@@ -30,23 +30,23 @@ class Budget:
         self._ends = self._began + seconds - spent.seconds
 
     @property
-    def spent(self) -> Spent:
-        """Give what the run has used, with its earlier attempts."""
-        return Spent(self._before.tokens + self._used, round(self._before.seconds + time.monotonic() - self._began, 3))
+    def spent(self) -> Usage:
+        """Return the usage of the run, including its earlier attempts."""
+        return Usage(self._before.tokens + self._used, round(self._before.seconds + time.monotonic() - self._began, 3))
 
     @property
     def seconds_left(self) -> float:
-        """Give the seconds that are left; below zero when none are."""
+        """Return the remaining seconds; negative when the time is used up."""
         return self._ends - time.monotonic()
 
     def reserve(self, tokens: int) -> bool:
-        """Set *tokens* aside for a request, unless the run has too little left for it."""
+        """Reserve *tokens* for a request; return False if the run has too little left."""
         if self.seconds_left <= 0 or self._used + self._reserved + tokens > self._tokens:
             return False
         self._reserved += tokens
         return True
 
     def settle(self, reserved: int, used: int) -> None:
-        """Count what a request used in place of what was set aside for it."""
+        """Replace a reservation by a request's actual usage."""
         self._reserved -= reserved
         self._used += used

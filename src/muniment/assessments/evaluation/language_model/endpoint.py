@@ -1,4 +1,4 @@
-"""Which model judges, where it is, and how much of it a run may use."""
+"""The configured language model and its limits."""
 
 import importlib.util
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Final
 INSTALL: Final = 'pip install "muniment[language-model]"'
 
 
-class ModelUnavailable(Exception):  # noqa: N818 - says what holds; the run's job decides what follows
+class ModelUnavailable(Exception):  # noqa: N818 - names the condition
     """
-    The endpoint does not judge. The message names neither key, address nor what was sent.
+    The endpoint does not judge. The message contains neither the key, the address nor what was sent.
 
     Args:
-        for_good: asking again later will not help either.
+        for_good: a retry will not help.
     """
 
     def __init__(self, message: str, *, for_good: bool = False) -> None:
@@ -23,14 +23,14 @@ class ModelUnavailable(Exception):  # noqa: N818 - says what holds; the run's jo
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """
-    An endpoint, as the settings name it.
+    An endpoint, as configured.
 
     Args:
-        url: its base address, which ``/chat/completions`` is added to.
-        run_tokens: prompt and answer together, for one run.
-        run_seconds: how long one run may ask.
-        timeout_s: how long one request may take.
-        parallel: requests at once.
+        url: its base URL, to which ``/chat/completions`` is appended.
+        run_tokens: the limit of prompt and answer tokens per run.
+        run_seconds: the time limit of one run.
+        timeout_s: the time limit of one request.
+        parallel: the number of concurrent requests.
     """
 
     url: str
@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def lacking() -> str:
-    """Say how to install what the evaluator needs, empty when it is there."""
+    """Return how to install the evaluator's missing dependency; empty when it is installed."""
     if importlib.util.find_spec("openai") is not None:
         return ""
-    return f"MUNIMENT_MODEL_URL is set, and the extra that asks a model is not installed: {INSTALL}."
+    return f"MUNIMENT_MODEL_URL is set, but the language-model extra is not installed: {INSTALL}."

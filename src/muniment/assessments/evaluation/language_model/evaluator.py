@@ -1,9 +1,9 @@
 """
-The evaluator by a language model.
+The language-model evaluator.
 
-What documents say reaches the model as data in a message of its own; the model has no tools, and its answer is
-a closed form for one criterion. Quotes are looked up, levels and scores are worked out by our own code. What the
-model cannot judge, rules judge, and the report says so.
+Documents reach the model as data in a separate message; the model has no tools, and its answer must match a schema
+for one criterion. Our code verifies quotes and computes levels and scores. Rules judge what the model cannot, and the
+report says so.
 
 Source: assessment-spec/1, evaluators.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from muniment.assessments.evaluation.inputs import Inputs
-from muniment.assessments.evaluation.judgement import Judged, Judgement, Judging, Spent
+from muniment.assessments.evaluation.judgement import Judged, Judgement, Judging, Usage
 from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
 from muniment.assessments.evaluation.language_model.budget import Budget, estimated_tokens
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
@@ -32,35 +32,38 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BUDGET: Final = "The model's budget for this run was used up, so rules judged this."
-UNUSABLE: Final = "The model gave no usable answer to this, so rules judged it."
-SILENT: Final = "The model did not answer this in time, so rules judged it."
-MOST_EVIDENCE: Final = 16_000
-"""Characters of passages that a model is shown for one criterion."""
-_MOST_ANSWER: Final = 8_000
-"""Tokens of an answer, with what a model thinks before it."""
-_ENDINGS: Final = {"length": f"it was cut at {_MOST_ANSWER} tokens", "content_filter": "a filter took it away"}
-_MOST_REPEATED: Final = 4_000
-"""Characters of an answer that a model is shown again, to mend it."""
+BUDGET: Final = "The model's budget for this run was used up, so this was judged by rules."
+UNUSABLE: Final = "The model gave no usable answer, so this was judged by rules."
+SILENT: Final = "The model did not answer in time, so this was judged by rules."
+MAX_EVIDENCE: Final = 16_000
+"""Characters of passages in the prompt of one criterion."""
+_MAX_ANSWER: Final = 8_000
+"""Tokens of an answer, including reasoning."""
+_ENDINGS: Final = {
+    "length": f"it was truncated at {_MAX_ANSWER} tokens",
+    "content_filter": "a content filter blocked it",
+}
+_MAX_REPEATED: Final = 4_000
+"""Characters of an invalid answer that are sent back for correction."""
 _TRIES: Final = 2
-"""How often a criterion is asked: once more when the answer misses the form."""
-_MOST_SILENT: Final = 3
-"""Requests in a row that came to nothing, after which the endpoint counts as gone."""
+"""Attempts per criterion: one retry if the answer is invalid."""
+_MAX_SILENT: Final = 3
+"""Consecutive failed requests after which the endpoint counts as down."""
 _TICK_S: Final = 0.5
 _FORMS: Final[tuple[dict[str, Any], ...]] = (
-    {"response_format": FORM, "max_completion_tokens": _MOST_ANSWER, "temperature": 0},
-    {"response_format": FORM, "max_completion_tokens": _MOST_ANSWER},
-    {"max_tokens": _MOST_ANSWER},
+    {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER, "temperature": 0},
+    {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER},
+    {"max_tokens": _MAX_ANSWER},
 )
-"""How an answer is asked for, the strictest first: endpoints differ in what they take, and refuse the rest with 400."""
+"""Request options, strictest first: endpoints reject options they do not support with 400."""
 
 
 class _Silent(Exception):  # noqa: N818 - an outcome
-    """The endpoint gave no answer. The message is a status or the name of an error."""
+    """The endpoint did not answer. The message is a status or the name of an error."""
 
 
 class _Exhausted(Exception):  # noqa: N818 - an outcome
-    """The run has too little left to ask."""
+    """The run's budget is too small for another request."""
 
 
 class _Message(msgspec.Struct):
@@ -82,8 +85,8 @@ class _Completion(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A criterion on its way."""
+class _Pending:
+    """A criterion to be judged by the model."""
 
     number: int
     criterion: Mapping[str, Any]
@@ -93,19 +96,19 @@ class _Asked:
 
 class LanguageModel:
     """
-    Judges by asking an endpoint, one request for each criterion, a few at once.
+    Judges by calling an endpoint, one request per criterion, a few concurrently.
 
-    Criteria go to rules that ask for it, do not apply, compare facts only, or find no passage to look at.
+    Rules judge criteria that request rules, do not apply, only compare facts, or have no matching passage.
 
     Args:
-        spent: what earlier attempts at this run used of its budget.
+        spent: the usage of this run's earlier attempts.
     """
 
     kind = "model"
     batch = 1
     prompt_hash: str | None = PROMPT_HASH
 
-    def __init__(self, endpoint: Endpoint, spent: Spent) -> None:
+    def __init__(self, endpoint: Endpoint, spent: Usage) -> None:
         self.model: str | None = endpoint.name
         self._endpoint = endpoint
         self._budget = Budget(endpoint.run_tokens, endpoint.run_seconds, spent)
@@ -115,22 +118,21 @@ class LanguageModel:
         self._has_answered = False
 
     @property
-    def spent(self) -> Spent:
-        """Give what the run has used of its budget."""
+    def spent(self) -> Usage:
         return self._budget.spent
 
     def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
         """
-        Judge criteria, each as its answer comes; None says that none came for a while.
+        Judge criteria, each as its answer arrives; yield None when none arrived for a while.
 
         Raises:
-            ModelUnavailable: the endpoint refuses the settings, or answers nothing any more.
+            ModelUnavailable: the endpoint rejects the settings or stopped answering.
         """
-        waiting: deque[_Asked] = deque()
+        waiting: deque[_Pending] = deque()
         for number, criterion in enumerate(criteria):
             passages = [] if _is_for_rules(criterion, inputs) else self._passages(criterion, scale, inputs)
             if passages:
-                waiting.append(_Asked(number, criterion, passages))
+                waiting.append(_Pending(number, criterion, passages))
             else:
                 yield Judged(number, self._rules.judge_one(criterion, scale, inputs), "rules")
         if waiting:
@@ -138,17 +140,17 @@ class LanguageModel:
                 yield from answers
 
     def _passages(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> list[int]:
-        """Give the chunks to look at: all of the sources if they are few, else the nearest to the requirement first."""
+        """Return the chunks for the prompt: all chunks if they fit, otherwise the best matches first."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
         first = [cited.chunk for support in by_rules.supports for cited in support.cited]
         every = inputs.of(sources)
-        if sum(len(shown_text(inputs, each)) for each in every) > MOST_EVIDENCE:
+        if sum(len(shown_text(inputs, each)) for each in every) > MAX_EVIDENCE:
             text = f"{criterion['title']} {criterion['requirement']}"
-            # Words find little in another language than the requirement's: the rest follows in its order.
+            # Word matching finds little in other languages: the remaining chunks follow in order.
             every = [*self._rules.full_text(inputs).nearest(text, sources), *every]
         chosen: list[int] = []
-        room = MOST_EVIDENCE
+        room = MAX_EVIDENCE
         for each in dict.fromkeys([*first, *every]):
             room -= len(shown_text(inputs, each))
             if room < 0:
@@ -158,18 +160,18 @@ class LanguageModel:
 
     # ------------------------------------------------------------------ asking
 
-    def _ask_all(self, waiting: deque[_Asked], scale: tuple[float, float], inputs: Inputs) -> Judging:
-        # The loop runs only while answers are waited for: whoever takes them may use the database between.
+    def _ask_all(self, waiting: deque[_Pending], scale: tuple[float, float], inputs: Inputs) -> Judging:
+        # The loop runs only while waiting for answers, so that the caller can use the database in between.
         with asyncio.Runner() as runner:
             client = _client(self._endpoint)
-            running: dict[asyncio.Task[Judgement], _Asked] = {}
+            running: dict[asyncio.Task[Judgement], _Pending] = {}
             try:
                 while waiting or running:
                     while waiting and len(running) < self._endpoint.parallel:
                         asked = waiting.popleft()
                         running[runner.get_loop().create_task(self._ask(client, asked, scale, inputs))] = asked
                     done, _ = runner.run(_first_of(running))
-                    # What was answered first: it is paid for, and the end of the endpoint would take it along.
+                    # Completed answers first: they are paid for, and an outage would discard them.
                     for task in sorted(done, key=lambda each: each.exception() is not None):
                         asked = running.pop(task)
                         judged = self._outcome(task, asked, scale, inputs)
@@ -184,16 +186,16 @@ class LanguageModel:
                 runner.run(_closed(client, running))
 
     def _outcome(
-        self, task: asyncio.Task[Judgement], asked: _Asked, scale: tuple[float, float], inputs: Inputs
+        self, task: asyncio.Task[Judgement], asked: _Pending, scale: tuple[float, float], inputs: Inputs
     ) -> Judged | None:
-        """Give what came of a criterion; None to ask it again, once the others have been asked."""
+        """Return the result of a criterion; None to retry it after the others."""
         try:
             judgement = task.result()
         except _Silent as error:
             self._silent_in_a_row += 1
-            log.warning("the language model gave no answer: %s", error)
+            log.warning("language model did not answer: %s", error)
             again = not asked.was_silent
-            if self._silent_in_a_row >= _MOST_SILENT or not (again or self._has_answered):
+            if self._silent_in_a_row >= _MAX_SILENT or not (again or self._has_answered):
                 raise ModelUnavailable("The language model does not answer.") from None
             if again:
                 asked.was_silent = True
@@ -204,7 +206,7 @@ class LanguageModel:
         except Unusable as error:
             self._silent_in_a_row = 0
             self._has_answered = True
-            log.warning("an answer of the language model is of no use: %s", error.why)
+            log.warning("language model gave an unusable answer: %s", error.why)
             note = UNUSABLE
         else:
             self._silent_in_a_row = 0
@@ -212,7 +214,9 @@ class LanguageModel:
             return Judged(asked.number, judgement, "model")
         return Judged(asked.number, self._rules.judge_one(asked.criterion, scale, inputs), "rules", note)
 
-    async def _ask(self, client: "AsyncOpenAI", asked: _Asked, scale: tuple[float, float], inputs: Inputs) -> Judgement:
+    async def _ask(
+        self, client: "AsyncOpenAI", asked: _Pending, scale: tuple[float, float], inputs: Inputs
+    ) -> Judgement:
         conversation = messages(asked.criterion, scale, inputs, asked.passages)
         tried = 0
         while True:
@@ -224,22 +228,22 @@ class LanguageModel:
                 if tried == _TRIES:
                     raise
                 conversation += [
-                    {"role": "assistant", "content": text[:_MOST_REPEATED]},
-                    {"role": "user", "content": f"{fault} Answer again, in the form that was asked for."},
+                    {"role": "assistant", "content": text[:_MAX_REPEATED]},
+                    {"role": "user", "content": f"{fault} Answer again in the required form."},
                 ]
 
     async def _complete(self, client: "AsyncOpenAI", conversation: list[Any]) -> str:
         """
-        Give the text of one answer.
+        Return the text of one answer.
 
         Raises:
             _Exhausted, _Silent, Unusable: there is none.
         """
         asked = sum(estimated_tokens(message["content"]) for message in conversation)
-        reserved = asked + _MOST_ANSWER
+        reserved = asked + _MAX_ANSWER
         if not self._budget.reserve(reserved):
             raise _Exhausted
-        used = asked  # of a request that ends without a count, what was sent is counted
+        used = asked  # without a reported count, count what was sent
         try:
             completion = await self._completion(client, conversation)
             text = completion.choices[0].message.content if completion.choices else None
@@ -247,7 +251,7 @@ class LanguageModel:
             used = total if total and total > 0 else asked + estimated_tokens(text or "")
             ended = completion.choices[0].finish_reason if completion.choices else None
             if not text or ended in {"length", "content_filter"}:
-                raise Unusable("There is no whole answer.", _ENDINGS.get(ended or "", "it is empty"))
+                raise Unusable("The answer is incomplete.", _ENDINGS.get(ended or "", "it is empty"))
             return text
         finally:
             self._budget.settle(reserved, used)
@@ -258,8 +262,8 @@ class LanguageModel:
         form = self._form
         while True:
             try:
-                # Twice the time of one request: the client tries again by itself, and a reader that is fed a
-                # byte at a time never times out by itself.
+                # Twice the time of one request: the client retries by itself, and a response that trickles in
+                # never triggers the client's own timeout.
                 async with asyncio.timeout(max(0, min(self._budget.seconds_left, 2 * self._endpoint.timeout_s))):
                     answer = await client.chat.completions.with_raw_response.create(
                         model=self._endpoint.name,
@@ -270,23 +274,24 @@ class LanguageModel:
             except TimeoutError:
                 if self._budget.seconds_left <= 0:
                     raise _Exhausted from None
-                raise _Silent("time-out") from None
+                raise _Silent("timeout") from None
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 if form + 1 < len(_FORMS):
                     form += 1
                     continue
-                raise Unusable("The request is refused.", f"status {error.status_code}") from None
+                raise Unusable("The request was rejected.", f"status {error.status_code}") from None
             except (openai.AuthenticationError, openai.PermissionDeniedError, openai.NotFoundError) as error:
-                # What it says may repeat the key: only the status goes on.
+                # The response may repeat the key: report only the status.
                 raise ModelUnavailable(
-                    f"The language model refuses this registry with {error.status_code}.", for_good=True
+                    f"The language model rejects this registry's requests with status {error.status_code}.",
+                    for_good=True,
                 ) from None
             except openai.APIStatusError as error:
                 raise _Silent(f"status {error.status_code}") from None
             except openai.OpenAIError as error:
                 raise _Silent(type(error).__name__) from None
             except (msgspec.DecodeError, RecursionError):
-                raise Unusable("There is no answer.", "it is not of the chat-completions protocol") from None
+                raise Unusable("There is no answer.", "it does not follow the chat-completions protocol") from None
             self._form = max(self._form, form)
             return completion
 
@@ -301,27 +306,27 @@ def _is_for_rules(criterion: Mapping[str, Any], inputs: Inputs) -> bool:
     return asked == "rules" or (asked == "auto" and compares_facts)
 
 
-async def _first_of(running: Mapping[asyncio.Task[Judgement], _Asked]) -> tuple[set[asyncio.Task[Judgement]], Any]:
+async def _first_of(running: Mapping[asyncio.Task[Judgement], _Pending]) -> tuple[set[asyncio.Task[Judgement]], Any]:
     return await asyncio.wait(running, timeout=_TICK_S, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _closed(client: "AsyncOpenAI", running: Mapping[asyncio.Task[Judgement], _Asked]) -> None:
+async def _closed(client: "AsyncOpenAI", running: Mapping[asyncio.Task[Judgement], _Pending]) -> None:
     await asyncio.gather(*running, return_exceptions=True)
     await client.close()
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    """Give a client that goes to the endpoint and nowhere else, with nothing but what the settings name."""
+    """Return a client that uses only the configured endpoint and settings."""
     try:
         import openai
     except ImportError:
         raise ModelUnavailable("The extra language-model is not installed.", for_good=True) from None
     client = openai.AsyncOpenAI(
         base_url=endpoint.url,
-        api_key=endpoint.key or "none",  # an empty one would be looked for in the environment
+        api_key=endpoint.key or "none",  # with an empty key the library would read the environment
         timeout=endpoint.timeout_s,
         max_retries=2,
-        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),  # a redirect would take the texts along
+        http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),  # a redirect would leak the texts
     )
-    client.organization = client.project = None  # read from the environment of whoever started us
+    client.organization = client.project = None  # the library reads them from the environment
     return client

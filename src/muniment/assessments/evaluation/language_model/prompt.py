@@ -1,7 +1,7 @@
 """
-What a model is told: fixed instructions with the criterion, and the passages as data in a message of their own.
+The prompt: fixed instructions with the criterion, and the passages as data in a separate message.
 
-Checks, weights, gates and bands are never sent: what was not told cannot be told on.
+Checks, weights, gates and bands are never sent, so the model cannot reveal them.
 
 Source: assessment-spec/1, evaluators.
 """
@@ -16,8 +16,7 @@ from muniment.assessments.evaluation.inputs import Inputs
 from muniment.kernel.wire import number
 
 MAX_REASON: Final = 500
-MOST_OF_A_PASSAGE: Final = 4_000
-"""Characters."""
+MAX_PASSAGE_CHARACTERS: Final = 4_000
 INSTRUCTIONS: Final = f"""\
 You judge how far an organization fulfils one criterion, by passages from its profile and documents.
 
@@ -65,31 +64,31 @@ FORM: Final[dict[str, Any]] = {
     },
 }
 PROMPT_HASH: Final = hashlib.sha256(msgspec.json.encode([INSTRUCTIONS, FORM], order="deterministic")).hexdigest()
-"""SHA-256 of what every criterion is asked with."""
+"""SHA-256 of the fixed part of every prompt."""
 
 
 def private_texts(criterion: Mapping[str, Any]) -> list[str]:
-    """Give the texts of a criterion that a model is told and a report must not tell."""
+    """Return the texts of a criterion that the model receives but a report must not reveal."""
     levels = [level["descriptor"] for level in criterion.get("levels") or ()]
     return [text for text in (criterion["requirement"], criterion.get("guidance"), *levels) if text]
 
 
 def shown_text(inputs: Inputs, chunk: int) -> str:
-    """Give what a model is shown of a chunk: a record, such as a proposal, may be of any length."""
-    return inputs.chunks[chunk].text[:MOST_OF_A_PASSAGE]
+    """Return a chunk's text for the prompt, truncated: a record such as a proposal can be of any length."""
+    return inputs.chunks[chunk].text[:MAX_PASSAGE_CHARACTERS]
 
 
 def messages(
     criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs, passages: Iterable[int]
 ) -> list[dict[str, str]]:
     """
-    Give the messages that ask for one criterion.
+    Return the messages for one criterion.
 
     Args:
-        passages: the chunks that may be quoted, by their numbers.
+        passages: the chunks that may be quoted, by number.
     """
     low, high = scale
-    asked = {
+    task = {
         "criterionId": criterion["id"],
         "title": criterion["title"],
         "requirement": criterion["requirement"],
@@ -103,7 +102,7 @@ def messages(
         {"passage": each, "source": inputs.chunks[each].source, "text": shown_text(inputs, each)} for each in passages
     ]
     return [
-        {"role": "system", "content": f"{INSTRUCTIONS}\nThe criterion:\n{_json(asked)}"},
+        {"role": "system", "content": f"{INSTRUCTIONS}\nThe criterion:\n{_json(task)}"},
         {"role": "user", "content": _json({"passages": shown})},
     ]
 

@@ -1,8 +1,8 @@
 """
-What of a model's reason may stand in a report.
+Filter a model's reason before a report shows it.
 
-A model that was talked into it could tell what it was told in confidence. Its reason is shown only when it
-shares no run of words with the private texts, in plain or in simple disguise, and is plain text itself.
+A manipulated model could reveal confidential texts. Its reason is shown only if it is plain text and shares no run of
+words with the private texts, even in a simple disguise.
 
 Source: assessment-spec/1: only ids, titles, levels, bands and remediation are ever shown.
 """
@@ -16,25 +16,25 @@ from muniment.assessments.evaluation.language_model.prompt import MAX_REASON
 from muniment.assessments.evaluation.words import collapse, fold, words_of
 
 _RUN: Final = 4
-"""Words in a row that are no accident."""
+"""Shared consecutive words that are not a coincidence."""
 _LETTERS: Final = 24
-"""Letters in a row, spaces and signs left out, that are no accident; in scripts without spaces fewer are."""
+"""Shared consecutive reason_letters, ignoring spaces and punctuation, that are not a coincidence."""
 _LETTERS_UNSPACED: Final = 10
 _NOT_PLAIN: Final = re.compile(r"[<>`{}\[\]|\\]|://|\bwww\.|[!-~]{41,}")
-"""Markup, addresses, and runs without a space, in which something could be encoded."""
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
+"""Markup, URLs, and long runs without spaces, which could be encoded data."""
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
 def presentable(reason: str, private: Sequence[str], public: Sequence[str]) -> str:
     """
-    Give *reason* as a report may show it, empty when it may not.
+    Return *reason* as a report may show it; empty if it must not be shown.
 
     Args:
         private: texts that it must not repeat.
-        public: texts that the reader has anyway; what stands there is no secret.
+        public: texts that the reader can see anyway.
     """
     spaced = "".join(" " if character.isspace() else character for character in reason)
-    shown = collapse("".join(each for each in spaced if unicodedata.category(each) not in _UNSEEN))
+    shown = collapse("".join(each for each in spaced if unicodedata.category(each) not in _INVISIBLE))
     if _NOT_PLAIN.search(shown) or _repeats(shown, private, public):
         return ""
     if len(shown) > MAX_REASON:
@@ -43,13 +43,13 @@ def presentable(reason: str, private: Sequence[str], public: Sequence[str]) -> s
 
 
 def _repeats(reason: str, private: Iterable[str], public: Sequence[str]) -> bool:
-    said, letters = words_of(fold(reason)), _letters(reason)
+    reason_words, reason_letters = words_of(fold(reason)), _letters(reason)
     known_words, known_letters = [words_of(fold(text)) for text in public], [_letters(text) for text in public]
     for text in private:
         kept = words_of(fold(text))
         size = min(_RUN, len(kept))
-        # One word by itself, such as "none" for the lowest level, is a word of the language.
-        if size > 1 and _runs(kept, size) & _runs(said, size) - {
+        # A single word, such as "none" for the lowest level, is not confidential.
+        if size > 1 and _runs(kept, size) & _runs(reason_words, size) - {
             run for words in known_words for run in _runs(words, size)
         }:
             return True
@@ -57,7 +57,9 @@ def _repeats(reason: str, private: Iterable[str], public: Sequence[str]) -> bool
         length = _LETTERS if squeezed.isascii() else _LETTERS_UNSPACED
         for turned in (squeezed, squeezed[::-1]):
             windows = {turned[at : at + length] for at in range(len(turned) - length + 1)}
-            if any(window in letters and not any(window in each for each in known_letters) for window in windows):
+            if any(
+                window in reason_letters and not any(window in each for each in known_letters) for window in windows
+            ):
                 return True
     return False
 

@@ -9,9 +9,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonRes
 from django.shortcuts import render
 from django.utils.translation import gettext
 
-from muniment.documents import downloading, operations, records
+from muniment.documents import downloading, operations, records, uploads
 from muniment.documents.content import inspection
-from muniment.documents.models import Document, State
+from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
@@ -66,7 +66,7 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
         messages.error(request, gettext("Choose at least one file."))
     for each in files:
         try:
-            kept = operations.keep(
+            kept = uploads.keep(
                 actor, company, each.name or "", each.chunks(), each.size or 0, content_type=each.content_type
             )
         except Problem as problem:
@@ -79,7 +79,8 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 
 def _told(document: Document) -> str:
-    said = gettext("%(file)s uploaded.") if document.state == State.READY else gettext("Scanning %(file)s for viruses.")
+    is_ready = document.state == DocumentState.READY
+    said = gettext("%(file)s uploaded.") if is_ready else gettext("Scanning %(file)s for viruses.")
     return said % {"file": document.filename}
 
 
@@ -98,7 +99,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     try:
         if not size.isdecimal() or len(size) > 15:
             raise BadRequest(gettext("The file size is not a number."), gettext("Reload the page and try again."))
-        upload = operations.begin_upload(
+        upload = uploads.begin_upload(
             actor_of(request),
             request.POST.get("company", ""),
             request.POST.get("filename", ""),
@@ -116,7 +117,7 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
     """Check what was sent and keep it: for the script as JSON, for a plain form as a page."""
     wants_json = request.headers.get("Accept", "").startswith("application/json")
     try:
-        document = operations.complete_upload(actor_of(request), document_id)
+        document = uploads.complete_upload(actor_of(request), document_id)
     except Problem as problem:
         if wants_json:
             return _as_json(problem)

@@ -120,7 +120,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     return page
 
 
-def _run(request: HttpRequest, actor: Actor, seen: operations.SeenRun) -> HttpResponse:
+def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpResponse:
     context: dict[str, Any] = {"room": "manage", "run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[dict[str, Any]] = []

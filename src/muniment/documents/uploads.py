@@ -1,0 +1,299 @@
+"""
+Uploads of documents: announce, complete, or store in one call.
+
+A blob is written before a row refers to it, and a row drops its reference before the blob is removed. A crash in
+between leaves a blob without a row, which the clean-up removes.
+"""
+
+import hashlib
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Final
+
+from django.db import transaction
+
+from muniment.documents import records
+from muniment.documents.content import inspection, scanning
+from muniment.documents.models import BlobHold, Document, DocumentState, TextState
+from muniment.documents.records import (
+    LINK_MINUTES,
+    RECEIVING_S,
+    SMALL_BYTES,
+    Upload,
+    hash_of,
+    link_address,
+    make_room,
+    max_bytes,
+    new_token,
+    no_upload,
+    own_company,
+    reachable,
+    storage,
+)
+from muniment.jobs import queue
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, TooLarge
+
+log = logging.getLogger(__name__)
+COMPLETED: Final = "documents.completed"
+"""The job that scans a file and extracts its text; `documentId` names the document."""
+
+
+# ------------------------------------------------------------------ announcing
+
+
+def _announce(
+    actor: Actor, company_slug: str, filename: str, size_bytes: int, *, content_type: str | None, sha256: str | None
+) -> Document:
+    """Create the row of an announced file, after all checks that do not need its content."""
+    company = own_company(actor, company_slug)
+    if fault := inspection.name_fault(filename):
+        raise BadRequest(f"The filename {fault}.", "Send the file's own name, such as report.pdf.")
+    try:
+        found = inspection.type_of(filename, content_type)
+    except inspection.Rejected as verdict:
+        raise BadRequest(str(verdict), f"Accepted types: {inspection.TAKEN}.") from None
+    if size_bytes < 1:
+        raise BadRequest("The file is empty.", "Send a file with content.")
+    if size_bytes > max_bytes():
+        raise TooLarge(
+            f"The file has {size_bytes:,} bytes; the limit is {max_bytes():,}.",
+            "Make it smaller, or split it.",
+        )
+    if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
+        raise BadRequest("The sha256 is not 64 hexadecimal digits.", "Compute it with sha256sum FILE, or omit it.")
+    assert actor.account_id is not None  # noqa: S101 - owners have accounts
+    make_room(actor.account_id, size_bytes)
+    return Document(
+        company=company,
+        account_id=actor.account_id,
+        via=actor.via,
+        filename=filename,
+        content_type=found.content_type,
+        size_bytes=size_bytes,
+        expected_sha256=(sha256 or "").lower(),
+        expires_at=now() + timedelta(minutes=LINK_MINUTES),
+    )
+
+
+def begin_upload(
+    actor: Actor,
+    company_slug: str,
+    filename: str,
+    size_bytes: int,
+    *,
+    content_type: str | None = None,
+    sha256: str | None = None,
+    base_url: str,
+) -> Upload:
+    """
+    Announce a file and return its one-time upload link. Its size counts towards the quota from now on.
+
+    Args:
+        content_type: derived from the name's extension when absent.
+        sha256: verified after the upload when given.
+        base_url: the public URL of the instance.
+
+    Raises:
+        NotFound: the company is unknown or not owned.
+        BadRequest: the name, the type or the digest is invalid.
+        TooLarge: over the size limit or the quota.
+
+    Source: decisions, section 5, documents.
+    """
+    token = new_token()
+    with transaction.atomic():
+        document = _announce(actor, company_slug, filename, size_bytes, content_type=content_type, sha256=sha256)
+        document.token_hash = hash_of(token)
+        document.save(force_insert=True)
+    assert document.expires_at is not None  # noqa: S101 - set on creation
+    return Upload(
+        document.pk,
+        link_address(base_url, token),
+        document.filename,
+        document.content_type,
+        document.size_bytes,
+        document.expires_at,
+    )
+
+
+# ------------------------------------------------------------------ completing
+
+
+def complete_upload(actor: Actor, upload_id: str) -> Document:
+    """
+    Verify an uploaded file and keep it. Repeating it returns the same result, or repeats an unfinished scan.
+
+    Raises:
+        NotFound: unknown, another account's, or expired.
+        Conflict: nothing was sent yet.
+        BadRequest: the file was rejected, with the reason. Nothing of it is kept.
+
+    Source: decisions, section 5, documents.
+    """
+    document = reachable(actor).filter(pk=upload_id, deleted_at__isnull=True).first()
+    if document is None or document.account_id != actor.account_id or document.state == DocumentState.EXPIRED:
+        raise no_upload(upload_id)
+    if document.state == DocumentState.PENDING:
+        if document.expires_at is not None and document.expires_at < now() and not _is_receiving(document):
+            raise no_upload(upload_id)
+        raise Conflict(
+            "No file has been sent to the upload link yet.", "Run the command, wait for its response, then call again."
+        )
+    if document.state == DocumentState.REJECTED:
+        raise _rejected(document)
+    if document.state == DocumentState.READY or document.text_state == TextState.WAITING:
+        return document  # WAITING: accepted before, and being scanned
+    return _accept(document)
+
+
+def _is_receiving(document: Document) -> bool:
+    return document.receiving_until is not None and document.receiving_until > now()
+
+
+def _rejected(document: Document) -> BadRequest:
+    return BadRequest(f"{document.filename} was rejected. {document.reason}", f"Accepted types: {inspection.TAKEN}.")
+
+
+def _accept(document: Document) -> Document:
+    """Inspect an uploaded file, outside any transaction, and record the verdict."""
+    try:
+        _verify(document)
+    except inspection.Rejected as verdict:
+        reject(document, str(verdict))
+        document.refresh_from_db()
+        if document.state == DocumentState.REJECTED:
+            raise _rejected(document) from None
+        return document  # a concurrent call decided first
+    with transaction.atomic():
+        # With a scanner the file waits as `uploaded`; the job makes it ready.
+        state = DocumentState.UPLOADED if scanning.is_on() else DocumentState.READY
+        moved = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED, text_state=TextState.NONE).update(
+            state=state, text_state=TextState.WAITING, reason="", changed_at=now()
+        )
+        if moved:
+            queue.enqueue(COMPLETED, {"documentId": document.pk})
+    document.refresh_from_db()
+    return document
+
+
+def _verify(document: Document) -> None:
+    """Compare an uploaded file with its announcement."""
+    if document.expected_sha256 and document.expected_sha256 != document.sha256:
+        raise inspection.Rejected(
+            f"Its sha256 is {document.sha256}, but {document.expected_sha256} was announced: it was changed in transit."
+        )
+    with storage().local(document.blob_key) as path, path.open("rb") as file:
+        inspection.inspect(file, document.size_bytes, document.content_type)
+
+
+def reject(document: Document, reason: str) -> None:
+    """Reject a file and remove its blob."""
+    key = document.blob_key
+    with transaction.atomic():
+        moved = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED, blob_key=key).update(
+            state=DocumentState.REJECTED, reason=reason, blob_key="", text_state=TextState.NONE, changed_at=now()
+        )
+    if moved:
+        remove_blob(key)
+
+
+def remove_blob(key: str) -> None:
+    """Remove an unreferenced blob. If the storage fails or a backup is reading, the clean-up removes it later."""
+    try:
+        # The row no longer refers to the blob, so a backup that starts after this check does not need it.
+        if not BlobHold.objects.filter(until__gt=now()).exists():
+            storage().delete(key)
+    except Exception:
+        log.exception("could not remove a blob; the clean-up will retry")
+
+
+# ------------------------------------------------------------------ small files and forms
+
+
+def upload_document(
+    actor: Actor, company_slug: str, filename: str, content: bytes, *, content_type: str | None = None
+) -> Document:
+    """
+    Store a small file that was sent in one call.
+
+    Raises:
+        NotFound: the company is unknown or not owned.
+        BadRequest: the file is rejected, with the reason. Nothing is kept.
+        TooLarge: more than 8,192 bytes, or over the quota.
+
+    Source: decisions, section 5, documents.
+    """
+    if len(content) > SMALL_BYTES:
+        own_company(actor, company_slug)
+        raise TooLarge(
+            f"The file has {len(content):,} bytes; the limit of upload_document is {SMALL_BYTES:,}.",
+            "Call create_document_upload, run the command it returns, then call complete_document_upload.",
+        )
+    return keep(actor, company_slug, filename, [content], len(content), content_type=content_type)
+
+
+def keep(
+    actor: Actor,
+    company_slug: str,
+    filename: str,
+    pieces: Iterable[bytes],
+    size_bytes: int,
+    *,
+    content_type: str | None = None,
+) -> Document:
+    """
+    Store a complete file, like an upload through a link.
+
+    Raises:
+        NotFound, BadRequest, TooLarge: as :func:`begin_upload` and :func:`complete_upload`.
+    """
+    with transaction.atomic():
+        document = _announce(actor, company_slug, filename, size_bytes, content_type=content_type, sha256=None)
+        document.attempt = 1
+        document.receiving_until = now() + timedelta(seconds=RECEIVING_S)
+        document.save(force_insert=True)
+    key, digest = blob_key(document.pk, 1), hashlib.sha256()
+
+    def digested() -> Iterator[bytes]:
+        alive_at = time.monotonic()
+        for piece in pieces:
+            digest.update(piece)
+            yield piece
+            if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # the storage is slow but working
+                alive_at = time.monotonic()
+                renew(document.pk, 1)
+
+    if size_bytes <= SMALL_BYTES:
+        storage().write(key, b"".join(digested()))
+    else:
+        storage().write(key, digested())
+    with transaction.atomic():
+        recorded = Document.objects.filter(pk=document.pk, state=DocumentState.PENDING, attempt=1).update(
+            state=DocumentState.UPLOADED, blob_key=key, sha256=digest.hexdigest(), changed_at=now()
+        )
+    if not recorded:  # the clean-up expired it: the link's time is over
+        remove_blob(key)
+        raise no_upload(document.pk)
+    document.refresh_from_db()
+    try:
+        return _accept(document)
+    except BadRequest:
+        # The caller gets the reason, so no row is needed.
+        Document.objects.filter(pk=document.pk, state=DocumentState.REJECTED).delete()
+        raise
+
+
+def renew(document_id: str, attempt: int) -> bool:
+    """Extend an upload's lease. Return whether it is still the current attempt."""
+    held = Document.objects.filter(pk=document_id, state=DocumentState.PENDING, attempt=attempt)
+    return bool(held.update(receiving_until=now() + timedelta(seconds=RECEIVING_S)))
+
+
+def blob_key(document_id: str, attempt: int) -> str:
+    """Return the key of an attempt's blob, which is never reused."""
+    return f"documents/{document_id}/{attempt}"
