@@ -17,7 +17,7 @@ REFERENCE = Path(__file__).parents[1] / "docs" / "REFERENCE.md"
 def commands() -> str:
     """Return the table of commands, with each member of a group on its own line."""
     rows = []
-    for name, entry in sorted(command.commands.items()):
+    for name, entry in command.all().items():
         members = getattr(entry, "commands", None)
         for full, one in (
             [(f"{name} {sub}", one) for sub, one in sorted(members.items())] if members else [(name, entry)]

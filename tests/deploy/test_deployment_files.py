@@ -39,7 +39,7 @@ MOST_EXPOSED = 2.0
 
 def taken(words: list[str]) -> None:
     """Hold a command line of ours against the command: it exists and takes these options."""
-    command.commands[words[0]].make_context(words[0], list(words[1:]), resilient_parsing=False)
+    command.all()[words[0]].make_context(words[0], list(words[1:]), resilient_parsing=False)
 
 
 @pytest.mark.requirement("ops.deployment")

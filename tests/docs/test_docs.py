@@ -47,7 +47,7 @@ def test_every_setting_is_annotated():
 
 
 def test_the_reference_lists_every_command_and_each_has_help():
-    for name, entry in command.commands.items():
+    for name, entry in command.all().items():
         for member in getattr(entry, "commands", {"": entry}):
             assert f"| `{f'{name} {member}'.strip()}` |" in REFERENCE
         assert entry.help
@@ -69,7 +69,7 @@ def test_every_setting_and_command_that_a_document_names_exists():
         for name in re.findall(
             r"(?<![\w/.])muniment ([a-z]+)(?![\w-])", "\n".join(re.findall(r"`[^`]+`|(?s:```.*?```)", text))
         ):
-            assert name in command.commands, f"{file.name}: muniment {name}"
+            assert name in command.all(), f"{file.name}: muniment {name}"
 
 
 def test_every_make_target_that_a_document_names_exists():

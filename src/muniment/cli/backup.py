@@ -6,20 +6,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import obstore
+from django.db.utils import DatabaseError
+from rich.console import Console
 
 from muniment import config
 from muniment.cli.command import main, problems_as_errors, use_django
+from muniment.server.app.logs import masked
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], object]]:
     """Show the progress on the terminal, and turn failures into error messages."""
-    import obstore
-    from django.db import DatabaseError
-    from rich.console import Console
-
     from muniment.backup.loading import Mismatch
-    from muniment.server.app.logs import masked
 
     console = Console(stderr=True)
     try:
@@ -94,7 +93,6 @@ def move(to: str, storage: str) -> None:
     target = config.use(_moved(source, sys.stdin.readline().strip() if to == "-" else to, storage))
     use_django()
     from muniment.backup.moving import move as move_to
-    from muniment.server.app.logs import masked
 
     with _progress() as tell:
         loaded = move_to(source, target, tell=tell)

@@ -1,20 +1,46 @@
 """The main command and helpers shared by its subcommands."""
 
+import importlib
 import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from muniment import config
 from muniment.kernel.problems import Problem
+from muniment.server.app.logs import masked
+
+MODULES: Final = {
+    **dict.fromkeys(("backup", "move", "restore"), "backup"),
+    **dict.fromkeys(("credits", "user"), "accounts"),
+    **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
+    **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
+    "serve": "serving",
+    "worker": "worker",
+}
+"""The module of each command. It is imported when the command is used: `serve` must not wait for the others."""
 
 
 class Commands(click.Group):
-    """A group whose errors begin with ``error:``."""
+    """The main group. It loads the module of a command on first use, and its errors begin with ``error:``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in MODULES:
+            importlib.import_module(f"muniment.cli.{MODULES[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
+
+    def all(self) -> dict[str, click.Command]:
+        """Return every command by name, for the reference."""
+        for module in sorted(set(MODULES.values())):
+            importlib.import_module(f"muniment.cli.{module}")
+        return dict(sorted(self.commands.items()))
 
     def main(self, *args: Any, **extra: Any) -> Any:
         extra["standalone_mode"] = False
@@ -54,7 +80,6 @@ def migrated() -> int:
     use_django()
     from django.db import DatabaseError
 
-    from muniment.server.app.logs import masked
     from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:

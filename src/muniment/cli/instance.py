@@ -7,7 +7,11 @@ from pathlib import Path
 import click
 
 from muniment import config
+from muniment.api.contract import openapi_document
+from muniment.backup.proof import prove
 from muniment.cli.command import main, migrated, problems_as_errors
+from muniment.schema.objects import registry_schema
+from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
 
 
 @main.command()
@@ -28,8 +32,6 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
     if backup is not None:
         _prove(backup)
         return
-    from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
-
     current = config.current()
     click.echo("\n".join(settings_lines(current)))
     click.echo()
@@ -45,8 +47,6 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
 
 
 def _prove(backup: Path) -> None:
-    from muniment.backup.proof import prove
-
     with problems_as_errors():
         try:
             found = prove(backup)
@@ -73,9 +73,6 @@ def openapi() -> None:
 
     It is the document that the instance serves at /openapi.json.
     """
-    from muniment.api.contract import openapi_document
-    from muniment.schema.objects import registry_schema
-
     found = config.current()
     click.echo(json.dumps(openapi_document(found, registry_schema(found.currency)), ensure_ascii=False, indent=2))
 

@@ -6,9 +6,15 @@ from pathlib import Path
 from typing import IO
 
 import click
+import msgspec
+from django.db.utils import DatabaseError
+from rich.console import Console
+from rich.progress import Progress, TimeElapsedColumn
 
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.problems import BadRequest
+from muniment.store.database.migrations import migrate as bring_up_to_date
 
 
 @main.command("import")
@@ -25,13 +31,7 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     with file, line and field, and skipped; the exit status is then 1.
     """
     use_django()
-    from django.db import DatabaseError
-    from rich.console import Console
-    from rich.progress import Progress, TimeElapsedColumn
-
-    from muniment.kernel.problems import BadRequest
     from muniment.registry.exchange.importer import import_registry, sources_of
-    from muniment.store.database.migrations import migrate as bring_up_to_date
 
     def tell(label: str, bad: object) -> None:
         bar.console.print(f"{label}{bad}", style="", highlight=False, markup=False, soft_wrap=True)
@@ -81,10 +81,7 @@ def export(folder: Path, *, private: bool) -> None:
     API responses. Drafts, accounts and history are not included; use `muniment backup` for those.
     """
     use_django()
-    from django.db import DatabaseError
-
     from muniment.registry.exchange.exporter import export_registry
-    from muniment.store.database.migrations import migrate as bring_up_to_date
 
     try:
         bring_up_to_date()
@@ -124,8 +121,6 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
     FILE is a JSON document in the format assessment-spec/1; - reads standard input. Errors are reported with their
     paths. An unchanged document creates no new version.
     """
-    import msgspec
-
     try:
         document = msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

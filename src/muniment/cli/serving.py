@@ -1,16 +1,19 @@
-"""Commands that run until stopped: the server and the worker."""
+"""The command that serves the registry."""
 
 import errno
 import functools
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import click
 
 from muniment import config
-from muniment.cli.command import main, migrated, use_django
+from muniment.cli.command import main
+from muniment.cli.extras import require_extras
+from muniment.server.app import logs
+from muniment.server.process.server_process import serve as run
+from muniment.server.process.sockets import bind
+from muniment.server.process.supervisor import Supervisor
+from muniment.server.process.worker_process import WorkerProcess
 
 
 @main.command()
@@ -37,14 +40,12 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     replaced, and SIGHUP replaces all of them one by one without refusing requests.
     """
     settings = config.current()
-    _refuse_without_extras(settings)
+    require_extras(settings)
     if member is not None:
         _serve_among(member, _named(settings, host, port), demo=demo)
         return
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        from muniment.server.process.sockets import bind
-
         listener = bind(host, port)
     except OSError as error:
         way_out = (
@@ -56,15 +57,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     settings = _named(settings, host, port)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     if workers > 1:
-        from muniment.server.app import logs
-        from muniment.server.process.supervisor import Supervisor
-
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
         first = [*command, "--demo"] if demo else command
         sys.exit(Supervisor(listener, workers, command=command, first_command=first, folder=settings.data).run())
-    from muniment.server.process.server_process import serve as run
-
     run(settings, listener, load=_load_demo if demo else None)
 
 
@@ -78,9 +74,6 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     """Serve as one of several processes."""
-    from muniment.server.process.server_process import serve as run
-    from muniment.server.process.worker_process import WorkerProcess
-
     member = WorkerProcess.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)
     run(settings, member.listener, load=load if demo else None, member=member)
@@ -93,93 +86,14 @@ def _load_demo(*, tells: bool = True) -> None:
     Args:
         tells: whether to renew and print the sign-ins; only one process does.
     """
-    from muniment.store.database.migrations import migration_lock
-
-    with migration_lock():
-        _load_demo_alone(tells=tells)
-
-
-def _load_demo_alone(*, tells: bool) -> None:
     from muniment.accounts import mail
-    from muniment.registry.demo_accounts import demo_sign_ins
-    from muniment.registry.exchange.importer import import_registry
-    from muniment.registry.models import Company
+    from muniment.registry.demo_accounts import load_demo
 
-    if not Company.objects.exists():
-        summary = import_registry(Path(__file__).parents[1] / "demo")
+    summary, sign_ins = load_demo(renews=tells)
+    if summary is not None:
         click.echo(f"Demo registry loaded: {summary}.", err=True)
-    for sign_in in demo_sign_ins() if tells else ():
+    for sign_in in sign_ins:
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
         if sign_in.token:
             click.echo(f"Token of the {sign_in.role} for /api/manage/mcp: {sign_in.token}", err=True)
     mail.print_messages()
-
-
-@main.command()
-@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Number of jobs at once.")
-@click.option(
-    "--drain",
-    type=click.IntRange(0, 600),
-    default=20,
-    show_default=True,
-    help="Seconds to wait for running jobs on shutdown.",
-)
-def worker(threads: int, drain: int) -> None:
-    """
-    Run background jobs.
-
-    A worker runs in addition to the one inside `serve`. On SIGTERM or Ctrl-C it claims no more jobs, lets running ones
-    reach their next checkpoint, and returns the rest to the queue.
-    """
-    import signal
-    import threading
-
-    settings = config.current()
-    _refuse_without_extras(settings)
-    use_django()
-    from muniment.jobs.worker import Worker
-    from muniment.server.app import logs
-
-    logs.set_up(settings.log_format)
-    migrated()
-    stop = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stop.set())
-    with _traced(settings):
-        running = Worker(threads=threads).start()
-        click.echo(f"Worker {running.name} started.", err=True)
-        stop.wait()
-        if not running.stop(within_s=drain):
-            click.echo(
-                "Some jobs did not reach a checkpoint in time; another worker continues them after their lease.",
-                err=True,
-            )
-
-
-@contextmanager
-def _traced(settings: config.Config) -> Iterator[None]:
-    """Export traces of jobs if a collector is configured."""
-    if not settings.otlp_url:
-        yield
-        return
-    from muniment.server.app.telemetry import Traces
-
-    traces = Traces(settings.otlp_url)
-    try:
-        yield
-    finally:
-        traces.close()
-
-
-def _refuse_without_extras(settings: config.Config) -> None:
-    """Check for missing extras before any job runs or is charged."""
-    if settings.model_url:
-        from muniment.assessments.evaluation.language_model.endpoint import lacking
-
-        if told := lacking():
-            raise click.ClickException(told)
-    if settings.otlp_url:
-        from muniment.server.app.telemetry import lacking as lacking_for_traces
-
-        if told := lacking_for_traces():
-            raise click.ClickException(told)

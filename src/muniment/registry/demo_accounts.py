@@ -1,6 +1,7 @@
 """Who signs in to a demo: an owner with listings in several states, and a reviewer with something to decide."""
 
 import secrets
+from pathlib import Path
 from typing import NamedTuple
 
 from django.db import transaction
@@ -11,9 +12,11 @@ from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
+from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.models import Company, Ownership, State
 from muniment.registry.review.claims import suggest_edit
 from muniment.registry.review.decisions import submit_company
+from muniment.store.database.migrations import migration_lock
 
 OWNED = 2
 """How many of the published listings the demo's owner keeps."""
@@ -28,6 +31,21 @@ class SignIn(NamedTuple):
     password: str
     token: str
     """Opens the owner-scoped tool server; only the owner has one."""
+
+
+def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
+    """
+    Load the demo registry if there is no registry, and its accounts; wait if another process does.
+
+    Args:
+        renews: whether to give the accounts fresh passwords and a fresh token.
+
+    Returns:
+        What was imported, and the sign-ins if they were renewed.
+    """
+    with migration_lock():
+        summary = None if Company.objects.exists() else import_registry(Path(__file__).parents[1] / "demo")
+        return summary, demo_sign_ins() if renews else []
 
 
 def demo_sign_ins() -> list[SignIn]:

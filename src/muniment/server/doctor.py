@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+import django
+from django.db import DatabaseError, connection
+
+from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server.app.logs import masked
 from muniment.server.app.startup import writable
+from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
@@ -92,13 +97,8 @@ def _database(config: Config) -> Finding:
     if not config.on_postgresql and not config.database_file.exists():
         return _good("database", "SQLite, does not exist yet; the first start creates it")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
-    import django
-    from django.db import DatabaseError, connection
-
     try:
         django.setup()
-        from muniment.store.database.migrations import has_begun, pending
-
         missing, is_new = pending(), not has_begun()
     except DatabaseError as error:
         return _bad("database", f"does not answer: {masked(str(error)).strip()}")
@@ -160,8 +160,6 @@ def _billing(config: Config) -> Finding:
 
 def _model(config: Config) -> Finding:
     """Check the client of the language model. The model itself is not called, since calls cost money."""
-    from muniment.assessments.evaluation.language_model.endpoint import lacking
-
     if not config.model_url:
         return _good("language model", "off; rules evaluate reports")
     if told := lacking():
@@ -172,7 +170,6 @@ def _model(config: Config) -> Finding:
 def examine_storage() -> list[Finding]:
     """Verify documents against their blobs. Requires that all migrations are applied."""
     from muniment.documents.cleanup import examine as examine_documents
-    from muniment.store.database.migrations import has_begun
 
     if not has_begun():
         return [_good("documents", "none yet")]
@@ -203,7 +200,6 @@ def _first(names: list[str]) -> str:
 def examine_ledger() -> Finding:
     """Verify the credit ledger. Requires that all migrations are applied."""
     from muniment.credits.operations import prove
-    from muniment.store.database.migrations import has_begun
 
     if not has_begun():
         return _good("ledger", "none yet")

@@ -1,0 +1,63 @@
+"""The command that runs background jobs."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from muniment import config
+from muniment.cli.command import main, migrated
+from muniment.cli.extras import require_extras
+from muniment.server.app import logs
+from muniment.server.app.telemetry import Traces
+
+
+@main.command()
+@click.option("--threads", type=click.IntRange(1, 32), default=2, show_default=True, help="Number of jobs at once.")
+@click.option(
+    "--drain",
+    type=click.IntRange(0, 600),
+    default=20,
+    show_default=True,
+    help="Seconds to wait for running jobs on shutdown.",
+)
+def worker(threads: int, drain: int) -> None:
+    """
+    Run background jobs.
+
+    A worker runs in addition to the one inside `serve`. On SIGTERM or Ctrl-C it claims no more jobs, lets running ones
+    reach their next checkpoint, and returns the rest to the queue.
+    """
+    settings = config.current()
+    require_extras(settings)
+    logs.set_up(settings.log_format)
+    migrated()
+    from muniment.jobs.worker import Worker
+
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    with _traced(settings):
+        running = Worker(threads=threads).start()
+        click.echo(f"Worker {running.name} started.", err=True)
+        stop.wait()
+        if not running.stop(within_s=drain):
+            click.echo(
+                "Some jobs did not reach a checkpoint in time; another worker continues them after their lease.",
+                err=True,
+            )
+
+
+@contextmanager
+def _traced(settings: config.Config) -> Iterator[None]:
+    """Export traces of jobs if a collector is configured."""
+    if not settings.otlp_url:
+        yield
+        return
+    traces = Traces(settings.otlp_url)
+    try:
+        yield
+    finally:
+        traces.close()
