@@ -1,1 +1,1 @@
-"""The pages: what people see. Server-rendered, over the published documents and the operations."""
+"""Server-rendered pages over the published documents and the operations."""

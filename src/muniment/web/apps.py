@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class WebConfig(AppConfig):
-    """Names the room."""
+    """Register the pages with Django."""
 
     name = "muniment.web"

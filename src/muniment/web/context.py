@@ -1,4 +1,4 @@
-"""What every page knows of the registry: name, address, settings. Nothing of who is looking, so that pages are kept."""
+"""Template context of every page: the registry's name, address and settings. None of it depends on the visitor."""
 
 import re
 
@@ -10,22 +10,20 @@ _OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32}-(?:144|5
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """Give what the frame of a page shows."""
+    """Return the context that the base template needs."""
     settings = config.current()
     return {"registry_name": settings.registry_name, "base_url": address(request), "signup_open": settings.signup}
 
 
 def address(request: HttpRequest) -> str:
-    """Give the public address of the instance: the configured one, else the one asked for."""
+    """Return the public address of the instance: the configured one, else that of the request."""
     return config.current().base_url or f"{request.scheme}://{request.get_host()}"
 
 
 def own_address(icon: str | None) -> str:
     """
-    Give a picture's path when the instance serves it, else nothing.
+    Return a picture's path if this instance serves it, else an empty string.
 
-    A page makes no request to others, so an address that an import gave is shown as a monogram.
-
-    The API keeps the address that was given.
+    Pages load nothing from other hosts, so an imported address shows as a monogram. The API keeps that address.
     """
     return match["path"] if icon and (match := _OURS.fullmatch(icon)) else ""

@@ -1,4 +1,4 @@
-"""The pages of a listing's form, plain and with repeated rows, under one face: read, check, change, refuse."""
+"""Pages of the listing form, with single fields or repeated rows, behind one interface."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _DISTRIBUTION = tuple(field for field in DISTRIBUTION.fields if field.name != "p
 
 
 class FormPage:
-    """One page of the form over what stands in *bundle*."""
+    """One page of the form, with the stored values of *bundle*."""
 
     form: FormStep | None = None
     repeated: tuple[Rows, ...] = ()
@@ -29,23 +29,23 @@ class FormPage:
         self.sentences: list[str] = []
 
     def read(self, post: QueryDict) -> None:
-        """Take what was typed."""
+        """Read the submitted values."""
         self.typed = {rows.name: rows.typed(post) for rows in self.repeated}
 
     def is_valid(self) -> bool:
-        """Tell whether what was typed can be handed on."""
+        """Return whether the submitted values can be passed to the operation."""
         return True
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the wire's change."""
+        """Return the change in the wire format."""
         raise NotImplementedError
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Give the rows that stand."""
+        """Return the stored rows."""
         raise NotImplementedError
 
     def put(self, faults: Iterable[Fault]) -> None:
-        """Put faults where they belong."""
+        """Attach each fault to its field or row."""
         left = list(faults)
         for rows in self.repeated:
             mine = [fault for fault in left if rows.name in fault.field.split("[")[0].split(".")]
@@ -60,12 +60,12 @@ class FormPage:
 
     @property
     def has_faults(self) -> bool:
-        """Tell whether anything was refused."""
+        """Return whether any value was rejected."""
         return bool(self.sentences or any(self.faults.values()) or (self.form is not None and self.form.errors))
 
     @property
     def groups(self) -> list[dict[str, Any]]:
-        """Give the repeated rows for the page."""
+        """Return the repeated rows for the template."""
         return [
             {
                 "name": rows.name,
@@ -86,25 +86,25 @@ class Plain(FormPage):
         self.form = step(initial=step.from_bundle(bundle))
 
     def read(self, post: QueryDict) -> None:
-        """Take what was typed."""
+        """Read the submitted values."""
         self.form = self._step(post)
 
     def is_valid(self) -> bool:
-        """Tell whether what was typed can be handed on."""
+        """Return whether the submitted values can be passed to the operation."""
         return self.form is not None and self.form.is_valid()
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the wire's change."""
+        """Return the change in the wire format."""
         return self.form.to_wire() if self.form is not None else {}
 
 
 class Team(FormPage):
-    """The page of people and places."""
+    """The page of team and addresses."""
 
     repeated = (TEAM, ADDRESSES)
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Give the rows that stand."""
+        """Return the stored rows."""
         if rows is TEAM:
             return forms.team_from_wire(forms.plain(self.bundle.get("positions") or []))
         return [
@@ -112,7 +112,7 @@ class Team(FormPage):
         ]
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the wire's change."""
+        """Return the change in the wire format."""
         standing = forms.plain(self.bundle.get("positions") or [])
         return {
             "positions": forms.team_to_wire(self.typed["positions"], standing),
@@ -131,23 +131,23 @@ class Token(FormPage):
         self.form = TokenStep(initial=TokenStep.from_bundle(bundle))
 
     def read(self, post: QueryDict) -> None:
-        """Take what was typed."""
+        """Read the submitted values."""
         super().read(post)
         self.form = TokenStep(post)
 
     def is_valid(self) -> bool:
-        """Tell whether what was typed can be handed on."""
+        """Return whether the submitted values can be passed to the operation."""
         return self.form.is_valid()
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Give the rows that stand."""
+        """Return the stored rows."""
         if rows is PROPOSALS:
             return forms.proposals_from_wire(forms.plain(self.bundle.get("proposals") or []))
         pools = (self.bundle.get("distribution") or {}).get("pools") or []
         return [{"name": str(pool.get("name", "")), "percentage": str(pool.get("percentage", ""))} for pool in pools]
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the wire's change."""
+        """Return the change in the wire format."""
         data = self.form.cleaned_data
         pools = forms.pools_to_wire(self.typed["pools"])
         distribution = {field.name: data[field.name] or None for field in _DISTRIBUTION} | {"pools": pools or None}
@@ -175,7 +175,7 @@ class TokenStep(FormStep):
 
     @classmethod
     def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
-        """Give what stands, for the fields."""
+        """Return the stored values of the fields."""
         distribution = bundle.get("distribution") or {}
         return {
             **{field.name: distribution.get(field.name) or "" for field in _DISTRIBUTION},
@@ -184,7 +184,7 @@ class TokenStep(FormStep):
 
 
 def page_of(step: str, plain: type[FormStep] | None, bundle: Mapping[str, Any]) -> FormPage:
-    """Give the page of *step* over what stands."""
+    """Return the page of *step*, with the stored values."""
     if plain is not None:
         return Plain(bundle, plain)
     if step == "team":

@@ -1,8 +1,8 @@
 """
-The form of a listing, in short steps: what is shown, what is read, and where a refusal stands.
+The form of a listing, in short steps.
 
-The schema declares the fields and validates them. A form only carries: it makes a change of what was typed, and
-puts each fault that comes back beside its field.
+The schema declares the fields and validates them. A form turns the submitted values into a change, and shows each
+fault beside its field.
 """
 
 import re
@@ -49,7 +49,7 @@ class FormStep(forms.Form):
         return [fields[name] for name in (*cls.names, *further)]
 
     def to_wire(self) -> dict[str, Any]:
-        """Return what was typed as a change; an emptied field is cleared."""
+        """Return the submitted values as a change; an empty field is cleared."""
         data = self.cleaned_data
         change: dict[str, Any] = {}
         for field in self.schema_fields():
@@ -75,7 +75,7 @@ class FormStep(forms.Form):
         return found
 
     def put(self, faults: Iterable[Fault]) -> None:
-        """Put faults beside their fields; what has none stands above the form."""
+        """Show faults beside their fields; the others above the form."""
         for fault in faults:
             name = re.split(r"[.\[]", fault.field)[0]
             inner = fault.field.replace(".", "_")
@@ -116,7 +116,7 @@ class Links(FormStep):
 
 
 _NAMED: Final = {*Basics.names, *About.names, *Links.names, "address"}
-"""The fields of a company that have their place; addresses are rows of the team's page."""
+"""The fields of a company that a page names; addresses are rows of the team page."""
 
 
 class Column(NamedTuple):
@@ -143,7 +143,7 @@ def columns_of(record: Record, *names: str) -> tuple[Column, ...]:
 
 
 class Row(NamedTuple):
-    """A repeated row as it is shown: its cells with values and faults, and the standing row it came from."""
+    """A repeated row for the template: its cells with values and faults, and the stored row it came from."""
 
     number: int
     was: str
@@ -151,13 +151,13 @@ class Row(NamedTuple):
 
 
 class Rows:
-    """Rows of one part, such as the team: typed into numbered fields, emptied rows left out."""
+    """Rows of one part, such as the team, in numbered fields; cleared rows are dropped."""
 
     def __init__(self, name: str, label: str, hint: str, columns: tuple[Column, ...]) -> None:
         self.name, self.label, self.hint, self.columns = name, label, hint, columns
 
     def typed(self, post: QueryDict) -> list[dict[str, str]]:
-        """Read the rows, emptied ones included; ``was`` names the standing row."""
+        """Return the submitted rows, cleared ones included; ``was`` names the stored row."""
         numbers = sorted(
             {int(match[1]) for key in post if (match := re.match(rf"{self.name}-(\d{{1,4}})-", key))},
         )
@@ -170,11 +170,11 @@ class Rows:
         ]
 
     def kept(self, typed: list[dict[str, str]]) -> list[int]:
-        """Give which of the *typed* rows hold anything."""
+        """Return the indexes of the *typed* rows that are not empty."""
         return [n for n, row in enumerate(typed) if any(row[column.name] for column in self.columns)]
 
     def shown(self, values: list[dict[str, str]], faults: Mapping[tuple[int, str], str] | None = None) -> list[Row]:
-        """Give rows for the page, some blank ones after them."""
+        """Return the rows for the template, followed by some blank ones."""
         blank = {"was": "", **{column.name: "" for column in self.columns}}
         while values and not any(values[-1].values()):
             values = values[:-1]
@@ -212,7 +212,7 @@ PROPOSALS: Final = Rows(
 
 
 def number_or_text(text: str) -> float | str | None:
-    """Read a number where one was typed; anything else stays, for the operation to refuse."""
+    """Return a number if *text* is one; else *text*, for the operation to reject."""
     plain = text.replace(",", "").removesuffix("%").strip()
     if not plain:
         return None
@@ -224,7 +224,7 @@ def number_or_text(text: str) -> float | str | None:
 
 
 def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[str, Any]]:
-    """Make positions of rows; what a standing position holds beside the form's fields stays."""
+    """Return positions from rows; members of a stored position that the form does not show stay."""
     made = []
     for row in (typed[n] for n in TEAM.kept(typed)):
         old = _old(row, standing)
@@ -238,7 +238,7 @@ def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[
 
 
 def team_from_wire(positions: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Give rows of positions."""
+    """Return rows from positions."""
     return [
         {
             "was": str(n),
@@ -251,18 +251,18 @@ def team_from_wire(positions: Iterable[Mapping[str, Any]]) -> list[dict[str, str
 
 
 def addresses_to_wire(typed: list[dict[str, str]]) -> list[dict[str, str | None]] | None:
-    """Make addresses of rows."""
+    """Return addresses from rows."""
     made = [{c.name: typed[n][c.name] or None for c in ADDRESSES.columns} for n in ADDRESSES.kept(typed)]
     return made or None
 
 
 def pools_to_wire(typed: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Make pools of rows."""
+    """Return pools from rows."""
     return [{"name": typed[n]["name"], "percentage": number_or_text(typed[n]["percentage"])} for n in POOLS.kept(typed)]
 
 
 def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[str, Any]]:
-    """Make proposals of rows; what a standing one holds beside the form's fields stays."""
+    """Return proposals from rows; members of a stored proposal that the form does not show stay."""
     made = []
     for n in PROPOSALS.kept(typed):
         row, old = typed[n], _old(typed[n], standing)
@@ -281,7 +281,7 @@ def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[
 
 
 def proposals_from_wire(proposals: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Give rows of proposals."""
+    """Return rows from proposals."""
     rows = []
     for n, each in enumerate(proposals):
         votes = each.get("votes") or {}
@@ -296,7 +296,7 @@ def proposals_from_wire(proposals: Iterable[Mapping[str, Any]]) -> list[dict[str
 
 
 def holders_to_wire(text: str, standing: list[Any]) -> list[dict[str, Any]]:
-    """Make a cap table of lines: name; address; tokens; percent. What is unknown stays empty between the signs."""
+    """Return a cap table from lines of name; address; tokens; percent. Unknown values stay empty."""
     by_place = {(each.get("name", ""), each.get("address", "")): each for each in standing}
     made = []
     for line in text.splitlines():
@@ -310,7 +310,7 @@ def holders_to_wire(text: str, standing: list[Any]) -> list[dict[str, Any]]:
 
 
 def holders_from_wire(holders: Iterable[Mapping[str, Any]]) -> str:
-    """Give the lines of a cap table."""
+    """Return the lines of a cap table."""
     return "\n".join(
         "; ".join(str(each.get(key, "")) for key in ("name", "address", "tokens", "percentage")) for each in holders
     )
@@ -322,12 +322,12 @@ def _old(row: Mapping[str, str], standing: list[Any]) -> dict[str, Any]:
 
 
 def plain(parts: Any) -> Any:
-    """Read finished JSON inside a bundle into plain values."""
+    """Decode the JSON inside a bundle into plain values."""
     return msgspec.json.decode(msgspec.json.encode(parts))
 
 
 def row_faults(faults: Iterable[Fault], rows: Rows, kept: list[int]) -> tuple[dict[tuple[int, str], str], list[str]]:
-    """Sort faults of the form ``positions[2].person.slug`` to their cells; the others are given as sentences."""
+    """Return the faults of cells, such as ``positions[2].person.slug``, and the others as sentences."""
     cells: dict[tuple[int, str], str] = {}
     others: list[str] = []
     names = {column.name for column in rows.columns}

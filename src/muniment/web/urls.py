@@ -1,4 +1,4 @@
-"""Who answers which page."""
+"""URLs of the pages."""
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
@@ -24,7 +24,7 @@ from muniment.web.views.public import claims, feeds, registry
 from muniment.web.views.review import decisions, frameworks
 
 admin.autodiscover()
-admin.site.unregister(Group)  # roles say what an account may do
+admin.site.unregister(Group)  # permissions come from roles
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth's manual has it
 
 urlpatterns = [
@@ -73,7 +73,7 @@ urlpatterns = [
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
     path("static/<path:path>", static_files.serve),
-    # With and without a slash at the end: a redirect would turn a POST into a GET.
+    # With and without a trailing slash: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
     re_path(r"^\.well-known/", oauth.no_metadata),

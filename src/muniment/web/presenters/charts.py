@@ -1,8 +1,8 @@
 """
 Charts as inline SVG: bar, paired bar, stacked bar, donut, sparkline. Pure functions, no script, no style attribute.
 
-Each gives a ``figure`` whose picture carries a title and a description, followed by the table of its
-numbers, so that nobody needs to see the picture to have what it says.
+Each returns a ``figure`` with a titled and described picture, followed by a table of its numbers for readers who
+cannot see the picture.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ class ChartSlice(NamedTuple):
 
     Args:
         shown: how its value is written, else the number itself.
-        rest: it stands for what is left, and is tinted as such.
+        rest: it is the remainder, and has the remainder's tint.
         tone: ``good``, ``wait``, ``bad`` or ``none``, where the share itself is a judgement.
     """
 
@@ -37,7 +37,7 @@ class ChartSlice(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Give the value as it is written."""
+        """Return the value as it is displayed."""
         return self.shown or f"{self.value:,.10g}"
 
 
@@ -50,7 +50,7 @@ class ChartPair(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Give both amounts and what lies between them."""
+        """Return both amounts and their difference."""
         if self.before is None or self.after is None:
             return " → ".join(
                 gettext("none") if each is None else f"{each:,.10g}" for each in (self.before, self.after)
@@ -60,7 +60,7 @@ class ChartPair(NamedTuple):
 
 
 def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSlice]:
-    """Give the *keep* largest slices, the rest as one slice that says how many it stands for."""
+    """Return the *keep* largest slices, and one slice for all others."""
     ranked = sorted((slice_ for slice_ in slices if slice_.value > 0), key=lambda slice_: -slice_.value)
     if len(ranked) <= keep + 1:
         return ranked
@@ -142,7 +142,7 @@ def sparkline(title: str, description: str, points: Sequence[ChartSlice], *, uni
     """
     Draw a course over time as one line over zero, from the oldest point to the newest.
 
-    Its numbers are there for those who do not see the picture; a page that shows it lists them for all.
+    Its numbers are only for screen readers; the page lists them for everyone.
     """
     if len(points) < 2:
         return SafeString("")
@@ -165,7 +165,7 @@ def _tint(index: int, slices: Sequence[ChartSlice]) -> str:
 
 
 def _ring(start: float, end: float) -> str:
-    """Give the path of a ring's part between two shares of the full turn."""
+    """Return the path of a ring segment between two fractions of the full turn."""
     end = min(end, start + 0.99999)
     outer, inner, gap = 56, 36, 0.004 if end - start > 0.02 and end - start < 0.99 else 0
 
@@ -207,7 +207,7 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
 def _bars(
     title: str, description: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, float]]]], of: float, unit: str
 ) -> SafeString:
-    """Draw the bars of each row right under its name and number, so that nobody has to count lines."""
+    """Draw the bars of each row right under its name and number, so that readers need not count lines."""
     cells = ""
     for label, value, bars in rows:
         tall = 7 * len(bars) - 1

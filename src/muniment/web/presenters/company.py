@@ -1,4 +1,4 @@
-"""A published document as its page says it: facts, links, charts, and its description for search engines."""
+"""Present a published document on its page: facts, links, charts, and structured data for search engines."""
 
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -33,7 +33,7 @@ def day(moment: str) -> str:
 
 
 def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, Any]]:
-    """Give the fact list of a company."""
+    """Return the fact list of a company."""
     facts: list[dict[str, Any]] = []
     for label, name in (
         ("Token", "symbol"),
@@ -54,7 +54,7 @@ def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, An
 
 
 def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the links of a company: its sites and its places elsewhere, unsafe schemes left out."""
+    """Return the links of a company: its websites and social profiles, without unsafe schemes."""
     links: list[dict[str, Any]] = []
     for label, name in (("Website", "website"), ("DAO", "dao_website")):
         if safe := safe_link(company.get(name)):
@@ -71,7 +71,7 @@ def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Give *value* when it is an address that a page may lead to, else nothing."""
+    """Return *value* if a page may link to it, else an empty string."""
     if not isinstance(value, str):
         return ""
     text = value.strip()
@@ -87,7 +87,7 @@ def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> st
 
 
 def bare(link: str) -> str:
-    """Show a link without its scheme and its last stroke."""
+    """Return a link without its scheme and trailing slash."""
     return link.removeprefix("https://").removeprefix("http://").removeprefix("www.").rstrip("/")[:80]
 
 
@@ -113,7 +113,7 @@ def further_fields(document: dict[str, Any], record: Record) -> list[dict[str, A
 
 
 def shares(bundle: dict[str, Any]) -> dict[str, Any]:
-    """Draw what a bundle counts: distribution, cap table, votes."""
+    """Draw the charts of a bundle: distribution, cap table, votes."""
     name = bundle["company"]["name"]
     distribution = bundle.get("distribution")
     pools = [
@@ -189,7 +189,7 @@ def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
 
 
 def day_or_text(value: object) -> str:
-    """Show a date of the wire as its day, and anything else as it stands."""
+    """Return a date of the wire as a day, and any other value unchanged."""
     text = str(value or "")
     try:
         return day(text if "T" in text else f"{text}T00:00:00Z")
@@ -198,7 +198,7 @@ def day_or_text(value: object) -> str:
 
 
 def profile_of_company(company: dict[str, Any], positions: list[dict[str, Any]], base: str) -> dict[str, Any]:
-    """Describe a company in the words of schema.org."""
+    """Describe a company in the schema.org vocabulary."""
     profile: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "Organization",
@@ -247,7 +247,7 @@ def profile_of_company(company: dict[str, Any], positions: list[dict[str, Any]],
 
 
 def profile_of_person(person: dict[str, Any], base: str) -> dict[str, Any]:
-    """Describe a person in the words of schema.org."""
+    """Describe a person in the schema.org vocabulary."""
     profile: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "Person",

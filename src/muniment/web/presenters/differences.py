@@ -1,4 +1,4 @@
-"""What changed, side by side, with the words that differ marked."""
+"""Show changes side by side, with the differing words marked."""
 
 import difflib
 import json
@@ -45,24 +45,24 @@ def label_of(name: str) -> str:
 
 
 def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[DiffLine]:
-    """Give the lines of ``{field: {before, after}}``."""
+    """Return the lines of ``{field: {before, after}}``."""
     return [line(label_of(field), each["before"], each["after"]) for field, each in difference.items()]
 
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
-    """Give the lines of a history entry."""
+    """Return the lines of a history entry."""
     keys = [*after, *(key for key in before if key not in after)]
     return [line(label_of(key), before.get(key), after.get(key)) for key in keys]
 
 
 def line(label: str, before: Any, after: Any) -> DiffLine:
-    """Give one line."""
+    """Return one line."""
     was, now = said(before), said(after)
     return DiffLine(label, was, now, *_marked(was, now))
 
 
 def said(value: Any) -> str:
-    """Write a value of the wire as people read it."""
+    """Return a value of the wire as readable text."""
     match value:
         case None:
             shown = ""

@@ -1,8 +1,8 @@
 """
-Markdown that people wrote, as HTML that is safe on our pages.
+Render user-written Markdown as safe HTML.
 
-Raw HTML stays text, pictures become links (a page makes no request to others), and what comes out
-passes nh3 before it is believed. Headings continue the page's outline without a gap.
+Raw HTML stays text, pictures become links (pages load nothing from other hosts), and nh3 sanitizes the result.
+Headings continue the page's outline without a gap.
 """
 
 import re
@@ -17,7 +17,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 MAX_CHARACTERS = 200_000
-"""What is rendered of one text; the rest is left to the API, which gives it whole."""
+"""The part of a text that a page renders; the API returns the whole text."""
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "strong",
@@ -28,7 +28,7 @@ _BLOCKS = ("p", "h3", "h4", "h5", "h6", "li", "td", "th", "blockquote")
 
 class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Give a link instead of the picture."""
+        """Return a link instead of the picture."""
         token = tokens[idx]
         label = self.renderInlineAsText(token.children or (), options, env) or "picture"
         href = nh3.clean_text(str(token.attrs.get("src", "")))
@@ -76,14 +76,14 @@ def render(text: str, top: int = 2) -> SafeString:
 
 
 def _absolute_only(tag: str, name: str, value: str) -> str | None:
-    """Drop links without a scheme: written elsewhere, they would lead to our own rooms."""
+    """Drop links without a scheme: relative links would lead to pages of this instance."""
     return (
         None if (tag, name) == ("a", "href") and not re.match(r"(https?://|mailto:)", value, re.IGNORECASE) else value
     )
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Give the first words of a markdown *text* without its signs, for descriptions and lists."""
+    """Return the first words of a Markdown *text* without its markup, for descriptions and lists."""
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", _text(text[: 8 * limit]))).strip()
     return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 

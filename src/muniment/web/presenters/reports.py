@@ -1,4 +1,4 @@
-"""How a page shows a report: its charts, its criteria, each quote with where it stands."""
+"""Present a report on a page: charts, criteria, and the source of each quote."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -21,22 +21,22 @@ SOURCES: Final = {
     "distribution": gettext_lazy("Token distribution"),
     "documents": gettext_lazy("Documents"),
 }
-"""How a page names where evidence comes from."""
+"""Names of the sources of evidence."""
 TONES: Final = {"met": "good", "partial": "wait", "not_met": "bad"}
 SHADES: Final = {**TONES, "not_applicable": "none"}
-"""The tones of a chart's parts; what was asked and not answered has none of its own."""
+"""Tones of a chart's parts; a criterion without enough evidence has none."""
 FIRST: Final = ("not_met", "insufficient", "partial")
-"""What is worth doing something about, the most urgent first."""
+"""Statuses that need action, the most urgent first."""
 MOST_FIRST: Final = 5
 SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")
 
 
 def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
     """
-    Give what ``part/findings.html`` shows.
+    Return the context of ``part/findings.html``.
 
     Args:
-        reader: quotes link to those documents that they may open; no other reader is told their names.
+        reader: quotes name and link only the documents that the reader may open.
     """
     document = report.document
     criteria = [each for section in document["sections"] for each in section["criteria"]]
@@ -87,7 +87,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
 
 
 def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]]:
-    """Give name and whether it has pages to point at of each cited document that *reader* may open, by its id."""
+    """Return the name of each cited document that *reader* may open, and whether it has pages, by id."""
     cited = {one["documentId"] for each in criteria for one in each["citations"] if one["documentId"]}
     found = reachable(reader).filter(pk__in=cited, state=DocumentState.READY, deleted_at__isnull=True)
     return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
@@ -105,7 +105,7 @@ def _criterion(criterion: Mapping[str, Any], names: Mapping[str, tuple[str, bool
 
 
 def _citation(citation: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]) -> dict[str, Any]:
-    """Give a quote with the words of its place, and the address of the page where the reader may open it."""
+    """Return a quote with the name of its source, and the address where the reader may open it."""
     word = SOURCES.get(citation["source"], citation["source"])
     if not citation["documentId"]:
         return {**citation, "word": word, "address": "", "page": None}

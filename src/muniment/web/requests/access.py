@@ -1,7 +1,7 @@
 """
 Access to pages: sign-in required (as Django's login_required), reviewers only, and forms kept across a sign-in.
 
-What a visitor had typed before signing in is kept in their session, for the account that typed it.
+A form that is submitted after the session ended is kept in the session, for the account that submitted it.
 """
 
 import functools
@@ -25,16 +25,16 @@ log = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
 KEPT_FORM = "kept_form"
 AUTHOR = "author"
-"""The cookie that names, signed, the account that was last signed in."""
+"""Signed cookie with the account that was last signed in."""
 MAX_KEPT_BYTES = 200_000
 
 
 def account_of(request: HttpRequest) -> Account:
     """
-    Give the account that is signed in.
+    Return the signed-in account.
 
     Raises:
-        Forbidden: nobody is.
+        Forbidden: no account is signed in.
     """
     account = request.user
     if not isinstance(account, Account):
@@ -43,12 +43,12 @@ def account_of(request: HttpRequest) -> Account:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Give who acts: the account that is signed in on these pages."""
+    """Return the signed-in account as an actor."""
     return account_of(request).actor("web")
 
 
 def signed_in(*methods: str) -> Callable[[View], View]:
-    """Let accounts in and send others to sign in; an owner's refusal speaks of these pages."""
+    """Require a signed-in account, and redirect others to sign-in."""
     allowed = methods or ("GET", "HEAD", "POST")
 
     def decorate(view: View) -> View:
@@ -71,7 +71,7 @@ def signed_in(*methods: str) -> Callable[[View], View]:
 
 
 def reviewer(*methods: str) -> Callable[[View], View]:
-    """Let reviewers in; for other accounts the room is not there."""
+    """Require a reviewer; other accounts get 404."""
 
     def decorate(view: View) -> View:
         @functools.wraps(view)
@@ -86,7 +86,7 @@ def reviewer(*methods: str) -> Callable[[View], View]:
 
 
 def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
-    """Send a visitor to sign in, and from there to the page that they were on."""
+    """Redirect a visitor to sign-in, and from there back to the page."""
     here = request.get_full_path()
     if request.method == "POST" and not can_return:
         here = page_of_form(request)
@@ -103,7 +103,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
 
 
 def page_of_form(request: HttpRequest) -> str:
-    """Give the page of ours that the form stood on, as the browser tells."""
+    """Return the page of this instance that the form was on, according to the Referer header."""
     came = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(came, {request.get_host()}):
         return "/manage"
@@ -113,16 +113,16 @@ def page_of_form(request: HttpRequest) -> str:
 
 def _author(request: HttpRequest) -> str | None:
     """
-    Give the key of the account that an open form of this browser was shown to; None when nobody was signed in.
+    Return the key of the account that this browser's open forms belong to; None without one.
 
-    Whoever signs in gets a new CSRF secret: a form that an earlier account left open is refused before it comes here.
+    Signing in changes the CSRF secret, so a form of an earlier account is rejected before it gets here.
     """
     told: str | None = request.get_signed_cookie(AUTHOR, default=None)
     return told
 
 
 def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Have the browser tell whose forms it holds, also once their session has ended."""
+    """Set the cookie that names the account of this browser's forms, which outlives the session."""
     author = str(request.user.pk)
     if _author(request) != author:
         response.set_signed_cookie(
@@ -137,14 +137,14 @@ def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 
 
 def _forget_anothers_form(request: HttpRequest) -> None:
-    """Drop what was typed before the sign-in if another account typed it, or a version before this one kept it."""
+    """Drop a kept form of another account, or of a version that did not store the account."""
     kept = request.session.get(KEPT_FORM)
     if kept and kept.get("author", "") not in {None, str(request.user.pk)}:
         del request.session[KEPT_FORM]
 
 
 def kept_form(request: HttpRequest) -> QueryDict | None:
-    """Give, once, what was typed into this page's form before its sender had to sign in."""
+    """Return, once, the form of this page that was submitted before signing in."""
     kept = request.session.get(KEPT_FORM)
     if request.method != "GET" or not kept or kept["path"] != request.path:
         return None

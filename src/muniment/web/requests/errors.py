@@ -1,4 +1,4 @@
-"""A refusal becomes a page: what is wrong, the way out, the request's id. JSON never comes from here."""
+"""Error pages: what is wrong, what to do, and the request id. JSON errors are not made here."""
 
 import logging
 import sys
@@ -31,38 +31,38 @@ _TITLES = {
 
 
 class ProblemMiddleware:
-    """Answers the Problems that views let pass."""
+    """Turn the Problems of views into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
         self._accounts = AccountMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer."""
+        """Call the view."""
         return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """Ask the view; again if the database took back what it did."""
+        """Call the view, and retry it when the database rolled it back."""
         try:
             return with_retry(view, request, *args, **kwargs)
         except Problem as problem:
             return self.process_exception(request, problem)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
-            # Django's own round among the middleware is made only for a view that Django itself asks.
+            # Django calls process_exception only for views that it calls itself.
             answer: HttpResponse = self._accounts.process_exception(request, detour)
             return answer
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Give a Problem's page; anything else stays what it is."""
+        """Return a Problem's page; leave other exceptions to Django."""
         if not isinstance(exception, Problem):
             return None
         return page(request, exception.status, exception.message, exception.hint, exception)
 
 
 def page(request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None) -> HttpResponse:
-    """Render the page of a refusal."""
+    """Render an error page."""
     nearest = [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())]
     response = render(
         request,
@@ -84,32 +84,32 @@ def page(request: HttpRequest, status: int, message: str, hint: str, problem: Pr
 
 
 def request_id(request: HttpRequest) -> str:
-    """Give the id under which the server knows the request, empty without one."""
+    """Return the server's id of the request, or an empty string."""
     return str(request.META.get("HTTP_X_REQUEST_ID", ""))[:80]
 
 
 def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer an address that no page has."""
+    """Return the 404 page."""
     return page(
         request, HTTPStatus.NOT_FOUND, gettext("This page doesn't exist."), gettext("Check the address or search.")
     )
 
 
 def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer what the account may not do."""
+    """Return the 403 page."""
     message = gettext("You don't have permission to view this page.")
     return page(request, HTTPStatus.FORBIDDEN, message, gettext("Ask the operator of this registry for access."))
 
 
 def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer a request that cannot be read."""
+    """Return the 400 page."""
     return page(
         request, HTTPStatus.BAD_REQUEST, gettext("We couldn't read the request."), gettext("Go back and try again.")
     )
 
 
 def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Answer a form that did not come from our own page, or whose page is too old."""
+    """Return the page for a form from another site, or one that has expired."""
     return page(
         request,
         HTTPStatus.FORBIDDEN,
@@ -119,7 +119,7 @@ def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer what broke: nothing but the request's id. A database that is away is no fault of ours to mend."""
+    """Return the 500 page with the request id, or 503 when the database is unavailable."""
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
         return _without_database()
@@ -128,7 +128,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _without_database() -> HttpResponse:
-    """Answer where even what surrounds a page asks the database."""
+    """Return a page without the base template, which would query the database."""
     text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
     response = HttpResponse(f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>')
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE

@@ -1,4 +1,4 @@
-"""What a page tells once, such as "Saved.": kept in the session, and missed rather than waited for."""
+"""Messages that show once, such as "Saved.", stored in the session; a page shows without them rather than fail."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from muniment.store.database.retry import is_unavailable
 
 
 class Notices(SessionStorage):
-    """Django's storage in the session; a public page goes on where the database does not."""
+    """Django's session storage; a public page also works while the database is unavailable."""
 
     is_without_session = False
 

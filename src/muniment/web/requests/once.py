@@ -15,12 +15,12 @@ ONCE_S = 3600
 
 
 def fresh_token() -> str:
-    """Make what a form carries so that it acts once."""
+    """Return a new token that makes a form idempotent."""
     return secrets.token_urlsafe(12)
 
 
 def once(view: View) -> View:
-    """Let a form that carries ``once`` act a single time; its twin is led to where the first one went."""
+    """Process a form with a ``once`` token a single time; redirect a duplicate to the first one's target."""
 
     @functools.wraps(view)
     def act(request: HttpRequest, **where: Any) -> HttpResponse:
@@ -28,7 +28,9 @@ def once(view: View) -> View:
         if request.method != "POST" or not token:
             return view(request, **where)
         key = f"once:{request.user.pk}:{token[:40]}"
-        if not cache.add(key, page_of_form(request), ONCE_S):  # where the twin of one under way is led
+        if not cache.add(
+            key, page_of_form(request), ONCE_S
+        ):  # the target of a duplicate while the first is in progress
             went = str(cache.get(key) or "/manage")
             messages.info(request, gettext("You already submitted this form."))
             return HttpResponseRedirect(went)
@@ -40,7 +42,7 @@ def once(view: View) -> View:
         if response.status_code in {302, 303}:
             cache.set(key, response["Location"], ONCE_S)
         else:
-            cache.delete(key)  # a form with faults comes back and is sent again
+            cache.delete(key)  # a form with errors is submitted again
         return response
 
     return act

@@ -1,8 +1,7 @@
 """
-The published documents as pages need them: one reader for the process, and finished pages kept by edition.
+The page cache: one reader for the process, and rendered pages by edition.
 
-A public page depends on nothing but its address and the edition, so it is rendered once and sent as it
-stands, compressed, until something is published.
+A public page depends only on its address and the edition, so it is rendered and compressed once per edition.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ _reader: Reader | None = None
 
 
 def use(reader: Reader) -> None:
-    """Make *reader* the one that pages read: the server shares its own."""
+    """Make pages use *reader*, which the server shares."""
     global _reader  # noqa: PLW0603 - one process, one reader
     with _lock:
         _reader = reader
@@ -39,7 +38,7 @@ def use(reader: Reader) -> None:
 
 
 def reader() -> Reader:
-    """Give the process's reader; without a server, one of our own over the published file."""
+    """Return the process's reader; without a server, open one."""
     global _reader  # noqa: PLW0603 - one process, one reader
     if _reader is None:
         settings = config.current()
@@ -72,10 +71,10 @@ View = Callable[..., HttpResponse]
 
 def published(*parameters: str) -> Callable[[View], View]:
     """
-    Make a view a public page: GET and HEAD, kept by edition, with ETag.
+    Make a view a public page: GET and HEAD, cached by edition, with ETag.
 
     Args:
-        parameters: the query parameters that the page knows; others neither matter nor make a page of their own.
+        parameters: the query parameters that the page uses; it ignores others.
     """
 
     def decorate(view: View) -> View:
@@ -109,7 +108,7 @@ def published(*parameters: str) -> Callable[[View], View]:
 
 def _finish(response: HttpResponse, edition: int) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
-        # What is told once, to one browser, waits for a page that is made for that browser alone.
+        # Messages for one browser stay in its session until a page that is not cached.
         response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
     body = response.content

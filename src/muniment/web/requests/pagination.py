@@ -1,4 +1,4 @@
-"""What the lists of the pages share: reading the address, and the links of a pager."""
+"""Pagination of lists: query parameters and the links of a pager."""
 
 import re
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ PAGE_SIZE = 25
 
 
 class Link(NamedTuple):
-    """A page's number in a pager; without an address a gap."""
+    """A page number in a pager; without an address, a gap."""
 
     label: str
     address: str = ""
@@ -22,7 +22,7 @@ class Link(NamedTuple):
 
 
 class Pager(NamedTuple):
-    """Where a list stands, and the ways from there."""
+    """The current page of a list, and links to others."""
 
     page: int
     page_count: int
@@ -34,10 +34,10 @@ class Pager(NamedTuple):
 
 def asked_page(query: QueryDict, name: str = "page") -> int:
     """
-    Read the page's number.
+    Return the requested page number.
 
     Raises:
-        BadRequest: it is no whole number from 1.
+        BadRequest: it is not an integer from 1.
     """
     text = query.get(name) or "1"
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
@@ -49,10 +49,10 @@ def asked_page(query: QueryDict, name: str = "page") -> int:
 
 def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
     """
-    Read a choice out of a closed set, empty when none is made.
+    Return the value of a parameter with a closed set of values; an empty string without one.
 
     Raises:
-        BadRequest: another value.
+        BadRequest: the value is not in the set.
     """
     value = query.get(name, "")
     if value and value not in allowed:
@@ -66,7 +66,7 @@ def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
 def address(
     request: HttpRequest, parameters: tuple[str, ...], name: str = "page", *, path: str = "", **changes: object
 ) -> str:
-    """Give this page's address, or that at *path*, with some parameters changed, unknown and empty ones left out."""
+    """Return this page's address, or that of *path*, with some parameters changed, without unknown or empty ones."""
     values = {name: request.GET.get(name, "") for name in parameters} | changes
     kept = {name: str(value) for name, value in values.items() if value not in {"", None}}
     if kept.get(name) == "1":
@@ -84,11 +84,11 @@ def pager(
     path: str = "",
 ) -> Pager:
     """
-    Make the links: the first, the last, and those around where we are.
+    Return the links to the first page, the last, and those around the current one.
 
     Args:
-        name: the parameter that they set.
-        path: where the list stands, when it is shown in answer to a form that was sent elsewhere.
+        name: the parameter of the page number.
+        path: the address of the list, if it differs from that of the request.
     """
 
     def to(number: int) -> str:

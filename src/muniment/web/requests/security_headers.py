@@ -1,4 +1,4 @@
-"""What a browser may do on our pages: nothing from elsewhere, no script and no style inside a page."""
+"""Security headers: pages load nothing from other hosts and contain no inline script or style."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ POLICY = "; ".join(  # noqa: FLY002 - a line a rule
 
 
 def with_forms_to(origin: str) -> str:
-    """Give the policy of a page whose form is answered with a redirect to *origin*: Chromium checks that too."""
+    """Return the policy of a page whose form redirects to *origin*: Chromium applies form-action to redirects."""
     return POLICY.replace("form-action 'self'", f"form-action 'self' {origin}")
 
 
@@ -31,18 +31,18 @@ HEADERS = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), browsing-topics=()",
-    "Cache-Control": "private, no-store",  # after a sign-out the back button shows nothing; public pages say otherwise
+    "Cache-Control": "private, no-store",  # so the back button shows nothing after sign-out; public pages override it
 }
 
 
 class PolicyMiddleware:
-    """Sets the headers above on every answer; a view that set one of them itself keeps its own."""
+    """Set the headers on every response; a header that a view set stays."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, with the policy."""
+        """Add the headers to the view's response."""
         response = self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)

@@ -1,5 +1,5 @@
 """
-Static files, served by the instance: addresses carry a digest of the content, so that they may be kept for ever.
+Static files, served by the instance: addresses contain a digest of the content, so clients may cache them.
 
 There is no build step and no folder to collect into: digests and compressed forms are made on first use.
 """
@@ -41,10 +41,10 @@ def asset(name: str) -> Content | None:
 
 
 class HashedStorage(StaticFilesStorage):
-    """Gives the address of a static file with the digest of its content."""
+    """Build addresses of static files with the digest of their content."""
 
     def url(self, name: str | None) -> str:
-        """Give the address of *name*; a name that no file has stays as it is."""
+        """Return the address of *name*; an unknown name stays unchanged."""
         found = asset(name) if name else None
         if name is None or found is None:
             return super().url(name)
@@ -53,7 +53,7 @@ class HashedStorage(StaticFilesStorage):
 
 
 def serve(request: HttpRequest, path: str) -> HttpResponse:
-    """Answer ``/static/…``: with its digest for ever, by its plain name for an hour."""
+    """Serve ``/static/…``: cacheable for a year by its digest, for an hour by its plain name."""
     match = _DIGEST.match(path)
     found = asset(match["stem"] + match["suffix"]) if match else None
     kept = FOR_EVER if found and match and found.tag == match["digest"] else FOR_A_WHILE

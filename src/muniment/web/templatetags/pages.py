@@ -1,4 +1,4 @@
-"""Filters and tags of the pages: form controls with their hint and fault, marks, markdown."""
+"""Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
 import hashlib
 import unicodedata
@@ -23,13 +23,13 @@ register = template.Library()
 
 @register.filter
 def markdown(text: str | None) -> SafeString:
-    """Render what people wrote in markdown."""
+    """Render Markdown."""
     return md.render(text or "")
 
 
 @register.filter
 def plain(text: str | None, limit: int = 200) -> str:
-    """Give the first words of a markdown text without its signs."""
+    """Return the first words of a Markdown text without its markup."""
     return md.plain(text or "", limit)
 
 
@@ -61,13 +61,13 @@ HAPPENED = {
 
 @register.filter
 def is_check(field: BoundField) -> bool:
-    """Tell whether *field* is a single box to tick."""
+    """Return whether *field* is a single checkbox."""
     return isinstance(field.field.widget, forms.CheckboxInput)
 
 
 @register.filter
 def is_group(field: BoundField) -> bool:
-    """Tell whether *field* is a group of boxes under one legend."""
+    """Return whether *field* is a group of inputs under one legend."""
     return isinstance(field.field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple)
 
 
@@ -76,7 +76,7 @@ register.filter("sentence", sentence_case)
 
 @register.filter
 def label(field: BoundField) -> str:
-    """Give the label of *field*, in sentence case."""
+    """Return the label of *field*, in sentence case."""
     return sentence_case(str(field.label)) if _is_foreign(field) else str(field.label)
 
 
@@ -97,7 +97,7 @@ BROWSERS = (
     ("Chrome/", "Chrome"),
     ("Safari/", "Safari"),
 )
-"""What a browser's name for itself contains; each also claims to be those below it."""
+"""Parts of user agents; a browser also contains the parts of those below it."""
 SYSTEMS = (
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),
@@ -115,7 +115,7 @@ def _is_foreign(field: BoundField) -> bool:
 
 @register.filter
 def control(field: BoundField) -> SafeString:
-    """Render the control of *field*, tied to its hint and its fault."""
+    """Render the control of *field*, linked to its hint and its error."""
     attributes: dict[str, Any] = {}
     described = []
     if field.help_text:
@@ -127,7 +127,7 @@ def control(field: BoundField) -> SafeString:
         attributes["aria-describedby"] = " ".join(described)
     widget = field.field.widget
     if _is_foreign(field):
-        widget.attrs.pop("placeholder", None)  # it says the label once more
+        widget.attrs.pop("placeholder", None)  # it repeats the label
     if isinstance(widget, forms.TextInput | forms.Textarea) and getattr(widget, "input_type", "text") == "text":
         attributes.setdefault("dir", "auto")
     return field.as_widget(attrs=attributes)
@@ -135,13 +135,13 @@ def control(field: BoundField) -> SafeString:
 
 @register.filter
 def breakable(link: str) -> SafeString:
-    """Let *link* break after its strokes rather than within a word."""
+    """Allow line breaks in *link* after its slashes rather than within a word."""
     return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in link.split("/")))
 
 
 @register.inclusion_tag("part/mark.html")
 def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> dict[str, object]:  # noqa: A002 - the word of the template
-    """Show a logo served by us, or the first letter of *name* on a tint of its own."""
+    """Show a logo that this instance serves, or the first letter of *name* on a tint."""
     letter = next((c for c in unicodedata.normalize("NFC", name) if c.isalnum()), "·").upper()
     tint = hashlib.blake2s(name.encode(), digest_size=1).digest()[0] % 6
     return {"icon": own_address(icon), "letter": letter, "tint": tint, "size": size, "round": round}

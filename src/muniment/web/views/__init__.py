@@ -1,1 +1,1 @@
-"""One module for each room of the pages; thin over readers and operations."""
+"""Views of the pages, thin over readers and operations."""

@@ -1,4 +1,4 @@
-"""Where the payment provider tells what became of a payment. Read by a machine: answers are JSON."""
+"""Webhook of the payment provider; responses are JSON."""
 
 from typing import Final
 
@@ -12,9 +12,9 @@ MAX_BODY_BYTES: Final = 256 << 10
 """Many times the size of an event with everything in it."""
 
 
-@csrf_exempt  # the signature tells who sends, and no cookie is read
+@csrf_exempt  # the signature authenticates the sender; no cookie is read
 def stripe_webhook(request: HttpRequest) -> HttpResponse:
-    """Take one signed event. Whatever concerns nothing here is answered 200, so that it is not sent again."""
+    """Receive one signed event. An event that concerns no purchase gets 200, so that it is not retried."""
     try:
         if request.method != "POST":
             raise MethodNotAllowed(str(request.method), "POST")

@@ -1,8 +1,8 @@
 """
-The authorization server, endpoint by endpoint, to be read beside the RFCs.
+HTTP endpoints of the authorization server, in the order of the RFCs.
 
-OAuth 2.1 for public clients: codes with PKCE, rotating refresh tokens, one resource. The decisions are taken
-in `muniment.oauth`; here is HTTP alone.
+OAuth 2.1 for public clients: codes with PKCE, rotating refresh tokens, one resource. The rules are in
+`muniment.oauth`.
 """
 
 import json
@@ -45,17 +45,17 @@ _PREFLIGHT: Final = {
     "Mcp-Session-Id, Last-Event-ID, X-Request-Id",
     "Access-Control-Max-Age": "86400",
 }
-# Without form-action: some browsers apply it to the redirect that follows the form, which goes to the app.
+# Without form-action: some browsers apply it to the redirect to the app that follows the form.
 _CONSENT_POLICY: Final = "; ".join(rule for rule in POLICY.split("; ") if not rule.startswith("form-action"))
 
 View = Callable[[HttpRequest], HttpResponse]
 
 
-# ---------------------------------------------------------------------- what every endpoint for clients shares
+# ---------------------------------------------------------------------- shared by all endpoints
 
 
 def _endpoint(*methods: str) -> Callable[[View], View]:
-    """Make an endpoint that apps and scripts call: any origin, no cookies, OAuth's own errors, nothing kept."""
+    """Make an endpoint for apps and scripts: any origin, no cookies, OAuth error responses, no caching."""
 
     def wrap(view: View) -> View:
         allow = ", ".join((*methods, "OPTIONS"))
@@ -89,7 +89,7 @@ def _json(body: dict[str, Any], status: int = 200, *, kept: str = "no-store", wa
 
 
 def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
-    """Give an error as RFC 6749, section 5.2, and RFC 7591, section 3.2.2, do."""
+    """Return an error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2)."""
     too_many = refusal.error == "temporarily_unavailable"
     body = {"error": refusal.error, "error_description": refusal.description}
     return _json(body, status or (429 if too_many else 400), wait_s=600 if too_many else 0)
@@ -186,7 +186,7 @@ def protected_resource(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt
 def no_metadata(request: HttpRequest) -> HttpResponse:
-    """Answer any other well-known address: clients look for several, and read JSON (service document, Errors)."""
+    """Return 404 as JSON for any other well-known address: clients try several (service document, Errors)."""
     problem = NotFound(
         f"{request.path[:200]} does not exist.",
         "See /.well-known/mcp.json for the tool servers and /.well-known/oauth-authorization-server for sign-in.",
@@ -229,10 +229,10 @@ def _hold_to_rate(request: HttpRequest) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def authorize(request: HttpRequest) -> HttpResponse:
     """
-    Ask the person signed in, and send the answer to the app.
+    Ask the signed-in user for consent, and redirect to the app.
 
-    The page posts to its own address, so everything is checked again when the person answers. Until client and
-    redirect are proven, a fault is shown here; from then on it goes back with ``state`` and ``iss``.
+    The page posts to its own address, so the answer is checked like the request. Errors show on a page until client
+    and redirect URI are verified; after that they go to the app with ``state`` and ``iss``.
     """
     try:
         asked = _query(request)
@@ -253,7 +253,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
 
 
 def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
-    """Find who asks; None where its document would be fetched for somebody who has not signed in."""
+    """Return the client; None if its metadata document would be fetched for a visitor who is not signed in."""
     identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
     client = clients.find_client(identifier, may_fetch=is_signed_in)
     if client is None and (is_signed_in or not clients.is_document(identifier)):
@@ -270,7 +270,7 @@ def _query(request: HttpRequest) -> dict[str, str]:
 
 
 def _wanted(request: HttpRequest, asked: dict[str, str]) -> dict[str, Any]:
-    """Check what the client asks for (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2.1)."""
+    """Validate the client's request (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2.1)."""
     if asked.get("response_type") != "code":
         error: Any = "unsupported_response_type" if asked.get("response_type") else "invalid_request"
         raise Refusal(error, "response_type must be code.")
@@ -285,7 +285,7 @@ def _wanted(request: HttpRequest, asked: dict[str, str]) -> dict[str, Any]:
 
 
 def _scopes(text: str) -> frozenset[str]:
-    """Read the asked scopes: none means all, those of other standards are passed over (RFC 6749, section 3.3)."""
+    """Return the requested scopes: none means all, those of other standards are ignored (RFC 6749, section 3.3)."""
     asked = set(text.split()) - {"offline_access", "openid", "profile", "email"}
     if not asked:
         return ALL_SCOPES
@@ -305,7 +305,7 @@ def _consent(
     _asked: dict[str, str],
     wanted: dict[str, Any],
 ) -> HttpResponse:
-    """Show who asks, where the answer goes, what it may do. Never skipped: nothing is remembered between requests."""
+    """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
     asked = scopes.in_order(wanted["scopes"])
     reading = scopes.in_order(wanted["scopes"] & scopes.READ_SCOPES)
     page = render(
@@ -326,7 +326,7 @@ def _consent(
 def _answered(
     request: HttpRequest, client: Client, target: str, asked: dict[str, str], wanted: dict[str, Any]
 ) -> HttpResponse:
-    """Send the person's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
+    """Redirect with the user's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
     if request.POST.get("answer") != "allow":
         return _back(request, target, asked, error="access_denied", error_description="The user declined the request.")
     permitted = wanted["scopes"]
@@ -344,7 +344,7 @@ def _answered(
 
 
 def _back(request: HttpRequest, target: str, asked: dict[str, str], **answer: str) -> HttpResponse:
-    """Send the browser back with ``state`` and ``iss`` (RFC 9207, section 2), to whatever scheme was proven."""
+    """Redirect to the verified URI with ``state`` and ``iss`` (RFC 9207, section 2)."""
     state = {"state": asked["state"]} if "state" in asked else {}
     location = redirects.answer(target, {**answer, **state, "iss": address(request)})
     return _private(HttpResponse(status=303, headers={"Location": location}))
@@ -369,7 +369,7 @@ def _private(response: HttpResponse) -> HttpResponse:
 
 @_endpoint("POST")
 def token(request: HttpRequest) -> HttpResponse:
-    """Give tokens for a code or for a refresh token (RFC 6749, section 5.1)."""
+    """Issue tokens for a code or a refresh token (RFC 6749, section 5.1)."""
     asked = _form(request)
     if "client_id" not in asked:
         raise Refusal("invalid_request", "client_id is missing. Public clients must send it.")
@@ -409,7 +409,7 @@ def token(request: HttpRequest) -> HttpResponse:
 
 @_endpoint("POST")
 def revoke(request: HttpRequest) -> HttpResponse:
-    """End a token; the answer is the same whether there was one (RFC 7009, section 2.2)."""
+    """Revoke a token; the response is the same for an unknown one (RFC 7009, section 2.2)."""
     asked = _form(request)
     if "token" not in asked:
         raise Refusal("invalid_request", "token is missing.")

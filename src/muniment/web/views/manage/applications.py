@@ -18,7 +18,7 @@ PARAMETERS = ("page", SENT)
 
 @signed_in("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
-    """List what came and what was sent."""
+    """List received and sent applications."""
     actor = actor_of(request)
     received = applications.list_received(actor, page=asked_page(request.GET))
     sent = applications.list_sent(actor, page=asked_page(request.GET, SENT))
@@ -37,16 +37,16 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @signed_in("GET", "HEAD")
 def application(request: HttpRequest, application_id: str) -> HttpResponse:
-    """Show a report that was submitted: the findings, and nothing else of its owners'."""
+    """Show a submitted report: its findings, and no other data of the applicant."""
     found = applications.get_received(actor_of(request), application_id)
-    # What to do first is the applicant's matter.
+    # The most urgent criteria concern only the applicant.
     context = {"room": "manage", "application": found, **reports.shown(found.report), "first": []}
     return render(request, "manage/application.html", context)
 
 
 @signed_in("POST")
 def act(request: HttpRequest, application_id: str, action: str) -> HttpResponse:
-    """Withdraw what was sent; accept or decline what came."""
+    """Withdraw a sent application; accept or decline a received one."""
     actor = actor_of(request)
     try:
         if action == "withdraw":

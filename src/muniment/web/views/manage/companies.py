@@ -1,4 +1,4 @@
-"""An owner's rooms: what is theirs, making a listing in short steps, keeping it."""
+"""An owner's listings: overview, creating one in short steps, editing, history, funding."""
 
 from typing import Any, Final
 
@@ -48,7 +48,7 @@ STATES: Final = {
 
 @signed_in("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
-    """Show what is mine and what needs my attention."""
+    """Show the owner's listings and those that need attention."""
     actor = actor_of(request)
     mine = operations.list_companies(actor, page=asked_page(request.GET))
     attention = [company for company in mine.items if company.state in {"draft", "changes_requested"}]
@@ -69,7 +69,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @signed_in()
 @once
 def new(request: HttpRequest) -> HttpResponse:
-    """Make a draft: the first step. Warns of a listing that may be the same."""
+    """Create a draft: the first step. Warn about likely duplicates."""
     actor = actor_of(request)
     form = Basics(request.POST) if request.method == "POST" else Basics(kept_form(request))
     slug = request.POST.get("slug", "").strip()
@@ -105,7 +105,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @signed_in("GET", "HEAD")
 def suggest_slug(request: HttpRequest) -> HttpResponse:
-    """Give the slug that a name would get, and what may be the same, while it is typed."""
+    """Return the suggested slug and likely duplicates while the name is typed."""
     name = request.GET.get("name", "")[:200]
     return render(
         request,
@@ -121,7 +121,7 @@ def suggest_slug(request: HttpRequest) -> HttpResponse:
 
 @signed_in("GET", "HEAD")
 def company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show one listing of mine: its state, what waits, what can be done."""
+    """Show one listing: its state, pending changes and actions."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
@@ -145,7 +145,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in()
 @once
 def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
-    """Change one page of a listing; in the way of a new one, the next step follows."""
+    """Edit one page of a listing; for a new listing, continue with the next step."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     page = form_pages.page_of(step, STEPS.get(step), mine.bundle)
@@ -186,7 +186,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Put a draft before the reviewers."""
+    """Submit a draft for review."""
     mine = operations.get_company(actor_of(request), slug)
     if lacking := missing_of(mine):
         raise BadRequest(
@@ -200,7 +200,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @signed_in("GET", "HEAD")
 def history(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show every change with its diff; each can be put back."""
+    """Show every change with its diff and a button to revert it."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     found = operations.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
@@ -225,7 +225,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
-    """Put back what one entry of the history changed."""
+    """Revert the change of one history entry."""
     done = operations.revert_company(actor_of(request), slug, entry)
     _say(request, done, gettext("Reverted."))
     return HttpResponseRedirect(f"/manage/companies/{slug}/history")
@@ -255,7 +255,7 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def missing_of(mine: OwnedCompany) -> list[str]:
-    """Give what a reviewer would miss at once."""
+    """Return the fields that a submission needs and the listing lacks."""
     facts = mine.bundle["company"]
     wanted = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
     return [words for key, words in wanted.items() if not facts.get(key)]
@@ -269,7 +269,7 @@ def _pending_lines(mine: OwnedCompany) -> list[differences.DiffLine]:
 
 
 def frame(mine: OwnedCompany, tab: str) -> dict[str, Any]:
-    """Give what every page of a listing shows above itself."""
+    """Return the context of the header of a listing's pages."""
     return {
         "room": "manage",
         "mine": mine,
@@ -304,13 +304,13 @@ def _after(request: HttpRequest, slug: str, step: str) -> str:
 
 
 def asked_version(request: HttpRequest) -> int | None:
-    """Read the version that a form was made from; None when it names none."""
+    """Return the version that the form was rendered from; None without one."""
     text = request.POST.get("version", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
-    """Hold what was typed against what somebody else saved meanwhile."""
+    """Return the differences between the submitted values and those saved in the meantime."""
     difference = compare(owned(actor, slug), read_change(change, settings.SCHEMA))
     return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
 

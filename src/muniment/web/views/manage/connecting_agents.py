@@ -1,4 +1,4 @@
-"""How an agent is connected: ready to copy, for each client, with this instance's own addresses."""
+"""Connection instructions for agents: ready to copy, for each client, with this instance's addresses."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ TOKEN = "mun_pat_…"  # noqa: S105 - stands for the reader's own token
 
 @published()
 def connect(request: HttpRequest) -> HttpResponse:
-    """Show the set-up of both tool servers for every client."""
+    """Show how to set up both tool servers in every client."""
     base = address(request)
     return TemplateResponse(
         request,
@@ -31,7 +31,7 @@ def connect(request: HttpRequest) -> HttpResponse:
 
 
 def clients(base: str) -> list[dict[str, Any]]:
-    """Give each client's set-up for the instance at *base*."""
+    """Return each client's instructions for the instance at *base*."""
     public, manage = f"{base}/api/mcp", f"{base}/api/manage/mcp"
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     return [

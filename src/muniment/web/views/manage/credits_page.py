@@ -1,4 +1,4 @@
-"""An account's credits: what it has, what is held and why, what moved, and buying more."""
+"""An account's credits: balance, holds, entries, and buying more."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ WORDS: Final = {
 
 
 class Told(NamedTuple):
-    """What a buyer who comes back is told; *tone* is a notice's."""
+    """The notice for a buyer who returns from the payment page."""
 
     tone: str
     words: str
@@ -62,7 +62,7 @@ LEFT: Final = ("wait", gettext_lazy("You left the payment page. You were not cha
 @signed_in()
 @once
 def entries(request: HttpRequest) -> HttpResponse:
-    """Show the balance, what is held, and the latest entries; sell a pack."""
+    """Show the balance, the holds and the latest entries; sell a pack."""
     if request.method == "POST":
         return _buy(request)
     actor = actor_of(request)
@@ -109,12 +109,12 @@ def _buy(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"{problem.message} {problem.hint}")
         return HttpResponseRedirect(HOME)
     response = HttpResponseRedirect(url)
-    response.status_code = 303  # the payment page is asked for with GET
+    response.status_code = 303  # the browser must request the payment page with GET
     return response
 
 
 def _told(request: HttpRequest, actor: Actor) -> Told | None:
-    """Give what to say to a buyer who comes back."""
+    """Return the notice for a buyer who returns from the payment page."""
     if bought := request.GET.get("bought"):
         return _said(check_purchase(actor, bought))
     if left := request.GET.get("left"):
@@ -130,7 +130,7 @@ def _said(purchase: Purchase) -> Told:
 
 @signed_in("GET", "HEAD")
 def as_csv(request: HttpRequest) -> HttpResponse:
-    """Give every entry as a file, the newest first."""
+    """Return every entry as CSV, the newest first."""
     text = io.StringIO()
     out = csv.writer(text)
     out.writerow(["at", "kind", "amount", "balance", "run", "note"])
@@ -141,7 +141,7 @@ def as_csv(request: HttpRequest) -> HttpResponse:
 
 
 def _row(entry: Entry) -> list[object]:
-    # A spreadsheet runs what begins so as a formula.
+    # A spreadsheet would run a note with such a first character as a formula.
     note = f"'{entry.note}" if entry.note[:1] in {"=", "+", "-", "@", "\t", "\r"} else entry.note
     run = entry.reference if entry.kind == "run" else ""
     return [timestamp(entry.at), entry.kind, entry.amount, entry.balance, run, note]

@@ -29,7 +29,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 @signed_in()
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show an invitation, and accept it."""
+    """Show or accept an invitation."""
     if request.method == "POST":
         company = invitations.accept_invitation(actor_of(request), token)
         messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})

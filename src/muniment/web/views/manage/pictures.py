@@ -40,7 +40,7 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:
-    """Serve a picture that we drew; its address names its content, so it may be kept for ever."""
+    """Serve a stored picture; its address contains its digest, so clients may cache it."""
     tag = f"{digest}-{size}".encode()
     headers = {"ETag": etag(tag, b"").decode(), "Cache-Control": FOR_EVER}
     if is_known(tag, request.headers.get("If-None-Match", "").encode()):
@@ -53,10 +53,10 @@ def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:
 
 def read_picture(request: HttpRequest) -> bytes:
     """
-    Read the picture that was sent.
+    Return the uploaded picture.
 
     Raises:
-        BadRequest: none was sent, or it is too large to be read at all.
+        BadRequest: there is none, or it is too large to read.
     """
     sent = request.FILES.get("picture")
     if sent is None or isinstance(sent, list):

@@ -38,7 +38,7 @@ class ProfileForm(forms.Form):
 @signed_in()
 @once
 def profile(request: HttpRequest) -> HttpResponse:
-    """Show and change my profile, or make one."""
+    """Show, edit or create the account's profile."""
     actor = actor_of(request)
     person = profiles.get_profile(actor)
     kept = kept_form(request)
@@ -64,7 +64,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 @signed_in("POST")
 @once
 def portrait(request: HttpRequest) -> HttpResponse:
-    """Change the picture of my profile."""
+    """Change the picture of the account's profile."""
     actor = actor_of(request)
     try:
         path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))

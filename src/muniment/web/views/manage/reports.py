@@ -31,7 +31,7 @@ HOME: Final = "/manage/reports"
 PARAMETERS: Final = ("company", "framework", "files", "page")
 DOCUMENTS_AT_ONCE: Final = 50
 MAX_CHOSEN: Final = 2 * operations.MAX_DOCUMENTS
-"""Ticked documents that an address carries; whoever ticks more than a run takes is told, and loses none of them."""
+"""Limit of selected documents in an address: more than a run accepts, so that the error loses no selection."""
 
 
 @signed_in()
@@ -42,7 +42,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int = HTTPStatus.OK) -> HttpResponse:
-    """Show the runs, and the form with what is *given* chosen."""
+    """Show the runs, and the form with the *given* selection."""
     companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
     named = list(companies.values_list("company__slug", "company__name"))
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
@@ -71,7 +71,7 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
 
 
 def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """Prepare a run, or show other documents to choose from; what was chosen stays chosen."""
+    """Prepare a run, or show another page of documents and keep the selection."""
     given = request.POST
     if "files" not in given:
         try:
@@ -92,7 +92,7 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 
 def _quotable(actor: Actor, slug: str, given: QueryDict) -> dict[str, Any]:
-    """Give a page of the listing's documents to choose from, before them what is chosen on other pages."""
+    """Return a page of the listing's documents, preceded by those selected on other pages."""
     found = list_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
     chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
     here, ticked = {each.pk for each in found.items}, {each.pk for each in chosen}
@@ -110,12 +110,12 @@ def _quotable(actor: Actor, slug: str, given: QueryDict) -> dict[str, Any]:
 
 @signed_in("GET", "HEAD")
 def run(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Show a run on its way, or the report that it ended in."""
+    """Show a run's progress, or its report."""
     actor = actor_of(request)
     seen = operations.get_run(actor, run_id)
     page = _run(request, actor, seen)
     if "HX-Request" in request.headers and (seen.is_final or seen.report_id):
-        # What follows the progress bar replaces its part; the end replaces the page.
+        # Progress replaces a part of the page; a finished run replaces the page.
         page["HX-Retarget"] = page["HX-Reselect"] = "#main"
     return page
 
@@ -220,7 +220,7 @@ COURSES: Final = {
     "evidence": (gettext_lazy("Different evidence"), ""),
     "same": (gettext_lazy("Same"), ""),
 }
-"""How a page names what became of a criterion, and the tone of the word."""
+"""Name and tone of each course of a criterion."""
 
 
 def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
 
 @signed_in("GET", "HEAD")
 def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Give the report as a markdown file."""
+    """Return the report as a Markdown file."""
     document = operations.get_report(actor_of(request), run_id).document
     answer = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
@@ -249,7 +249,7 @@ def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a report to whoever has its link."""
+    """Show a report to anyone with its share link."""
     page = render(request, "manage/report.html", {**reports.shown(sharing.shared_report(token)), "mine": False})
     page["Cache-Control"] = "private, no-store"
     page["Referrer-Policy"] = "no-referrer"
@@ -258,7 +258,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Show a report's score as a picture, where its owners want it shown."""
+    """Return a report's score as a picture, if its owners publish it."""
     document = sharing.badge_of(report_id).document
     overall = document["overall"]
     score = gettext("none") if overall["score"] is None else f"{overall['score']:g}"

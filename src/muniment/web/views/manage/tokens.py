@@ -1,4 +1,4 @@
-"""The page of personal tokens and connected apps."""
+"""The page of personal access tokens and connected apps."""
 
 import json
 from typing import Any, Final
@@ -30,7 +30,7 @@ _LIFETIMES: Final = (
 
 
 class NewTokenForm(forms.Form):
-    """What a new token is called, how long it lives, what it may do."""
+    """Name, lifetime and permissions of a new token."""
 
     name = forms.CharField(
         max_length=operations.MAX_NAME_CHARACTERS,
@@ -57,7 +57,7 @@ class NewTokenForm(forms.Form):
     )
 
     def values(self) -> dict[str, Any]:
-        """Give what the operation takes."""
+        """Return the arguments of the operation."""
         found, lifetime = self.cleaned_data, self.cleaned_data["lifetime"]
         held = {"all": SCOPES, "read": scopes.READ_SCOPES, "chosen": found["chosen"]}[found["access"]]
         return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}
@@ -65,7 +65,7 @@ class NewTokenForm(forms.Form):
 
 @signed_in()
 def tokens(request: HttpRequest) -> HttpResponse:
-    """Show tokens and apps; make a token."""
+    """Show tokens and connected apps; create a token."""
     if request.method != "POST":
         return _page(request, NewTokenForm(kept_form(request)))
     form = NewTokenForm(request.POST)
@@ -76,19 +76,19 @@ def tokens(request: HttpRequest) -> HttpResponse:
     except Problem as problem:
         form.add_error(None, f"{problem.message} {problem.hint}")
         return _page(request, form, status=problem.status)
-    # Shown in the answer itself: a redirect would need to keep the token somewhere.
+    # The response itself shows the token: a redirect would have to store it.
     return _page(request, NewTokenForm(), minted=minted)
 
 
 @signed_in("POST")
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Give a token a new text, and show it once."""
+    """Regenerate a token, and show it once."""
     return _page(request, NewTokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
 
 
 @signed_in("POST")
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """End a token."""
+    """Revoke a token."""
     row = operations.revoke_token(actor_of(request), _id(token_id))
     messages.success(request, gettext("Token %(name)s revoked.") % {"name": row.name})
     return redirect("tokens")
@@ -96,14 +96,14 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 
 @signed_in("POST")
 def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
-    """End an app's access."""
+    """Disconnect an app."""
     grant = grants.disconnect(actor_of(request), _id(grant_id))
     messages.success(request, gettext("%(app)s disconnected.") % {"app": grant.client})
     return redirect("tokens")
 
 
 def _may(held: str) -> str:
-    """Say in a word or two what scopes permit."""
+    """Return what scopes permit, in a word or two."""
     found = scopes.read(held)
     if found == ALL_SCOPES:
         return gettext("Full access")
@@ -164,7 +164,7 @@ def _page(
 
 def configurations(base: str, token: str) -> list[dict[str, str]]:
     """
-    Give ready configuration for five clients.
+    Return ready-to-copy configuration for five clients.
 
     Source: service document, Authentication: transport type streamable-http, or http in one editor.
     """

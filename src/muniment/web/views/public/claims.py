@@ -16,7 +16,7 @@ from muniment.web.requests.once import fresh_token, once
 
 
 class ClaimForm(FormStep):
-    """Why it is theirs."""
+    """Evidence for a claim."""
 
     text = forms.CharField(
         label=gettext_lazy("How can we verify this?"),
@@ -29,7 +29,7 @@ class ClaimForm(FormStep):
 
 
 class SuggestForm(FormStep):
-    """The fields that visitors most often know better, and words."""
+    """The fields that visitors most often correct, and a comment."""
 
     names = ("name", "status", "type", "industry", "website", "symbol", "description")
     text = forms.CharField(
@@ -61,7 +61,7 @@ def _public(slug: str) -> Company:
 @signed_in()
 @once
 def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask to own a listing."""
+    """Claim a listing."""
     company = _public(slug)
     form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
@@ -108,7 +108,7 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in()
 @once
 def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask to be joined to a person's profile."""
+    """Claim a person's profile."""
     person = Person.objects.filter(slug=slug, published=True).first()
     if person is None:
         raise NotFound(gettext("This person doesn't exist."), gettext("Search all people."))

@@ -1,4 +1,4 @@
-"""What machines read beside the API: robots.txt, the site map, the feed of new listings."""
+"""robots.txt, the sitemap, and the Atom feed of new listings."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -22,7 +22,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @published()
 def robots(request: HttpRequest) -> HttpResponse:
-    """Open the public pages to robots and keep them out of rooms with a door."""
+    """Allow robots on the public pages only."""
     lines = ("User-agent: *", "Disallow: /manage", "Disallow: /review", "Disallow: /accounts", "Disallow: /oauth")
     return HttpResponse(
         "\n".join((*lines, "", f"Sitemap: {address(request)}/sitemap.xml", "")),
@@ -32,7 +32,7 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 @published()
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """List the parts of the site map."""
+    """List the parts of the sitemap."""
     base = address(request)
     parts = "".join(
         f"<sitemap><loc>{base}/sitemap-{room}-{number}.xml</loc></sitemap>\n"
@@ -45,7 +45,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 @published()
 def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
-    """List the addresses of one part of the site map."""
+    """List the addresses of one part of the sitemap."""
     kind = _ROOMS.get(room)
     first = (int(number) - 1) * ADDRESSES_A_MAP
     if kind is None or first >= _count(kind):
@@ -61,7 +61,7 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
 
 @published()
 def feed(request: HttpRequest) -> HttpResponse:
-    """Give the newest listings as an Atom feed."""
+    """Return the newest listings as an Atom feed."""
     base = address(request)
     found = reader().companies(CompanyQuery(page=1, page_size=FEED_ENTRIES))
     entries = [msgspec.json.decode(item) for item in found.items]
@@ -84,7 +84,7 @@ def _atom(base: str, entries: list[dict[str, str]], updated: str) -> Iterator[st
 
 
 def _clean(text: str) -> str:
-    """Escape *text*, without the control signs that XML has no place for."""
+    """Escape *text*, without the control characters that XML forbids."""
     return escape("".join(sign for sign in text if sign >= " " and sign not in "\ufffe\uffff"))
 
 

@@ -1,4 +1,4 @@
-"""The public pages: rendered from the published documents, for anyone, kept by edition."""
+"""The public pages, rendered from the published documents and cached by edition."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ _decode = msgspec.json.decode
 
 @published()
 def home(request: HttpRequest) -> HttpResponse:
-    """Show what the registry holds, what is new, and how an agent connects."""
+    """Show the registry's figures, the newest listings, and how to connect an agent."""
     source = reader()
     stats = _decode(source.stats().body)["data"]
     newest = source.companies(CompanyQuery(page=1, page_size=NEWEST_SHOWN))
@@ -229,7 +229,7 @@ def frameworks(request: HttpRequest) -> HttpResponse:
 
 @published()
 def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
-    """Show what one framework assesses and who stands behind it."""
+    """Show one framework and the company behind it."""
     found = reader().document("framework", framework_id)
     if found is None:
         return _missing("framework", framework_id)
@@ -248,14 +248,14 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
 
 
 def json_for_script(value: object) -> str:
-    """Write JSON so that it can stand inside a script element: no sign in it can end the element."""
+    """Return JSON that is safe inside a script element: no character in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
 def _missing(kind: str, key: str) -> HttpResponse:
     """
-    Refuse with the nearest names.
+    Raise NotFound with the nearest slugs.
 
     Raises:
         NotFound: always.

@@ -1,4 +1,4 @@
-"""The reviewers' rooms: what waits, side by side with what stands, and the decisions."""
+"""Review: the queue, each item beside the published values, and the decisions."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @reviewer("GET", "HEAD")
 def company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a listing as a reviewer decides on it: what it says, and what was checked."""
+    """Show a listing's content and checks to a reviewer."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     facts = {
@@ -92,7 +92,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
 
 @reviewer("GET", "HEAD")
 def change(request: HttpRequest, number: int) -> HttpResponse:
-    """Show fields of a published listing that wait, against what is published."""
+    """Show pending changes beside the published values."""
     pending = PendingChange.objects.filter(pk=number).select_related("company", "account", "decided_by").first()
     if pending is None:
         raise NotFound(gettext("This change doesn't exist."), gettext("Open items are at /review."))
@@ -114,7 +114,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 @reviewer("POST")
 @once
 def decide_change(request: HttpRequest, number: int) -> HttpResponse:
-    """Agree to fields that wait, or refuse them."""
+    """Approve or decline pending changes."""
     actor = actor_of(request)
     approve = request.POST.get("do") == "approve"
     try:
@@ -128,7 +128,7 @@ def decide_change(request: HttpRequest, number: int) -> HttpResponse:
 
 @reviewer("GET", "HEAD")
 def petition(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what somebody asks for."""
+    """Show a claim or a suggestion."""
     found = Petition.objects.filter(pk=number).select_related("account", "company", "person").first()
     if found is None:
         raise NotFound(gettext("This request doesn't exist."), gettext("Open items are at /review."))
@@ -159,7 +159,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
 @reviewer("POST")
 @once
 def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
-    """Grant what was asked, or refuse it."""
+    """Approve or decline a claim or a suggestion."""
     actor = actor_of(request)
     approve = request.POST.get("do") == "approve"
     try:
@@ -173,7 +173,7 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
 
 @reviewer("POST")
 def take(request: HttpRequest) -> HttpResponse:
-    """Say that I work on an item, or no longer."""
+    """Assign an item to the reviewer, or unassign it."""
     subject = request.POST.get("subject", "")[:220]
     page = asked_page(request.POST)
     where = "/review" if page == 1 else f"/review?page={page}"
@@ -186,7 +186,7 @@ def take(request: HttpRequest) -> HttpResponse:
 
 
 def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Give what was checked, each with whether it is well and what was found."""
+    """Return the checks of a listing, each with whether it passed and its finding."""
     facts = {**mine.bundle["company"], **(changes or {})}
     website, name = facts.get("website") or "", facts.get("name") or ""
     host = review_queue.host_of(website)

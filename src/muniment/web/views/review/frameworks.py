@@ -1,4 +1,4 @@
-"""Frameworks in the reviewers' rooms: made, described, priced, authored with live validation, opened and closed."""
+"""Frameworks for reviewers: create, describe, price, publish specifications with live validation, open, close."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ class FrameworkForm(forms.Form):
 
 
 class NewFrameworkForm(FrameworkForm):
-    """What is chosen once, beside them."""
+    """Fields that are set only at creation."""
 
     kind = forms.ChoiceField(
         label=gettext_lazy("Type"),
@@ -113,7 +113,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @reviewer()
 @once
 def new(request: HttpRequest) -> HttpResponse:
-    """Make a framework."""
+    """Create a framework."""
     form = NewFrameworkForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -172,7 +172,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
 
 @reviewer("POST")
 def validate(request: HttpRequest, framework_id: str) -> HttpResponse:
-    """Say what is wrong with a specification while it is typed."""
+    """Return the errors of a specification while it is typed."""
     _found(framework_id)
     _, faults = _read(request.POST.get("specification", ""))
     return render(request, "review/faults.html", {"faults": faults})
@@ -181,7 +181,7 @@ def validate(request: HttpRequest, framework_id: str) -> HttpResponse:
 @reviewer("POST")
 @once
 def author(request: HttpRequest, framework_id: str) -> HttpResponse:
-    """Store the next version of a specification."""
+    """Publish the next version of a specification."""
     found = _found(framework_id)
     text = request.POST.get("specification", "")
     document, faults = _read(text)
