@@ -1,1 +1,1 @@
-"""The composition root: one process that listens first and imports afterwards, and who answers which path."""
+"""The server: HTTP, processes and the application. It listens first and imports the rest afterwards."""

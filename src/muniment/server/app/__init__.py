@@ -1,1 +1,1 @@
-"""The ASGI application and what it needs: start-up, readiness, threads, metrics, logs, traces."""
+"""The ASGI application: start-up, readiness, threads, metrics, logs and traces."""

@@ -1,4 +1,4 @@
-"""The front: one ASGI application that knows who answers which path, and what holds for every answer."""
+"""ASGI app and routing: which part answers a path, and what all responses have in common."""
 
 import itertools
 import logging
@@ -43,7 +43,7 @@ class App:
 
     Args:
         config: the settings.
-        limiter: counts requests by client; the tool servers count with the same one.
+        limiter: the rate limiter, shared with the tool servers.
     """
 
     def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
@@ -54,17 +54,17 @@ class App:
         self.metrics = Metrics()
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
-        """Applications by the path that they answer alone."""
+        """Applications by exact path."""
         self.beside_pages: dict[str, Application] = {}
-        """Applications that come with the pages, by the first part of the path: ``/uploads/``."""
+        """Applications that start with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
-        """Waits until the pages are there, and gives them."""
+        """Waits until the pages are loaded, and returns them."""
         self.health: Callable[[bool], Awaitable[Response]] | None = None
-        """Looks whether what answers need is up; with True, what writes need too."""
+        """Runs the health check of everything reads need; with True, of writes too."""
         self.census: Callable[[], Awaitable[None]] | None = None
-        """Has the database counted what the metrics show of it, unless that was done just now."""
+        """Updates the database gauges, unless they are recent."""
         self.traces: Traces | None = None
-        """Follows requests, where a collector is named."""
+        """Traces requests if a collector is configured."""
         self.end_rest: Callable[[], None] | None = None
         """Called by a connection before it reads what came, while the process rests: nobody had asked for a moment."""
         self.log_requests = config.log_requests
@@ -77,29 +77,29 @@ class App:
         self._numbers = itertools.count()
         self.edition = b"0"
         self._moment = b""
-        """The lines of :meth:`closing_lines` that change with time alone, as they stand on the wire."""
+        """The lines of :meth:`closing_lines` that only change with time, encoded."""
         self.tell_time()
 
     def tell_time(self) -> None:
-        """Set what the Date header says."""
+        """Update the Date header."""
         self.date = formatdate(usegmt=True).encode()
         self._moment = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
 
     def tell_edition(self, edition: int) -> None:
-        """Set what X-Muniment-Edition says: the edition that this process shows at least."""
+        """Update X-Muniment-Edition: the lowest edition that this process may show."""
         self.edition = b"%d" % edition
         self.tell_time()
 
-    # ------------------------------------------------------------------ what every answer carries
+    # ------------------------------------------------------------------ common response headers
 
     def request_id(self, given: bytes | None) -> bytes:
-        """Give the request's id: the client's own when it is sane, or a new one."""
+        """Return the client's request id if it is valid, otherwise a new one."""
         if given is not None and SANE_ID.fullmatch(given):
             return given
         return self._id_prefix + b"%08x" % next(self._numbers)
 
     def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
-        """Give the headers that stand at the end of every answer."""
+        """Return the last headers of every response."""
         lines = [(b"date", self.date), (b"x-muniment-edition", self.edition), (b"x-request-id", request_id)]
         if verdict is not None and self.limiter.is_on:
             lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
@@ -107,7 +107,7 @@ class App:
         return lines
 
     def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
-        """Give :meth:`closing_lines` as they stand on the wire, and the blank line after them."""
+        """Return :meth:`closing_lines` encoded, with the blank line after them."""
         if verdict is None or not self.limiter.is_on:
             return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._moment, request_id)
         return b'%s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
@@ -119,14 +119,14 @@ class App:
         )
 
     def open_api(self, api: Api) -> None:
-        """Answer by *api* from now on."""
+        """Serve *api* from now on."""
         self.api = api
         self.fast_path.rest = RestAnswers(api)
 
     def write_line(
         self, method: str, target: str, status: int, seconds: float, *, client: str, request_id: str
     ) -> None:
-        """Write the line of one request, where lines are wanted."""
+        """Log one request, if request logs are enabled."""
         log.info(
             "%s %s %d",
             method,
@@ -170,7 +170,7 @@ class App:
         except Problem as problem:
             await out.refuse(problem)
         except Exception:
-            log.exception("the request failed")
+            log.exception("request failed")
             await out.refuse(Internal(scope["state"]["request_id"]))
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
@@ -201,16 +201,16 @@ class App:
             self._charge(scope["state"]["client"], out)
         if is_api:
             if self.api is None:
-                raise Unavailable("The registry is being prepared for its first start.", "Try again in a moment.")
+                raise Unavailable("The registry is starting for the first time.", "Try again in a moment.")
             await self.api(scope, receive, out)
             return
         application = await self._behind(path, out)
         await application(scope, receive, out)
 
     async def _behind(self, path: str, out: "_Outgoing") -> Application:
-        """Give what stands behind the pages' warm-up: the pages, and what takes and gives files."""
+        """Return the application that starts with the pages: the pages, uploads or downloads."""
         if self.pages is None:
-            raise Unavailable("The pages are not up yet.", "Try again in a moment.")
+            raise Unavailable("The pages are still starting.", "Try again in a moment.")
         pages = await self.pages()
         beside = self.beside_pages.get(path[: path.find("/", 1) + 1])
         if beside is None:
@@ -219,7 +219,7 @@ class App:
         return beside
 
     def _is_a_name(self, path: str) -> bool:
-        """Tell whether a slug itself ends as the address of an API answer does: then it is that page's."""
+        """Return whether a slug ends with ``.json``: the path then belongs to that slug's page."""
         room, _, key = path[1:].partition("/")
         return bool(key) and self.api is not None and self.api.names(room, key)
 
@@ -254,30 +254,30 @@ class App:
                 await self.census()
             await out.finish(plain_answer(self.metrics.text(), CONTENT_TYPE))
         elif self.health is None:
-            raise Unavailable("The process is starting.", "Try again in a moment.")
+            raise Unavailable("The server is starting.", "Try again in a moment.")
         else:
             await out.finish(await self.health(scope["query_string"] == b"writes"))
 
 
 def _surface(path: str) -> str:
-    """Say which group of routes a path belongs to that is none of the API's."""
+    """Return the route group of a path outside the API."""
     return _ROOMS.get(path[1 : path.find("/", 1)], "pages")
 
 
 _ROOMS: Final = {"static": "static", "oauth": "oauth", "accounts": "accounts"}
 _JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
-"""``.json`` on a page's address is its API answer."""
+"""Appending ``.json`` to a page's address gives its API response."""
 _CHECKS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 def plain_answer(body: bytes, content_type: bytes) -> Response:
-    """Make an answer for those who watch the process: never kept by anyone."""
+    """Return a response for monitoring, which must not be cached."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
     return Response(200, head % (content_type, len(body)), body)
 
 
 def _refusal_page(problem: Problem) -> Response:
-    """Tell a browser of a problem when no page could be asked: the rate is used up, or pages are not up yet."""
+    """Return an HTML error page without templates: the rate limit was hit, or the pages have not started."""
     body = _PAGE.format(message=escape(problem.message), hint=escape(problem.hint)).encode()
     headers = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", **problem.headers}
     return plain(int(problem.status), headers, body, content_type=b"text/html; charset=utf-8")
@@ -290,7 +290,7 @@ _PAGE: Final = """<!doctype html>
 
 
 class _Outgoing:
-    """The way out: every answer passes here, gets its closing lines and is taken note of."""
+    """Sends responses: adds the closing headers, and records metrics and logs."""
 
     __slots__ = ("_front", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
 
@@ -305,7 +305,6 @@ class _Outgoing:
         self.charged = ""
 
     async def __call__(self, message: Message) -> None:
-        """Pass a message on."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             if self.status == 304 and self.charged:
@@ -317,13 +316,12 @@ class _Outgoing:
         await self._send(message)
 
     async def finish(self, response: Response) -> None:
-        """Send a finished response."""
         await self({"type": "http.response.start", "status": response.status, "headers": response.headers})
         body = b"" if self._scope["method"] == "HEAD" else response.body
         await self({"type": "http.response.body", "body": body})
 
     async def refuse(self, problem: Problem) -> None:
-        """Send the envelope of a problem, unless an answer is under way: then cut it, for half an answer is none."""
+        """Send a problem as JSON, or close the connection if a response has already started."""
         if self.status:
             raise problem
         wants_page = self.surface in _OF_PAGES and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")

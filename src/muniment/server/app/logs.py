@@ -1,4 +1,4 @@
-"""Log lines: JSON for machines or text for people, with request ids and without secrets."""
+"""Logs: JSON or text, with request ids and without secrets."""
 
 import json
 import logging
@@ -10,39 +10,39 @@ from datetime import UTC, datetime
 from typing import Final
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being answered."""
+"""The id of the current request."""
 
 _SECRETS: Final = (
     re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)?\s*)[^\s'\",;]+"),
     re.compile(r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}"),
-    # Ours wherever they stand, whole (some have an underscore within), also in a percent-encoded address.
+    # Tokens of this software anywhere in a text, some with underscores inside, also percent-encoded.
     re.compile(r"(?i)(mun(?:_|%5f)[a-z]+(?:_|%5f))[a-z0-9_%.~-]+"),
     re.compile(r"\b((?:sk|rk)_(?:live|test)_|whsec_)[A-Za-z0-9_*]+"),  # Stripe's
     re.compile(r"(?i)([?&](?:token|code|key|secret|state|access_token|refresh_token|code_verifier)=)[^&\s'\"]+"),
     re.compile(r"(?i)((?:cookie|set-cookie)['\"]?\s*[:=]\s*['\"]?)[^\r\n]+"),
     re.compile(r"(://[^/\s:@]+:)[^@\s/]+(?=@)"),
-    # Some links carry their secret in the path, which a sign-in on the way carries in its own address.
+    # Some links carry their secret in the path; a sign-in on the way repeats it in its query.
     re.compile(r"(?i)((?:/|%2f)(?:uploads|downloads|confirm-email|key|invitations|shared)(?:/|%2f))[^/\s?&'\"]+"),
 )
 _SECRET_NAMES: Final = re.compile(
     r"(?i)(?:^|[_-])(?:authorization|cookie|passwd|password|secret|token|api_?key|secret_?key|private_?key)(?:$|[_-])"
 )
-"""What stands under such a name is a secret, whatever it looks like."""
+"""A value under such a name is always a secret."""
 _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-"""Where one word of a name in camel case ends and the next begins."""
+"""Word boundaries in camelCase names."""
 _DEEPEST: Final = 6
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
 def masked(text: str) -> str:
-    """Give *text* with every secret that it may carry replaced."""
+    """Replace every secret in *text*."""
     for pattern in _SECRETS:
         text = pattern.sub(r"\1***", text)
     return text
 
 
 def masked_value(value: object, name: str = "", depth: int = 0) -> object:
-    """Give *value*, which stands under *name*, with every secret within it replaced, however deep it lies."""
+    """Replace every secret nested in *value*, which has the name *name*."""
     if _SECRET_NAMES.search(_SEAMS.sub("_", name)) and value not in (None, "", True, False):
         return "***"
     if value is None or isinstance(value, bool | int | float):
@@ -53,15 +53,14 @@ def masked_value(value: object, name: str = "", depth: int = 0) -> object:
         return {masked(str(key)): masked_value(each, str(key), depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_value(each, name, depth + 1) for each in value]
-    # What others attach, such as Django its request, shows an address when it is made text.
+    # Attached objects, such as Django's request, contain an address in their text.
     return masked(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
 
 
 class Json(logging.Formatter):
-    """One JSON object a line."""
+    """Formats one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -80,13 +79,12 @@ class Json(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line for people."""
+    """Formats lines for people."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Give the line."""
         line = masked(super().format(record))
         more = " ".join(
             f"{name}={masked_value(value, name)}" for name, value in record.__dict__.items() if name not in _ACCOUNTED
@@ -96,13 +94,13 @@ class TextFormatter(logging.Formatter):
 
 
 def set_up(log_format: str) -> None:
-    """Send every logger's lines to standard error, in one form."""
+    """Send all logs to standard error in one format."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
-    # Their lines about each start, stop and odd request say less than ours.
+    # These loggers duplicate what is logged here.
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp", "openai", "httpx2", "stripe"):
         logging.getLogger(name).setLevel(logging.WARNING)

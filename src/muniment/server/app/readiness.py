@@ -1,4 +1,4 @@
-"""Whether a load balancer may send requests here: what /readyz says."""
+"""Readiness: the checks behind /readyz for load balancers."""
 
 import asyncio
 import logging
@@ -24,10 +24,10 @@ log = logging.getLogger("muniment.server")
 
 class Readiness:
     """
-    Looks at everything that an answer may need.
+    Checks everything that responses need.
 
-    A node on PostgreSQL is ready while its reads are good. All nodes lose the database at the same moment: if they
-    said so here, nobody would be left to answer reads. Who asks for writes too is told.
+    On PostgreSQL a node is ready as long as it can serve reads. All nodes lose the database at the same moment; if that
+    made them unready, none would be left to serve reads. Callers can include writes in the check.
     """
 
     def __init__(self, config: Config, bridge: Bridge) -> None:
@@ -40,28 +40,28 @@ class Readiness:
         self, reader: Reader | None, follower: "ReplicaStatus | None", fault: str, *, has_pages: bool, for_writes: bool
     ) -> Response:
         """
-        Answer 200, and what is to be known of a node.
+        Return 200 with the state of the node.
 
         Args:
-            follower: where the node's file stands; None on SQLite, and before there is a database to follow.
-            fault: what went wrong at the start.
+            follower: the state of the replica; None on SQLite, and before there is a database to replicate.
+            fault: what failed during start-up.
 
         Raises:
-            Unavailable: something does not answer; names what.
+            Unavailable: something is not ready; names it.
         """
         lacking, told = [], {"status": "ready"}
         if reader is None:
-            lacking.append("the published documents are not there yet")
+            lacking.append("the published documents do not exist yet")
         elif self._config.on_postgresql:
             lacking += self._of_node(reader, follower, told)
         if not writable(self._config.data):
-            lacking.append("the data folder takes no files")
+            lacking.append("the data folder is not writable")
         is_away = fault == DATABASE_AWAY
         if has_pages:
             is_away = not await self._database_answers()
             lacking += await self._of_store()
         elif not is_away:
-            lacking.append(fault or "the pages are still being loaded")
+            lacking.append(fault or "the pages are still starting")
         if is_away:
             told["status"] = "reads only: the database does not answer"
             if for_writes or not self._config.on_postgresql:
@@ -71,24 +71,24 @@ class Readiness:
         return plain_answer(msgspec.json.encode(told), b"application/json")
 
     def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", told: dict[str, Any]) -> list[str]:
-        """Tell where a node's file stands; give what keeps it from being shown."""
+        """Add the state of the replica to *told*; return what makes it unready."""
         told["edition"] = reader.edition
         if follower is not None:
             told["newest"] = follower.newest
             told["behindSeconds"] = round(follower.behind_s, 1)
         if not reader.is_built:
-            return ["this node's copy of the registry is being built"]
+            return ["the replica of this node is being built"]
         if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:
             return []
         return [
-            f"this node shows edition {reader.edition}, the newest is {follower.newest}, "
-            f"{follower.behind_s:.0f} s behind" + (", and is being built anew" if follower.is_building else "")
+            f"this node is at edition {reader.edition} of {follower.newest}, "
+            f"{follower.behind_s:.0f} s behind" + (", and is being rebuilt" if follower.is_building else "")
         ]
 
     async def _database_answers(self) -> bool:
         try:
             await asyncio.wait_for(self._bridge.call(_ask_database), CHECK_WAIT_S)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
+        except Exception as error:  # noqa: BLE001 - any failure means that the database is unavailable
             log.warning("the database does not answer: %s", error)
             return False
         return True
@@ -96,16 +96,16 @@ class Readiness:
     async def _of_store(self) -> list[str]:
         try:
             await asyncio.wait_for(self._ask_store(), CHECK_WAIT_S)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not answer
-            log.warning("the store of documents does not answer: %s", error)
-            return ["the store of documents does not answer"]
+        except Exception as error:  # noqa: BLE001 - any failure means that the store is unavailable
+            log.warning("the document store does not answer: %s", error)
+            return ["the document store does not answer"]
         return []
 
     async def _ask_store(self) -> None:
         """
-        Write, read and delete a probe, unless one came back just now: those who watch ask often.
+        Write, read and delete a probe, unless one has succeeded recently: monitoring polls often.
 
-        A folder of ours is looked at with the data folder that holds it, without loading what S3 needs.
+        A local folder is checked together with the data folder, without importing the S3 client.
         """
         if not self._config.storage_url:
             return
@@ -115,7 +115,7 @@ class Readiness:
         if clock() < self._store_answers_until:
             return
         if self._store_probe is None or self._store_probe.done():
-            # One at a time: a store that hangs holds one thread of the bridge, not all of them.
+            # One probe at a time: an unresponsive store blocks one thread of the pool, not all of them.
             self._store_probe = asyncio.ensure_future(self._bridge.call(lambda: storage().probe()))
         await asyncio.shield(self._store_probe)
         self._store_answers_until = clock() + STORE_ASKED_EVERY_S

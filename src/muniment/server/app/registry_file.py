@@ -1,4 +1,4 @@
-"""What a process shows of the published file: opened as soon as it is there, and looked at again and again."""
+"""Published file lifecycle in a process: open it as soon as it exists, refresh it, close it."""
 
 import contextlib
 import sqlite3
@@ -15,11 +15,11 @@ from muniment.store.reader import Reader
 
 class RegistryFile:
     """
-    The published file as the front, and later the pages, answer from it.
+    The published file that the app, and later the pages, serve.
 
     Args:
-        front: given the API as soon as the file shows the registry; a new node has to build it first.
-        on_registry: called in the loop when the front has got it there.
+        front: receives the API as soon as the file is filled; a new replica is built first.
+        on_registry: called in the event loop when the app has the API.
     """
 
     def __init__(self, config: Config, front: App, *, on_registry: Callable[[], None]) -> None:
@@ -32,7 +32,7 @@ class RegistryFile:
         self._has_database = self._has_pages = False
 
     def open(self) -> None:
-        """Read from the published file, when it is there."""
+        """Open the published file if it exists."""
         if self.reader is not None:
             return
         config, front = self._config, self._front
@@ -44,27 +44,27 @@ class RegistryFile:
                 published.check(own)
             reader = Reader(file, currency=config.currency, cache_bytes=config.cache_mb << 20)
         except (sqlite3.OperationalError, published.SchemaMismatch):
-            return  # the tables come with the first migration, or are made anew after it
+            return  # the first migration creates the tables
         self.reader = reader
         api = self._api = Api(reader, config, registry_schema(config.currency))
         self._show(reader)
         front.metrics.counter(
             "muniment_cache_requests_total",
-            "Answers asked of the cache, by whether they were ready.",
+            "Cache look-ups by result.",
             "result",
             lambda: {"hit": api.hits, "miss": api.misses},
         )
         gauge = front.metrics.gauge
-        gauge("muniment_edition", "Edition that this process shows.", lambda: reader.edition)
-        gauge("muniment_cache_bytes", "Size of the finished answers kept.", lambda: reader.answers.currsize)
+        gauge("muniment_edition", "Edition shown by this process.", lambda: reader.edition)
+        gauge("muniment_cache_bytes", "Size of the response cache in bytes.", lambda: reader.answers.currsize)
 
     def close(self) -> None:
-        """End what works in the background."""
+        """Stop the background work."""
         if self._api is not None:
             self._api.close()
 
     def look(self) -> None:
-        """Take notice of what others have published; open the file that another was making, or held, until now."""
+        """Refresh; open the file if another process has created it since."""
         if self.reader is None:
             self._open_late()
             return
@@ -78,20 +78,20 @@ class RegistryFile:
             self._front.tell_edition(self._edition)
 
     def refresh(self) -> None:
-        """Show what was committed just now; from any thread."""
+        """Show what was just committed. Thread-safe."""
         if self.reader is not None:
             self.reader.refresh()
             self._front.tell_edition(self.reader.edition)
 
     def database_is_ready(self) -> None:
-        """Open what was missing with the tables, and make exports."""
+        """Open the file after the migrations, and start the exports."""
         self._has_database = True
         self.open()
         if self._api is not None:
             self._api.start()
 
     def pages_are_ready(self) -> None:
-        """Let the pages read from the file too."""
+        """Let the pages read from the file."""
         self._has_pages = True
         if self.reader is not None:
             _show_on_pages(self.reader)
@@ -119,7 +119,7 @@ def _show_on_pages(reader: Reader) -> None:
 
 
 def _make_tables(config: Config) -> None:
-    """Let the first answers be empty lists, not refusals: what the database lacks beside these takes seconds."""
+    """Create the published tables, so that the first responses are empty lists, while migrations take seconds."""
     with contextlib.closing(sqlite3.connect(config.published_file, timeout=REFRESH_S, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
         if config.on_postgresql:

@@ -1,4 +1,4 @@
-"""What is imported and prepared behind the first answers: the database's form, the pages, the tool servers."""
+"""Start-up in the background, behind the first responses: migrations, pages and tool servers."""
 
 import asyncio
 import gc
@@ -19,9 +19,9 @@ from muniment.kernel.problems import Unavailable
 RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
-"""Rendered once, so that the first visitor does not wait for templates and views to be read."""
+"""Rendered once in advance, so that templates and views are loaded before the first visitor."""
 WAIT_S: Final = 25.0
-"""For how long a request waits for what the start brings."""
+"""How long a request waits for start-up."""
 LOOK_S: Final = 0.05
 DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
@@ -29,14 +29,14 @@ log = logging.getLogger("muniment.server")
 
 class Startup:
     """
-    Runs once, in a thread of its own, and tells the loop what has become ready.
+    Runs once in its own thread, and notifies the event loop of its progress.
 
     Args:
-        on_tools: called in the loop when the tool servers can be made without importing anything.
-        on_database: called in the loop when the database has this version's form.
+        on_tools: called in the loop when the tool servers can be created without further imports.
+        on_database: called in the loop when all migrations are applied.
         on_pages: called in the loop with the WSGI application.
-        on_published: called in whichever thread published, with the new edition.
-        load: called in the thread when the database is ready, for example to load the demo registry.
+        on_published: called in the publishing thread with the new edition.
+        load: called in the start-up thread when the database is ready, for example to load the demo registry.
     """
 
     def __init__(
@@ -58,27 +58,26 @@ class Startup:
         self._on_published = on_published
         self._load = load
         self.is_loading = load is not None
-        """Whether what the instance is to begin with is still to come."""
+        """Whether initial data is still being loaded."""
         self._has_pages = False
         self._stopping = threading.Event()
         self.fault = ""
-        """What went wrong, for those who run the instance; empty when nothing did."""
+        """What failed, for the operator; empty if nothing did."""
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end; what it is importing it may finish, but nobody waits for it."""
+        """Ask the thread to stop; do not wait for a running import."""
         self._stopping.set()
 
     async def until(self, is_there: Callable[[], bool], otherwise: str) -> None:
         """
-        Wait for what the start brings, for as long as it goes on.
+        Wait for a part of start-up.
 
         Raises:
-            Unavailable: it does not go on, or takes too long; says so with *otherwise*.
+            Unavailable: start-up has stopped, or takes too long; the message is *otherwise*.
         """
         deadline = time.monotonic() + WAIT_S
         while not is_there():
@@ -89,7 +88,7 @@ class Startup:
 
     def _check(self) -> None:
         """
-        Refuse at once what waits for a start that does not go on.
+        Fail at once if start-up has stopped.
 
         Raises:
             Unavailable: says what is missing.
@@ -102,18 +101,18 @@ class Startup:
                 "Try again in a few seconds.",
                 retry_after_s=5,
             )
-        raise Unavailable("The pages are not up.", "Tell the operator; /readyz says what is missing.")
+        raise Unavailable("The pages could not start.", "Tell the operator; /readyz shows the cause.")
 
     def _run(self) -> None:
         began = time.monotonic()
-        # Imports hold the interpreter, and jobs do later; an answer asks for it several times, each time for a turn.
+        # Imports and jobs hold the interpreter lock; a shorter switch interval lets responses through in between.
         sys.setswitchinterval(0.001)
         if self._persist():
             _give_back_memory()
             log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
 
     def _persist(self) -> bool:
-        """Prepare, and after a fault again, less and less often: most of what can be wrong is mended from outside."""
+        """Run start-up, and retry it after a fault at growing intervals: most faults are fixed from outside."""
         from django.apps import apps
         from django.db import OperationalError
 
@@ -123,13 +122,13 @@ class Startup:
                 self._prepare()
             except OperationalError as error:
                 self.fault = DATABASE_AWAY
-                log.warning("the database does not answer; again in %d s: %s", wait_s, error)
+                log.warning("the database does not answer; retrying in %d s: %s", wait_s, error)
             except Exception as error:
-                self.fault = f"{type(error).__name__} while starting: see the log"
+                self.fault = f"{type(error).__name__} during start-up: see the log"
                 if not apps.ready and apps.app_configs:
-                    log.exception("the start failed while Django was being loaded; mend it and start again")
+                    log.exception("Django could not be loaded; fix the cause and restart")
                     return False
-                log.exception("the start did not finish; again in %d s, until then only reads are served", wait_s)
+                log.exception("start-up failed; retrying in %d s, only reads are served until then", wait_s)
             else:
                 self.fault = ""
                 return True
@@ -139,7 +138,7 @@ class Startup:
 
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
-        # The tool servers first: they need neither Django nor the SDK, and an instance that stands can serve them.
+        # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
         import muniment.mcp.cards
         import muniment.mcp.protocol.transport
         import muniment.mcp.tools.public
@@ -172,9 +171,9 @@ class Startup:
 
         applied = migrate()
         if applied:
-            log.info("the database was brought to this version's form", extra={"migrations": applied})
+            log.info("database migrations applied", extra={"migrations": applied})
         if publisher.renew_outdated():
-            log.warning("every published document was made anew: another version had written them")
+            log.warning("every document was published again: another version had written them")
         if self._on_published not in publisher.on_published:
             publisher.on_published.append(self._on_published)
             self._tell(self._on_database)
@@ -185,7 +184,7 @@ class Startup:
 
 
 def _give_back_memory() -> None:
-    """Return to the system what importing needed for a moment, and take what stays out of every later collection."""
+    """Return memory used by imports to the system, and exclude long-lived objects from garbage collection."""
     gc.collect()
     gc.freeze()
     give_back()
@@ -202,7 +201,7 @@ def _visit(application: Any, path: str) -> None:
 
 
 def writable(folder: Path) -> bool:
-    """Tell whether the data folder takes files, and has room for some."""
+    """Return whether the data folder is writable and has free space."""
     try:
         room = os.statvfs(folder)
     except OSError:

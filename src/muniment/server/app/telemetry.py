@@ -1,7 +1,8 @@
 """
-Traces to an OpenTelemetry collector, where one is named: requests, tools and jobs.
+Traces of requests, tools and jobs, exported to an OpenTelemetry collector.
 
-Imported only then. What OTEL_ variables say of sampling, batches, headers and the resource, the SDK reads itself.
+Imported only if a collector is configured. The SDK itself reads the OTEL_ variables for sampling, batches, headers and
+the resource.
 
 Source: decision 18; W3C Trace Context; OpenTelemetry's semantic conventions for HTTP.
 """
@@ -22,23 +23,23 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 LAST_BATCH_S: Final = 3.0
-"""How long the end of a process waits for a collector to take the last spans."""
+"""How long shutdown waits for the collector to take the last spans."""
 _SAMPLED: Final = 1
 
 
 def lacking() -> str:
-    """Say what is missing for traces to be sent, with the way out; nothing when nothing is."""
+    """Return what is missing to export traces, and how to install it; "" if nothing is."""
     try:
         found = importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http")
     except ModuleNotFoundError:
         found = None
     if found is not None:
         return ""
-    return 'MUNIMENT_OTLP_URL is set, and OpenTelemetry is not installed: pip install "muniment[telemetry]".'
+    return 'MUNIMENT_OTLP_URL is set, but OpenTelemetry is not installed: pip install "muniment[telemetry]".'
 
 
 def is_sampled(traceparent: bytes) -> bool:
-    """Tell whether whoever sent the header records the trace, and so wants ours."""
+    """Return whether the caller records the trace, according to its traceparent header."""
     try:
         return bool(int(traceparent[53:55], 16) & _SAMPLED)
     except ValueError:
@@ -47,10 +48,10 @@ def is_sampled(traceparent: bytes) -> bool:
 
 class Traces:
     """
-    Sends spans to the collector at *url*.
+    Exports spans to the collector at *url*.
 
     Args:
-        url: the collector's base address; ``/v1/traces`` is appended unless it ends so.
+        url: the collector's base URL; ``/v1/traces`` is appended if missing.
     """
 
     def __init__(self, url: str) -> None:
@@ -78,7 +79,7 @@ class Traces:
 
     @contextmanager
     def request(self, scope: Mapping[str, Any], request_id: str) -> "Iterator[RequestSpan]":
-        """Follow one request, as part of the trace that its headers name."""
+        """Trace one request, as part of the trace named in its headers."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in scope["headers"]
@@ -87,7 +88,7 @@ class Traces:
         attributes = {
             "http.request.method": scope["method"],
             "url.scheme": scope["scheme"],
-            # Never the query: one-time links are replaced in the path, and questions are the asker's own.
+            # Never the query, which belongs to the user; secrets in paths are masked.
             "url.path": masked(scope["path"]),
             "muniment.request_id": request_id,
         }
@@ -109,13 +110,13 @@ class Traces:
             try:
                 yield
             except Exception as error:
-                # An exception's words may hold what was sent; its kind does not.
+                # The message of an exception may contain user input; its type does not.
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(self._failed)
                 raise
 
     def close(self) -> None:
-        """Send what is left, unless the collector takes too long."""
+        """Export remaining spans, within the time limit."""
         tracing.use(None)
         last = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         last.start()
@@ -131,7 +132,7 @@ class RequestSpan:
         self._failed = failed
 
     def answered(self, surface: str, status: int) -> None:
-        """Tell how it was answered."""
+        """Record the response."""
         self._span.update_name(f"{self._method} {surface}")
         self._span.set_attribute("muniment.surface", surface)
         if status:

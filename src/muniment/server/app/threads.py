@@ -1,4 +1,4 @@
-"""The bridge: how the event loop calls operations, which are synchronous and use the database."""
+"""Thread pool: run synchronous operations, which use the database, from the event loop."""
 
 import asyncio
 import contextvars
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
 THREADS: Final = 4
-"""Threads add no throughput under one interpreter lock; they only keep a slow call from blocking the rest."""
+"""More threads add no throughput under the interpreter lock; several keep a slow call from blocking the others."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -15,18 +15,18 @@ R = TypeVar("R")
 
 class Bridge:
     """
-    A fixed pool of threads. Each call begins and ends without a stale database connection.
+    A fixed pool of threads. Each call starts and ends without a stale database connection.
 
-    An operation whose transaction the database took back is called again, see :mod:`muniment.store.database.retry`.
+    An operation whose transaction was rolled back is retried, see :mod:`muniment.store.database.retry`.
     """
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="bridge")
 
     async def call(self, operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run *operation* in the pool and give what it returns, or raise what it raises."""
+        """Run *operation* in the pool and return its result, or raise its exception."""
         loop = asyncio.get_running_loop()
-        here = contextvars.copy_context()  # lines that the operation logs carry the request's id
+        here = contextvars.copy_context()  # keeps the request id in the operation's log lines
         return await loop.run_in_executor(self.pool, here.run, lambda: self._run(operation, *args, **kwargs))
 
     @staticmethod
@@ -42,5 +42,5 @@ class Bridge:
             close_old_connections()
 
     def close(self) -> None:
-        """Take no more calls; those that wait are dropped, those that run end by themselves."""
+        """Stop accepting calls; drop waiting ones and let running ones finish."""
         self.pool.shutdown(wait=False, cancel_futures=True)

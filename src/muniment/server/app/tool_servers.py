@@ -1,4 +1,4 @@
-"""Mount both tool servers once what they need is there; a request that comes earlier waits."""
+"""Mount both tool servers as soon as they can start; earlier requests wait."""
 
 import asyncio
 import contextlib
@@ -35,8 +35,8 @@ class ToolServers:
 
     Args:
         bridge: runs the operations of the owner tools.
-        file: whose reader the public tools use.
-        startup: what a waiting request waits for; None before the process has begun.
+        file: provides the reader of the public tools.
+        startup: lets requests wait; None before the process has started.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ToolServers:
         await self._running.aclose()
 
     def mount(self, *, has_database: bool = False) -> None:
-        """Mount the public server, and the owner server if *has_database*; called in the event loop."""
+        """Mount the public server, and the owner server if *has_database*. Call it in the event loop."""
         former = self._mounting
 
         async def mount() -> None:
@@ -126,7 +126,7 @@ class ToolServers:
 
 
 class _Shared(TypedDict):
-    """What both tool servers are made with."""
+    """Arguments shared by both tool servers."""
 
     gate: "OriginPolicy"
     limiter: Limiter

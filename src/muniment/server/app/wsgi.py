@@ -1,4 +1,4 @@
-"""The pages: Django as a WSGI application, in the bridge's threads."""
+"""WSGI adapter: serve the Django pages in the thread pool."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -15,17 +15,17 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 MAX_FORM_BYTES: Final = 12 << 20
-"""A form with a picture; documents go by their own address, which streams."""
+"""Enough for a form with a picture; documents have their own endpoint, which streams."""
 MAX_WAITING_BYTES: Final = 96 << 20
-"""Of all forms that are being received at once."""
+"""For all forms being received at once."""
 
 
 class WSGIApplication:
     """
     Serves a WSGI application.
 
-    A request enters a thread only when its body is complete, and a thread is free again when the answer is made:
-    a slow client holds memory, which is bounded, and never one of the four threads.
+    A request enters a thread only when its body is complete, and frees the thread as soon as the response is ready: a slow
+    client uses memory, which is bounded, but none of the four threads.
     """
 
     def __init__(self, application: Any, bridge: Bridge) -> None:
@@ -50,10 +50,10 @@ class WSGIApplication:
                 self._waiting_bytes += len(part)
                 if kept > MAX_FORM_BYTES:
                     raise TooLarge(
-                        f"A form takes at most {MAX_FORM_BYTES >> 20} MB.", "Send a smaller file.", headers=_CLOSE
+                        f"Forms are limited to {MAX_FORM_BYTES >> 20} MB.", "Send a smaller file.", headers=_CLOSE
                     )
                 if self._waiting_bytes > MAX_WAITING_BYTES:
-                    raise Unavailable("Too many forms are being received.", "Try again in a moment.")
+                    raise Unavailable("Too many forms are being uploaded at once.", "Try again in a moment.")
                 parts.append(part)
             body = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
             parts.clear()
@@ -72,10 +72,10 @@ _CLOSE: Final = {"Connection": "close"}
 
 def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
     """
-    Give the headers as WSGI may see them.
+    Return the headers for WSGI.
 
-    WSGI folds names, so a name with an underscore could pose as one with a hyphen; forwarding headers have been
-    read by then, by those who may believe them; cookies that came in several lines are one line again.
+    WSGI maps underscores and hyphens to the same name, so names with underscores are dropped; so are forwarding headers,
+    which have already been evaluated for trusted proxies; several cookie lines are joined.
     """
     kept: list[tuple[bytes, bytes]] = []
     cookies: list[bytes] = []
@@ -87,10 +87,10 @@ def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
     if cookies:
         kept.append((b"cookie", b"; ".join(cookies)))
     if body_bytes or scope["method"] not in {"GET", "HEAD"}:
-        kept.append((b"content-length", str(body_bytes).encode()))  # a chunked body has its length now
+        kept.append((b"content-length", str(body_bytes).encode()))  # a chunked body has a known length by now
     kept.append((b"x-request-id", scope["state"]["request_id"].encode()))
     return kept
 
 
 _OURS: Final = frozenset({b"x-request-id", b"content-length", b"transfer-encoding", b"proxy"})
-"""Set here; and ``Proxy``, which as HTTP_PROXY some libraries take for their own setting."""
+"""Set by the server; also ``Proxy``, which some libraries would read as HTTP_PROXY."""

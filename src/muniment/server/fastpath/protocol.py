@@ -1,14 +1,15 @@
 """
-The express lane: what needs no waiting is answered from within the HTTP parser.
+The fast path's protocol: answer requests from within the HTTP parser.
 
-That is a GET whose answer is ready, and a call of a public tool that came in one piece and looks one document up.
+These are GET requests whose response is ready, and calls of a public tool that arrived in one piece and look up one
+document.
 
-What is kept is answered as it is read. What has to be looked up waits until all that came in this turn of the loop is
-read, and is looked up in one go: each part of the work finds the processor's caches as it left them.
+Cached responses are sent while parsing. Look-ups are collected until everything received in this turn of the event loop
+is parsed, and then made in one query, which uses the processor's caches well.
 
-Nothing is decided here that the ordinary path does not decide alike: what is ready, the rate, the request's id and
-the closing lines come from the same :class:`~muniment.server.app.app.App`, and the same tests run with the lane on
-and off. It spares the ASGI messages, which cost as much as all the rest of a small answer.
+The fast path makes the same decisions as the ordinary path: cache, rate limit, request id and closing headers come from
+the same :class:`~muniment.server.app.app.App`, and the same tests run with it on and off. It saves the ASGI messages,
+which cost as much as all the rest of a small response.
 """
 
 import logging
@@ -26,9 +27,9 @@ from muniment.server.http.http_limits import LimitedProtocol
 log = logging.getLogger("muniment.server")
 
 _TRACE: Final = frozenset({b"traceparent"})
-"""Where requests are followed, one that is part of a recorded trace takes the path on which it can be."""
+"""When tracing, a request of a recorded trace takes the ordinary path."""
 DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
-"""What makes a request more than an ordinary one."""
+"""Headers that send a request to the ordinary path."""
 UNUSUAL_CALL: Final = _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
     "_start_asgi_task",
@@ -65,7 +66,7 @@ _CYCLE: Final = ("disconnected", "keep_alive", "message_event", "response_comple
 
 
 def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestResponseCycle) -> list[str]:
-    """Name what connections and the lane lean on and this version of uvicorn lacks."""
+    """Return the internals of uvicorn that connections need and this version lacks."""
     begins = {
         *protocol.__init__.__code__.co_names,  # type: ignore[misc]  # of the very class, no subclass of it
         *protocol.on_message_begin.__code__.co_names,  # type: ignore[attr-defined]  # a protocol of httptools has it
@@ -82,37 +83,37 @@ _PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted
 
 
 class FastPathProtocol(LimitedProtocol):
-    """One connection with the lane."""
+    """A connection with the fast path."""
 
     _waits_for: Detail | None = None
-    """The detail that the request asks for, while it waits for the end of this turn."""
+    """The detail to look up at the end of this turn."""
     _tools: ToolAnswers | None = None
-    """Who is being called, from the headers of a call to the end of its body or of the piece that came with them."""
+    """The tool server of a call whose body is still being read."""
     _called_with: bytes = b""
 
     def data_received(self, data: bytes) -> None:
-        """Read on; a call whose body is still to come takes the ordinary path, which knows how to wait."""
+        """Read on; a call whose body is incomplete takes the ordinary path, which can wait."""
         super().data_received(data)
         if self._tools is not None:
             self._hand_over()
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether an answer is owed."""
+        """Return whether a response is outstanding."""
         return self._waits_for is not None or super().is_busy
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool; uvicorn's gives none
-        """Answer what a client asked before it half-closed, then close."""
+        """Answer requests sent before the client half-closed, then close."""
         self._end_wait()
         return super().eof_received()
 
     def retire(self) -> None:
-        """Answer what is asked next as the last."""
+        """Close the connection after the next response."""
         self._end_wait()
         super().retire()
 
     def on_message_begin(self) -> None:
-        """Begin a request, without the scope: only the ordinary path needs one."""
+        """Start a request without a scope, which only the ordinary path needs."""
         if self._waits_for is not None:
             self._end_wait()
         self.url = b""
@@ -121,7 +122,7 @@ class FastPathProtocol(LimitedProtocol):
         self._begin_head()
 
     def proceed(self) -> None:
-        """Answer at once, wait for the end of the turn or the rest of a piece, or take the ordinary path."""
+        """Answer at once, wait for the rest of the turn, or take the ordinary path."""
         if self._is_open(b"GET") and self._answer_at_once():
             return
         self._tools = self._tools_at_once()
@@ -130,14 +131,13 @@ class FastPathProtocol(LimitedProtocol):
             self._proceed_by_task()
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
         if self._tools is None:
             super().on_body(body)
         else:
             self._called_with += body
 
     def on_message_complete(self) -> None:
-        """Note that the request is whole; a call is answered now, or by the ordinary path."""
+        """Finish parsing; answer a call now, or pass it to the ordinary path."""
         if self._tools is not None:
             if self._call_at_once(self._tools):
                 self._tools = None
@@ -146,7 +146,7 @@ class FastPathProtocol(LimitedProtocol):
         super().on_message_complete()
 
     def _hand_over(self) -> None:
-        """Let the ordinary path have the call that was waited for, with as much of its body as is there."""
+        """Pass a pending call to the ordinary path, with the body received so far."""
         self._tools = None
         if self._is_over:
             return
@@ -162,11 +162,11 @@ class FastPathProtocol(LimitedProtocol):
         super().proceed()
 
     def _declines(self, name: bytes, value: bytes) -> bool:
-        """Tell whether a header that may matter does."""
+        """Return whether a header sends the request to the ordinary path."""
         return name not in _TRACE or (self.front.traces is not None and is_sampled(value))
 
     def _is_open(self, method: bytes) -> bool:
-        """Tell whether a request of *method* may be answered now: nothing before it is, and the client reads."""
+        """Return whether a request of *method* may be answered now: none is pending before it, and the client reads."""
         parser = self.parser
         cycle = self.cycle
         return (
@@ -175,11 +175,11 @@ class FastPathProtocol(LimitedProtocol):
             and not self.flow.write_paused
             and parser.should_keep_alive()
             and parser.get_http_version() == "1.1"
-            and not self.is_retiring  # the ordinary path says that the answer is the last
+            and not self.is_retiring  # the ordinary path sends Connection: close
         )
 
     def _tools_at_once(self) -> ToolAnswers | None:
-        """Give the tool server that the request calls, when the lane may answer for it."""
+        """Return the tool server that the request calls, if the fast path may answer for it."""
         tools = self.front.fast_path.tools.get(self.url)
         if tools is None or not self._is_open(b"POST"):
             return None
@@ -199,7 +199,7 @@ class FastPathProtocol(LimitedProtocol):
         caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"))
         try:
             found = tools.call(self.headers, self._called_with, caller)
-        except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
+        except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
             return False
@@ -220,7 +220,7 @@ class FastPathProtocol(LimitedProtocol):
         self.progress_at = self.heard_at
 
     def _answer_at_once(self, answer: Answer | None = None) -> bool:
-        """Answer a GET with what is kept, or with *answer*; without one, wait for it where one look-up gives it."""
+        """Answer a GET from the cache or with *answer*; otherwise wait for it, if one look-up gives it."""
         front = self.front
         accept_encoding = if_none_match = b""
         given_id = None
@@ -237,7 +237,7 @@ class FastPathProtocol(LimitedProtocol):
         client = front.clients.rate_key(address)
         try:
             found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
-        except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
+        except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
             return answer is None and self._wait()
@@ -251,10 +251,10 @@ class FastPathProtocol(LimitedProtocol):
             front.write_line("GET", target, response.status, 0.0, client=address, request_id=shown)
         return True
 
-    # ------------------------------------------------------------------ what waits for the end of the turn
+    # ------------------------------------------------------------------ end of the turn
 
     def _wait(self) -> bool:
-        """Wait for the detail that the request asks for; False when it asks for something else."""
+        """Wait for the detail that the request needs; return False if it needs something else."""
         front = self.front
         wanted = front.fast_path.detail(self.url)
         if wanted is None:
@@ -266,21 +266,20 @@ class FastPathProtocol(LimitedProtocol):
         return True
 
     def _end_wait(self) -> None:
-        """Have everything answered that waits, if this connection does: something else comes after it."""
+        """Answer everything that waits, if this connection does: another request follows it."""
         if self._waits_for is not None:
             self.front.fast_path.answer_waiting()
 
     @property
     def waits_for(self) -> Detail | None:
-        """Give the detail that is waited for; None when nothing is, or nobody is there any more."""
+        """Return the pending detail; None if there is none, or the client is gone."""
         return None if self.transport.is_closing() else self._waits_for
 
     def abort(self) -> None:
-        """Close the connection without an answer."""
         self.transport.abort()
 
     def answer_late(self, answers: dict[bytes, Answer]) -> None:
-        """Answer what waited; the ordinary path says why, when it was not found."""
+        """Answer the pending request; the ordinary path handles a missing document."""
         self._waits_for = None
         answer = answers.get(self.url)
         if answer is None or not self._answer_at_once(answer):

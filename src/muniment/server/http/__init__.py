@@ -1,1 +1,1 @@
-"""HTTP connections: limits, client addresses, the fast path."""
+"""HTTP connections: limits and client addresses."""

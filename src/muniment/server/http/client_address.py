@@ -1,4 +1,4 @@
-"""Which client a request comes from, and under which name the rate limit counts it."""
+"""Client addresses: behind trusted proxies, and as keys of the rate limit."""
 
 import ipaddress
 import re
@@ -17,10 +17,10 @@ _REMEMBERED: Final = 4096
 
 class ClientAddresses:
     """
-    Tells clients apart.
+    Determines the address of a client.
 
     Args:
-        trusted: networks of proxies whose forwarding headers are believed. Nobody else's are.
+        trusted: networks of proxies whose forwarding headers are trusted.
 
     Source: RFC 7239; decisions, section 2, rate limit.
     """
@@ -28,12 +28,12 @@ class ClientAddresses:
     def __init__(self, trusted: Iterable[Network]) -> None:
         self._trusted = tuple(trusted)
         self.believes_nobody = not self._trusted
-        # Both are pure, and the same few clients ask again and again.
+        # Both are pure, and are called repeatedly for a few clients.
         self.trusts = lru_cache(_REMEMBERED)(self._trusts)
         self.rate_key = lru_cache(_REMEMBERED)(rate_key)
 
     def address(self, peer: str, headers: Iterable[Header]) -> str:
-        """Give the client's address: the peer's own, or the nearest one that a chain of believed proxies names."""
+        """Return the client's address: the peer's, or the nearest untrusted one in the chain of trusted proxies."""
         if self.believes_nobody or not self.trusts(peer):
             return peer
         standard = [value for name, value in headers if name == b"forwarded"]
@@ -47,14 +47,14 @@ class ClientAddresses:
             ]
         for node in reversed(chain):
             if node is None:
-                break  # what stands before an unreadable or hidden node is hearsay
+                break  # anything before an invalid or hidden node cannot be trusted
             peer = node
             if not self.trusts(node):
                 break
         return peer
 
     def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
-        """Give the scheme that the nearest believed proxy was asked by, or None."""
+        """Return the scheme used with the nearest trusted proxy, or None."""
         if self.believes_nobody or not self.trusts(peer):
             return None
         for element in reversed(_elements([value for name, value in headers if name == b"forwarded"])):
@@ -79,7 +79,7 @@ class ClientAddresses:
 
 
 def rate_key(address: str) -> str:
-    """Give the name that an address is counted by: an IPv6 house has its /64, and all of it is one client."""
+    """Return the rate limit key of an address: an IPv6 client is its /64 network."""
     try:
         known = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -96,7 +96,7 @@ def _values(headers: Iterable[Header], wanted: bytes) -> list[bytes]:
 
 
 def _elements(values: Iterable[bytes]) -> list[str]:
-    """Split ``Forwarded`` at the commas that stand outside of quotes."""
+    """Split ``Forwarded`` at commas outside of quotes."""
     return [
         part for value in values for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', value.decode("latin-1")[:4096])
     ]
@@ -108,7 +108,7 @@ def _node(element: str) -> str | None:
 
 
 def _plain(node: str) -> str | None:
-    """Give a node's address without brackets and port; None for ``unknown`` and what is no address."""
+    """Return a node's address without brackets and port; None for ``unknown`` and invalid addresses."""
     node = node.strip()
     if node.startswith("["):
         node = node[1:].partition("]")[0]

@@ -1,8 +1,8 @@
 """
-Connections: uvicorn's protocol with limits, so that nobody holds the process by being slow, silent, long or odd.
+HTTP limits: uvicorn's protocol with limits against slow, idle, oversized and malformed requests.
 
-What cannot be read is answered with the same envelope as everything else. Leans on the internals of uvicorn's
-``HttpToolsProtocol``; `muniment.server.fastpath.protocol` checks at the start that they are there.
+Requests that cannot be parsed get the same JSON error as others. Depends on internals of uvicorn's
+``HttpToolsProtocol``; `muniment.server.fastpath.protocol` checks for them at start-up.
 """
 
 import asyncio
@@ -28,32 +28,32 @@ RETIRE_S: Final = 1.0
 
 
 class TargetTooLong(Problem):
-    """The address is longer than any that leads somewhere."""
+    """The request target is too long."""
 
     code = "bad_request"
     status = HTTPStatus.REQUEST_URI_TOO_LONG
 
 
 class HeadersTooLarge(Problem):
-    """The headers are more, or longer, than any client needs."""
+    """The request has too many headers, or too long ones."""
 
     code = "bad_request"
     status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 
 
 class TooSlow(Problem):
-    """The request did not come in time."""
+    """The request did not arrive in time."""
 
     code = "bad_request"
     status = HTTPStatus.REQUEST_TIMEOUT
 
 
 class _RefusedError(Exception):
-    """Ends the parser's work; the reason stands on the connection."""
+    """Stops the parser; the connection has the reason."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """One connection."""
+    """A connection with limits."""
 
     def __init__(
         self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: asyncio.AbstractEventLoop | None = None
@@ -69,10 +69,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = self._unsent = 0
         self._refusal: Problem | None = None
 
-    # ------------------------------------------------------------------ the transport's side
+    # ------------------------------------------------------------------ transport callbacks
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio's, narrowed
-        """Begin; when there are too many, the most idle ones go."""
+        """Open the connection; close the longest-idle ones if there are too many."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
         self.heard_at = self.progress_at = self.loop.time()
@@ -82,7 +82,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.front.metrics.happened("connection dropped for another")
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
         if self._is_over:
             return
         self.heard_at = self.loop.time()
@@ -92,38 +91,37 @@ class LimitedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nothing is upgraded to here: the request is answered as it stands, and what follows is not HTTP.
+            # No upgrades are supported: the request is answered normally, and what follows is not HTTP.
             self._is_over = True
             if self.cycle is not None:
                 self.cycle.keep_alive = False
         except httptools.HttpParserError:
             self.refuse(
                 self._refusal
-                or BadRequest("The request is not HTTP/1.1 as RFC 9112 describes it.", "Check the client.")
+                or BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
             )
         else:
             if was_in_head and self._in_head:
-                # The parser keeps an unfinished header to itself, so what came is counted here.
+                # The parser does not report an unfinished header, so received bytes are counted here.
                 self._head_bytes += len(data)
                 if self._head_bytes > MAX_HEAD_BYTES:
                     self.refuse(self._too_large())
 
     def resume_writing(self) -> None:
-        """Go on writing: the client has taken some of it."""
+        """Resume writing: the client has read some of the response."""
         super().resume_writing()
         self.stuck_at = self.loop.time()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool; uvicorn's gives none
-        """Answer what a client asked before it half-closed, then close."""
+        """Answer requests sent before the client half-closed, then close."""
         if not self.is_busy or self._in_body:
             return False
         self.cycle.keep_alive = False
         return True
 
-    # ------------------------------------------------------------------ the parser's side
+    # ------------------------------------------------------------------ parser callbacks
 
     def on_message_begin(self) -> None:
-        """Begin a request."""
         super().on_message_begin()
         self._begin_head()
 
@@ -133,16 +131,14 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the address."""
         self.url += url
         if len(self.url) > MAX_TARGET_BYTES:
             self._refusal = TargetTooLong(
-                f"The address is longer than {MAX_TARGET_BYTES >> 10} KB.", "Ask for less at once, in several requests."
+                f"The URL is longer than {MAX_TARGET_BYTES >> 10} KB.", "Split it into several requests."
             )
             raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header."""
         super().on_header(name, value)
         self._head_bytes += len(name) + len(value) + 4
         if self._head_bytes > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADERS:
@@ -150,37 +146,36 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _RefusedError
 
     def on_headers_complete(self) -> None:
-        """Check what is between the lines, then go on."""
+        """Validate the headers, then proceed."""
         self._in_head = False
         self.has_asked = True
         hosts = [value for name, value in self.headers if name == b"host"]
         version = self.parser.get_http_version()
         if version not in {"1.1", "1.0"}:
-            self._refusal = BadRequest(f"HTTP/{version} is not spoken here.", "Send HTTP/1.1.")
+            self._refusal = BadRequest(f"HTTP/{version} is not supported.", "Send HTTP/1.1.")
             raise _RefusedError
         if len(hosts) > 1 or (not hosts and version != "1.0"):
-            self._refusal = BadRequest("A request names its Host, once.", "Send one Host header.")
+            self._refusal = BadRequest("A request needs exactly one Host header.", "Send one Host header.")
             raise _RefusedError
         if version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
-            self._refusal = BadRequest("HTTP/1.0 knows no Transfer-Encoding.", "Send Content-Length.")
+            self._refusal = BadRequest("Transfer-Encoding is not valid in HTTP/1.0.", "Send Content-Length.")
             raise _RefusedError
         self.proceed()
 
     def proceed(self) -> None:
-        """Hand the request to the application."""
+        """Pass the request to the application."""
         super().on_headers_complete()
         self._in_body = True
         if self.is_retiring:
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
-        """Note that the request is whole."""
         if self._in_body:
             self._in_body = False
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request; :func:`sweep` ends those who stay silent, so no timer is needed."""
+        """Start the next request; :func:`sweep` closes idle connections, so no timer is needed."""
         self.server_state.total_requests += 1
         self.progress_at = self.loop.time()
         if self.transport.is_closing():
@@ -190,27 +185,27 @@ class LimitedProtocol(HttpToolsProtocol):
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
 
-    # ------------------------------------------------------------------ refusals
+    # ------------------------------------------------------------------ errors
 
     @staticmethod
     def _too_large() -> Problem:
         return HeadersTooLarge(
-            f"The headers are more than {MAX_HEADERS}, or longer than {MAX_HEAD_BYTES >> 10} KB.", "Send fewer headers."
+            f"The request has more than {MAX_HEADERS} headers, or more than {MAX_HEAD_BYTES >> 10} KB of them.", "Send fewer headers."
         )
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether an answer is owed."""
+        """Return whether a response is outstanding."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def refuse(self, problem: Problem) -> None:
-        """Answer what cannot be read on, in its turn, and end the connection."""
+        """Report an error for a request that cannot be parsed, after earlier responses, and close the connection."""
         self._is_over = True
         self.front.metrics.happened(f"refused with {int(problem.status)}")
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             if not self._in_body:
-                # An earlier request is being answered: that answer is the last.
+                # An earlier request is being answered: close after its response.
                 cycle.keep_alive = False
                 return
             cycle.disconnected = True
@@ -222,14 +217,14 @@ class LimitedProtocol(HttpToolsProtocol):
         lines = self.front.closing_lines(self.front.request_id(None), None)
         closing = b"".join(b"%s: %s\r\n" % line for line in lines)
         self.transport.write(b"%s%sconnection: close\r\n\r\n%s" % (response.head, closing, response.body))
-        # Closing over what is still on its way would reset the connection, and the answer with it.
+        # Closing with unread input would reset the connection and discard the response.
         self.closing_at = self.loop.time() + LINGER_S
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
     def look_after(self, now: float) -> None:
-        """End the connection if its client has been silent or slow for too long."""
+        """Close the connection if its client has been idle or slow for too long."""
         if self.closing_at or self.transport.is_closing():
             self._see_off(now)
         elif self._in_head or (self._in_body and not self.cycle.response_complete):
@@ -238,20 +233,22 @@ class LimitedProtocol(HttpToolsProtocol):
             if unsent != self._unsent:
                 self._unsent, self.stuck_at = unsent, now
             elif now - self.stuck_at > self.front.config.body_timeout_s:
-                self.transport.abort()  # the client does not take what it asked for
+                self.transport.abort()  # the client does not read its response
         elif not self.is_busy:
             patience_s = KEEP_ALIVE_S if self.has_asked else self.front.config.header_timeout_s
             if now - self.progress_at > patience_s:
                 self.transport.close()
 
     def retire(self) -> None:
-        """Answer what is asked next as the last, and say so: another process takes the client's next connection."""
+        """
+        Close the connection after the next response, and announce it: another process takes the client's next one.
+        """
         self.is_retiring = True
         if self.is_busy:
             self.cycle.keep_alive = False
 
     def _see_off(self, now: float) -> None:
-        """Wait for what is still to be sent, and for the client to hang up; not for ever."""
+        """Wait a limited time until the response is sent and the client closes."""
         if not self.transport.is_closing():
             if now > self.closing_at:
                 self.closing_at = now + FLUSH_S
@@ -262,33 +259,33 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _hurry(self, now: float) -> None:
-        """Refuse a request that does not come."""
+        """Report a timeout for an incomplete request."""
         config = self.front.config
         if self._in_head:
             if now - self.head_at > config.header_timeout_s:
-                self.refuse(TooSlow("The headers did not come in time.", "Send the request in one go."))
+                self.refuse(TooSlow("The headers did not arrive in time.", "Send the whole request at once."))
         elif not self.flow.read_paused and now - self.heard_at > config.body_timeout_s:
-            self.refuse(TooSlow("The body did not come in time.", "Send it without pauses."))
+            self.refuse(TooSlow("The body did not arrive in time.", "Send it without pauses."))
 
 
 def sweep(connections: set[Any], now: float) -> None:
-    """Look after every connection; called once a second."""
+    """Check the time limits of every connection; called once per second."""
     for connection in list(connections):
         connection.look_after(now)
 
 
 async def retire(connections: set[Any]) -> None:
-    """Let clients leave by themselves, for a moment: a connection that is closed as they ask costs them a request."""
+    """Let clients close their connections first: closing one while its client sends a request fails that request."""
     for connection in list(connections):
         connection.retire()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + RETIRE_S
-    while connections and loop.time() < deadline:  # noqa: ASYNC110 - uvicorn's own set, which tells nobody
+    while connections and loop.time() < deadline:  # noqa: ASYNC110 - uvicorn's set has no event
         await asyncio.sleep(RETIRE_S / 40)
 
 
 def drop_most_idle(connections: set[Any], count: int, keep: LimitedProtocol) -> None:
-    """End the connections whose clients have got nothing for the longest time, and are owed nothing."""
+    """Close the connections without pending responses that have been idle the longest."""
     idle = [each for each in connections if each is not keep and not each.is_busy]
     for each in heapq.nsmallest(count, idle, key=lambda one: one.progress_at):
         each.transport.abort()

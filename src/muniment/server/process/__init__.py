@@ -1,1 +1,1 @@
-"""Processes: the supervisor, worker processes, listening sockets, polling."""
+"""Processes: the supervisor, worker processes, listening sockets and polling."""

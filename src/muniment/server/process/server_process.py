@@ -1,4 +1,4 @@
-"""One process of the instance: listens first, reads next, imports the rest behind the first answers."""
+"""The server process: listen first, read next, import the rest in the background."""
 
 import asyncio
 import contextlib
@@ -44,12 +44,12 @@ QUIET_S: Final = 5.0
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
 M_ARENA_MAX: Final = -8
-"""The C library's number for how many heaps it may make."""
+"""The C library's parameter for its number of heaps."""
 log = logging.getLogger("muniment.server")
 
 
 class Server(uvicorn.Server):
-    """Uvicorn's server, with our own beginning and end around its."""
+    """Uvicorn's server with additional start-up and shutdown steps."""
 
     def __init__(self, config: uvicorn.Config, process: "Process") -> None:
         super().__init__(config)
@@ -58,28 +58,27 @@ class Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then begin what stands behind."""
+        """Listen, then start the background work."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         await self._process.begin(self.server_state)
 
     async def main_loop(self) -> None:
-        """Wait for the end. Uvicorn's own looks for it ten times a second, and for limits that are not set here."""
+        """Wait for shutdown. Uvicorn's own loop polls ten times a second, also for limits that are not used here."""
         await self._ending.wait()
 
     def end(self) -> None:
-        """End in good order. Called in the loop's thread, by a signal's handler too."""
+        """Shut down gracefully. Called in the event loop's thread, also by signal handlers."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._ending.set)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End as a signal asks."""
         super().handle_exit(sig, frame)
         self.end()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take nothing new, finish what is being answered, then end what stands behind."""
+        """Accept nothing new, finish open requests, then stop the background work."""
         for listening in self.servers:
             listening.close()
         await retire(self.server_state.connections)
@@ -89,11 +88,11 @@ class Server(uvicorn.Server):
 
 class Process:
     """
-    What runs behind the front.
+    The background work of a server process.
 
     Args:
         config: the settings.
-        load: what to load once the database is ready.
+        load: loads initial data once the database is ready.
         member: its place among several processes.
     """
 
@@ -130,7 +129,7 @@ class Process:
         protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
         if missing:
             protocol, self._hears_first = "httptools", False
-            log.warning("this uvicorn lacks what our connections lean on; its own are used", extra={"lacks": missing})
+            log.warning("this version of uvicorn lacks required internals; using its own connections", extra={"lacks": missing})
         settings = uvicorn.Config(
             self.front,
             http=protocol,
@@ -147,15 +146,15 @@ class Process:
             timeout_graceful_shutdown=GRACE_S,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _ended)  # uvicorn raises a signal again after a good end; that is no failure
+            signal.signal(number, _ended)  # uvicorn raises a signal again after a graceful shutdown
         server = Server(settings, self)
         self._stop = server.end
         server.run(sockets=[listener])
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ life cycle
 
     async def begin(self, state: ServerState) -> None:
-        """Start what stands behind the front; called in the loop, when the socket listens."""
+        """Start the background work; called in the event loop once the socket listens."""
         loop = asyncio.get_running_loop()
         self._pages = loop.create_future()
         self.front.pages = self.pages
@@ -163,7 +162,7 @@ class Process:
         self._tools.begin()
         pages = self._pages
         self.front.metrics.gauge(
-            "muniment_ready", "1 when pages and tools are up, not reads alone.", lambda: float(pages.done())
+            "muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done())
         )
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
         self._clock = Poller(
@@ -192,7 +191,7 @@ class Process:
             self._member.tell(LISTENING)
 
     async def _follow(self) -> None:
-        """Follow the feed from the first moment on: it needs neither Django nor the migrations that come with it."""
+        """Replicate from the first moment: it needs neither Django nor migrations."""
 
         def begin() -> "Replica":
             from muniment.store.replica import Replica
@@ -209,18 +208,18 @@ class Process:
             try:
                 self._follower = await asyncio.to_thread(begin)
             except sqlite3.Error as error:  # another process of this node is building the file
-                log.warning("the feed is not followed yet: %s", error)
+                log.warning("cannot replicate yet: %s", error)
                 await asyncio.sleep(FOLLOW_AGAIN_S)
         follower = self._follower
         follower.start()
         self.front.metrics.gauge(
             "muniment_edition_lag_seconds",
-            "For how long this node has not been sure to show the newest edition.",
+            "Seconds since this node was known to show the newest edition.",
             lambda: follower.status.behind_s,
         )
 
     async def end(self) -> None:
-        """Stop what stands behind the front."""
+        """Stop the background work."""
         if self._clock is not None:
             self._clock.stop()
         if self._worker is not None:
@@ -240,7 +239,7 @@ class Process:
             await asyncio.to_thread(self.front.traces.close)
 
     async def _trace(self) -> None:
-        """Follow requests as soon as what that needs is imported; the first ones are answered meanwhile."""
+        """Trace requests as soon as the tracer is imported; earlier ones are not traced."""
         self.front.traces = await asyncio.to_thread(Traces, self.config.otlp_url)
 
     def _each_second(self, connections: set[Any], now: float) -> None:
@@ -259,7 +258,7 @@ class Process:
         self._tools.mount(has_database=True)
 
     def _published(self, _edition: int) -> None:
-        """Show what this process has just committed, before its answer goes out. Called in the thread that wrote."""
+        """Show what this process has just committed, before its response is sent. Called in the publishing thread."""
         if self._follower is not None:
             self._follower.catch_up_if_possible()
         self._showing.refresh()
@@ -279,14 +278,14 @@ class Process:
         census = Census(self.bridge.call)
         self.front.metrics.source_of_instance(census.families)
         self.front.census = census.look
-        # A run by a model waits for minutes and works little: it must not keep the texts of documents waiting.
+        # A run with a model mostly waits; it must not delay text extraction of documents.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(WSGIApplication(application, self.bridge))
         if self._member is not None and self._load is None:
             self._member.tell(READY)
 
     def _load_first(self) -> None:
-        """Load what the instance begins with, or wait for whoever does, and show it. Called in the warm-up's thread."""
+        """Load initial data, or wait for another process that does, and show it. Called in the start-up thread."""
         if self._load is not None:
             self._load()
         self._published(0)
@@ -298,36 +297,36 @@ class Process:
         counter("muniment_uploads_total", "Files sent to upload links, by result.", "result", lambda: uploads.results)
         counter(
             "muniment_upload_bytes_total",
-            "Bytes of the files that upload links took.",
+            "Bytes received by upload links.",
             "result",
             lambda: {"received": uploads.received_bytes},
         )
 
-    # ------------------------------------------------------------------ what the front asks
+    # ------------------------------------------------------------------ callbacks of the app
 
     async def pages(self) -> Application:
-        """Give the pages; a request that comes before they are there waits for them."""
+        """Return the pages, after waiting for them if necessary."""
         if self._pages is None or self._warmup is None:
-            raise Unavailable("The pages are not up yet.", "Try again in a moment.")
+            raise Unavailable("The pages are still starting.", "Try again in a moment.")
         reader = self._showing.reader
         if reader is not None and not reader.is_built:
-            raise Unavailable("This node is still being built.", "Try again in a moment.", retry_after_s=5)
-        await self._warmup.until(self._pages.done, "The pages are not up yet.")
+            raise Unavailable("The replica of this node is still being built.", "Try again in a moment.", retry_after_s=5)
+        await self._warmup.until(self._pages.done, "The pages are still starting.")
         if self._member is not None:
-            self._showing.refresh()  # who has just saved may be sent on to another process
+            self._showing.refresh()  # a redirect after a save may reach another process
         return self._pages.result()
 
-    async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - a callback's one argument
+    async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - the only argument of a callback
         """
-        Look whether everything answers that reads need; and writes, if that is asked.
+        Check that everything needed for reads works, and for writes if requested.
 
         Raises:
-            Unavailable: something does not; names what.
+            Unavailable: something does not work; names it.
         """
         fault = self._warmup.fault if self._warmup is not None else ""
         has_pages = self._pages is not None and self._pages.done()
         if has_pages and self._warmup is not None and self._warmup.is_loading:
-            has_pages, fault = False, fault or "the registry to begin with is still being loaded"
+            has_pages, fault = False, fault or "the initial registry is still being loaded"
         follower = self._follower.status if self._follower is not None else None
         return await self._readiness.look(
             self._showing.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
@@ -335,16 +334,16 @@ class Process:
 
 
 def _ended(_signal: int, _frame: FrameType | None) -> None:
-    """Do nothing: uvicorn has ended in good order."""
+    """Ignore the signal: uvicorn has shut down gracefully."""
 
 
 def _nothing() -> None:
-    """Stop nothing: what would be stopped has not begun."""
+    """Stop nothing: nothing was started."""
 
 
 def _few_heaps() -> None:
-    """Have threads share two heaps of the C library: one for each keeps 5 MB that nobody uses."""
-    with contextlib.suppress(OSError, AttributeError):  # only GNU's C library has it
+    """Let threads share two heaps of the C library: one per thread wastes 5 MB."""
+    with contextlib.suppress(OSError, AttributeError):  # only in glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
 
 
@@ -355,7 +354,6 @@ def serve(
     load: Callable[[], None] | None = None,
     member: WorkerProcess | None = None,
 ) -> None:
-    """Serve until a signal ends it."""
     logs.set_up(config.log_format)
     _few_heaps()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

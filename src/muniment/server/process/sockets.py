@@ -1,4 +1,4 @@
-"""The listening sockets, which stand before anything else is imported."""
+"""Listening sockets, bound before anything else is imported."""
 
 import socket
 from typing import Final
@@ -8,32 +8,32 @@ BACKLOG: Final = 2048
 
 def bind(host: str, port: int) -> socket.socket:
     """
-    Listen, so that who connects from now on waits instead of being refused.
+    Listen, so that clients wait from now on instead of being refused.
 
     Raises:
-        OSError: the address is taken, or not ours.
+        OSError: the address is in use, or does not belong to this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
-    listener.setblocking(False)  # noqa: FBT003 - the socket's own signature
+    listener.setblocking(False)  # noqa: FBT003 - socket's signature
     return listener
 
 
 def share(listener: socket.socket) -> None:
     """
-    Let :func:`bind_beside` take the address too.
+    Let :func:`bind_beside` bind the same address.
 
-    Said only once it is bound: another instance that wants the same port is refused as ever.
+    Set only after binding, so that another instance on the same port is still refused.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
 
 
 def bind_beside(listener: socket.socket) -> socket.socket:
     """
-    Bind a further socket to the address of a shared one, which does not listen yet.
+    Bind another socket to a shared address, without listening yet.
 
-    The kernel hands new connections to all that listen in equal parts. One queue for all processes does not: who is
-    idle takes them all at once.
+    The kernel distributes new connections evenly between listening sockets. With one shared queue, an idle process would
+    take all of them.
     """
     beside = socket.socket(listener.family, socket.SOCK_STREAM)
     beside.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -43,5 +43,5 @@ def bind_beside(listener: socket.socket) -> socket.socket:
             socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
         )
     beside.bind(listener.getsockname())
-    beside.setblocking(False)  # noqa: FBT003 - the socket's own signature
+    beside.setblocking(False)  # noqa: FBT003 - socket's signature
     return beside

@@ -1,9 +1,9 @@
 """
-Several processes on one port: started, replaced when they die, rolled one after another, ended together.
+Supervisor: start several processes on one port, replace those that die, roll them one by one, and stop them together.
 
-The supervisor binds the sockets and keeps them, one for each place; a process inherits its place's. So what waits in
-a queue is answered by whoever follows in that place, and a roll refuses nobody. It serves nothing itself and imports
-nothing that serves: each process is a new interpreter, so a roll takes up a new version of the software too.
+The supervisor binds one socket per slot and keeps it; a process inherits the socket of its slot. Queued connections are
+served by the slot's next process, so a roll refuses no client. The supervisor itself serves nothing and imports no
+server code: each process is a new interpreter, so a roll also activates a new version of the software.
 """
 
 import logging
@@ -25,20 +25,20 @@ from muniment.server.process.sockets import bind_beside, share
 from muniment.server.process.worker_process import LISTENING, READY, bequest
 
 STEADY_S: Final = 10.0
-"""A process that dies younger than this is not simply started again at once."""
+"""A process that dies sooner is restarted after a pause."""
 SHORTEST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
 READY_WAIT_S: Final = 90.0
 END_WAIT_S: Final = 30.0
-"""More than a process gives to what is being answered and to its jobs; who is not done by then is ended."""
+"""More than a process allows for open requests and jobs; a process that takes longer is killed."""
 FIRST_WAIT_S: Final = 3.0
-"""The first process listens before the others start: they would take its turns on a small machine."""
+"""The first process listens before the others start: they would compete with it on a small machine."""
 LOOK_S: Final = 0.2
 log = logging.getLogger("muniment.server")
 
 
 class Child:
-    """One process."""
+    """A process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket, number: int) -> None:
         self.process = process
@@ -49,25 +49,25 @@ class Child:
         self.end_by: float | None = None
 
     def end(self) -> None:
-        """Ask it to end after what it is answering."""
+        """Ask the process to shut down gracefully."""
         self.end_by = time.monotonic() + END_WAIT_S
         self.process.send_signal(signal.SIGTERM)
 
     def hurry(self) -> None:
-        """End it if it was asked to long ago."""
+        """Kill the process if its time to shut down is over."""
         if self.end_by is not None and time.monotonic() > self.end_by:
-            log.error("a process did not end in time", extra={"pid": self.process.pid})
+            log.error("a process did not stop in time", extra={"pid": self.process.pid})
             self.process.kill()
 
 
 class WorkerSlot:
-    """One listening socket, and the process behind it."""
+    """One listening socket and its process."""
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
         self.child: Child | None = None
         self.incoming: Child | None = None
-        """During a roll: the next one, until it is ready."""
+        """The next process during a roll, until it is ready."""
         self.leaving: Child | None = None
         self.deaths = 0
         self.again_at = 0.0
@@ -75,13 +75,13 @@ class WorkerSlot:
 
 class Supervisor:
     """
-    Keeps *workers* processes serving.
+    Keeps *workers* processes running.
 
     Args:
         listener: bound and listening.
-        command: the arguments of ``muniment`` for each process; where it stands among them is added.
-        first_command: the same until the first process has been ready once.
-        folder: takes the file of shared figures, which has no name there.
+        command: the arguments of ``muniment`` for each process; its place is appended.
+        first_command: used instead until the first process has been ready once.
+        folder: where the unnamed file of shared metrics is created.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Supervisor:
         self._places = [WorkerSlot(listener), *(WorkerSlot(bind_beside(listener)) for _ in range(workers - 1))]
         self._command = command
         self._first_command: list[str] | None = first_command
-        self._figures = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - kept for as long as the supervisor lives
+        self._figures = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the supervisor runs
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._signals: deque[int] = deque()
@@ -103,10 +103,10 @@ class Supervisor:
 
     def run(self) -> int:
         """
-        Serve until a signal ends it.
+        Supervise until a signal ends it.
 
         Returns:
-            The exit status: 1 when the first process never listened.
+            The exit status: 1 if the first process never listened.
         """
         heard, wake = socket.socketpair()
         for end in (heard, wake):
@@ -131,7 +131,7 @@ class Supervisor:
             if number in {signal.SIGTERM, signal.SIGINT}:
                 self._end_all(number)
             elif number == signal.SIGHUP and not self._is_ending:
-                log.info("every process is being replaced, one after another")
+                log.info("replacing every process, one by one")
                 self._rolling.extend(place for place in self._places if place not in self._rolling)
         self._bury()
         for child in self._children:
@@ -140,7 +140,7 @@ class Supervisor:
             self._start_missing()
             self._roll()
 
-    # ------------------------------------------------------------------ starting
+    # ------------------------------------------------------------------ start
 
     def _start_missing(self) -> None:
         now = time.monotonic()
@@ -160,11 +160,11 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
         command = self._first_command or self._command
-        process = subprocess.Popen(  # noqa: S603 - this very program
+        process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "muniment", *command, "--member", bequest(number, *inherited)],
             stdin=subprocess.DEVNULL,
             pass_fds=inherited,
-            process_group=0,  # Ctrl-C is for the supervisor, which ends them in order
+            process_group=0,  # only the supervisor receives Ctrl-C
         )
         theirs.close()
         ours.setblocking(False)  # noqa: FBT003 - the socket's own signature
@@ -174,7 +174,7 @@ class Supervisor:
         return child
 
     def _told(self, child: Child) -> None:
-        """Hear how far *child* is."""
+        """Receive the progress of *child*."""
         try:
             progress = child.control.recv(64)
         except OSError:
@@ -190,7 +190,7 @@ class Supervisor:
             if child is self._places[0].child:
                 self._first_command = None
 
-    # ------------------------------------------------------------------ dying
+    # ------------------------------------------------------------------ deaths
 
     def _bury(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
@@ -201,7 +201,7 @@ class Supervisor:
                 place.leaving = None
             elif place.incoming is child:
                 place.incoming = None
-                self._stop_roll(f"the new process ended with {child.process.returncode}")
+                self._stop_roll(f"the new process exited with {child.process.returncode}")
             else:
                 place.child, place.incoming = place.incoming, None
                 if place.child is None and not self._is_ending:
@@ -210,23 +210,23 @@ class Supervisor:
     def _died(self, place: WorkerSlot, child: Child) -> None:
         code = child.process.returncode
         if not self._has_listened:
-            self._status = 1  # it says why; the next one would say the same
+            self._status = 1  # it has logged the cause; another attempt would fail too
             self._end_all(signal.SIGTERM)
             return
         now = time.monotonic()
         place.deaths = 1 if now - child.began > STEADY_S else place.deaths + 1
         pause_s = 0.0 if place.deaths == 1 else min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** (place.deaths - 2))
-        log.error("a process ended unasked; another takes its place in %.1f s", pause_s, extra={"code": code})
+        log.error("a process died; another replaces it in %.1f s", pause_s, extra={"code": code})
         place.again_at = now + pause_s
         if pause_s:
-            # Nobody is to wait in the queue of a process that does not come.
+            # Clients must not wait in the queue of a slot without a process.
             former, place.listener = place.listener, bind_beside(place.listener)
             former.close()
 
-    # ------------------------------------------------------------------ rolling
+    # ------------------------------------------------------------------ rolling restart
 
     def _roll(self) -> None:
-        """Take the next step of a roll: a new process is ready before the former one is asked to end."""
+        """Advance the roll: the new process is ready before the old one is asked to stop."""
         if not self._rolling or any(place.leaving for place in self._places):
             return
         place = self._rolling[0]
@@ -245,13 +245,13 @@ class Supervisor:
 
     def _stop_roll(self, reason: str) -> None:
         if not self._is_ending:
-            log.error("the processes are not being replaced further: %s; the former ones go on", reason)
+            log.error("the rolling restart stopped: %s; the remaining processes keep running", reason)
         self._rolling.clear()
 
-    # ------------------------------------------------------------------ ending
+    # ------------------------------------------------------------------ shutdown
 
     def _end_all(self, number: int) -> None:
-        """Ask every process to end; a second Ctrl-C is passed on, and ends them without waiting."""
+        """Ask every process to stop; forward a second Ctrl-C, which stops them at once."""
         self._rolling.clear()
         if self._is_ending and number == signal.SIGINT:
             for child in self._children:

@@ -1,4 +1,4 @@
-"""One of several processes: what it tells its supervisor, and what it has from it."""
+"""Pre-fork worker: what a server process inherits from its supervisor and reports back."""
 
 import asyncio
 import contextlib
@@ -17,10 +17,10 @@ class WorkerProcess(NamedTuple):
     The place of a process among its siblings.
 
     Args:
-        number: its own, from 1; the first process of all has that.
-        listener: its own listening socket, or the one of the process that it follows.
-        supervisor: told of the process's progress; its end is the supervisor's.
-        figures: shared with the siblings.
+        number: its number, from 1; the first process has number 1.
+        listener: its listening socket, which the slot's previous process may have used.
+        supervisor: receives the progress of the process; when it closes, the process stops.
+        figures: the metrics shared with the siblings.
     """
 
     number: int
@@ -30,15 +30,15 @@ class WorkerProcess(NamedTuple):
 
     @classmethod
     def inherited(cls, text: str) -> Self:
-        """Read :func:`bequest`."""
+        """Parse the text of :func:`bequest`."""
         number, listener, supervisor, figures = map(int, text.split(","))
         return cls(
             number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number)
         )
 
     def tell(self, progress: bytes) -> None:
-        """Tell how far the process is."""
-        with contextlib.suppress(OSError):  # its end is noticed by who watches
+        """Report the progress of the process."""
+        with contextlib.suppress(OSError):  # `watch` notices a dead supervisor
             self.supervisor.send(progress)
 
     def watch(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[], None]) -> None:
@@ -55,5 +55,5 @@ class WorkerProcess(NamedTuple):
 
 
 def bequest(number: int, listener: int, supervisor: int, figures: int) -> str:
-    """Name a process's number and the descriptors that it inherits, as an argument of its command line."""
+    """Encode a process's number and inherited descriptors as a command-line argument."""
     return f"{number},{listener},{supervisor},{figures}"
