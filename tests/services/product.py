@@ -167,7 +167,7 @@ class Product:
     def _is_built(self) -> bool:
         """Tell whether reads are answered from the registry; costs the client's rate nothing."""
         told = b"".join(answer.body for answer in self.get_of_each("/readyz"))
-        return b"being built" not in told and b"not there yet" not in told
+        return b"being built" not in told and b"do not exist yet" not in told
 
     def output(self) -> str:
         """Give what the server has printed so far."""

@@ -104,7 +104,7 @@ def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(t
 
         def told():
             answer = product.get("/readyz")
-            return answer.status == 503 and "store of documents" in answer.json()["error"]["message"]
+            return answer.status == 503 and "document store does not answer" in answer.json()["error"]["message"]
 
         wait_until(told, within_s=60, what="the store to be missed", every_s=0.2)
         assert product.get("/api/v1/stats").status == 200

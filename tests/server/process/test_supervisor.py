@@ -85,7 +85,7 @@ def test_a_process_that_dies_is_replaced_while_the_other_keeps_serving(pair):
     # Each client of the killed process loses the request that it had under way, and no other.
     assert len(load.failures) <= 8
     assert len(children(pair) & before) == 1
-    assert "another takes its place" in pair.output()
+    assert "another replaces it" in pair.output()
     wait_until(lambda: len(ready(pair)) == 2, within_s=60, what="two processes ready")
 
 
@@ -128,7 +128,7 @@ def test_a_fresh_start_of_two_processes_loads_the_demo_once_and_none_is_ready_be
         return len(seen) == 2
 
     wait_until(both_are_ready, within_s=60, what="two processes ready")
-    for once in ("brought to this version's form", "Demo registry loaded", "Sign in as owner"):
+    for once in ("database migrations applied", "Demo registry loaded", "Sign in as owner"):
         assert product.output().count(once) == 1
     assert len(list((tmp_path / "data" / "keys").iterdir())) == 1
     assert "Traceback" not in product.output()

@@ -185,7 +185,7 @@ class App:
             out.surface = "manage_mcp" if shown == MANAGE_PATH else "mcp"
             await mounted(scope, receive, out)
             return
-        if _JSON_TWIN.fullmatch(path) and not self._is_a_name(path):
+        if _JSON_TWIN.fullmatch(path) and not self._is_slug(path):
             path = f"/api/v1{path.removesuffix('.json')}"
             raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
             scope = {**scope, "path": path, "raw_path": raw_path}
@@ -204,10 +204,10 @@ class App:
                 raise Unavailable("The registry is starting for the first time.", "Try again in a moment.")
             await self.api(scope, receive, out)
             return
-        application = await self._behind(path, out)
+        application = await self._pages_or_files(path, out)
         await application(scope, receive, out)
 
-    async def _behind(self, path: str, out: "_Outgoing") -> Application:
+    async def _pages_or_files(self, path: str, out: "_Outgoing") -> Application:
         """Return the application that starts with the pages: the pages, uploads or downloads."""
         if self.pages is None:
             raise Unavailable("The pages are still starting.", "Try again in a moment.")
@@ -218,7 +218,7 @@ class App:
         out.surface = "files"
         return beside
 
-    def _is_a_name(self, path: str) -> bool:
+    def _is_slug(self, path: str) -> bool:
         """Return whether a slug ends with ``.json``: the path then belongs to that slug's page."""
         room, _, key = path[1:].partition("/")
         return bool(key) and self.api is not None and self.api.names(room, key)

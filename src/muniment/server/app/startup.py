@@ -143,7 +143,7 @@ class Startup:
         import muniment.mcp.protocol.transport
         import muniment.mcp.tools.public
 
-        self._tell(self._on_tools)
+        self._notify(self._on_tools)
         import django
 
         django.setup()
@@ -155,7 +155,7 @@ class Startup:
         application = get_wsgi_application()
         for path in FIRST_PAGES:
             _visit(application, path)
-        self._tell(self._on_pages, application)
+        self._notify(self._on_pages, application)
         self._has_pages = True
         muniment.mcp.protocol.transport.ToolServer.warm()
         if self._load is not None:
@@ -176,9 +176,9 @@ class Startup:
             log.warning("every document was published again: another version had written them")
         if self._on_published not in publisher.on_published:
             publisher.on_published.append(self._on_published)
-            self._tell(self._on_database)
+            self._notify(self._on_database)
 
-    def _tell(self, callback: Callable[..., None], *args: Any) -> None:
+    def _notify(self, callback: Callable[..., None], *args: Any) -> None:
         if not self._stopping.is_set():
             self._loop.call_soon_threadsafe(callback, *args)
 

@@ -24,8 +24,8 @@ class WSGIApplication:
     """
     Serves a WSGI application.
 
-    A request enters a thread only when its body is complete, and frees the thread as soon as the response is ready: a slow
-    client uses memory, which is bounded, but none of the four threads.
+    A request enters a thread only when its body is complete, and frees the thread as soon as the response is ready: a
+    slow client uses memory, which is bounded, but none of the four threads.
     """
 
     def __init__(self, application: Any, bridge: Bridge) -> None:
@@ -74,8 +74,8 @@ def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
     """
     Return the headers for WSGI.
 
-    WSGI maps underscores and hyphens to the same name, so names with underscores are dropped; so are forwarding headers,
-    which have already been evaluated for trusted proxies; several cookie lines are joined.
+    WSGI maps underscores and hyphens to the same name, so names with underscores are dropped; so are forwarding
+    headers, which have already been evaluated for trusted proxies; several cookie lines are joined.
     """
     kept: list[tuple[bytes, bytes]] = []
     cookies: list[bytes] = []

@@ -97,8 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.cycle.keep_alive = False
         except httptools.HttpParserError:
             self.refuse(
-                self._refusal
-                or BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
+                self._refusal or BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
             )
         else:
             if was_in_head and self._in_head:
@@ -190,7 +189,8 @@ class LimitedProtocol(HttpToolsProtocol):
     @staticmethod
     def _too_large() -> Problem:
         return HeadersTooLarge(
-            f"The request has more than {MAX_HEADERS} headers, or more than {MAX_HEAD_BYTES >> 10} KB of them.", "Send fewer headers."
+            f"The request has more than {MAX_HEADERS} headers, or more than {MAX_HEAD_BYTES >> 10} KB of them.",
+            "Send fewer headers.",
         )
 
     @property
@@ -223,12 +223,12 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
 
-    def look_after(self, now: float) -> None:
+    def check_limits(self, now: float) -> None:
         """Close the connection if its client has been idle or slow for too long."""
         if self.closing_at or self.transport.is_closing():
-            self._see_off(now)
+            self._linger(now)
         elif self._in_head or (self._in_body and not self.cycle.response_complete):
-            self._hurry(now)
+            self._check_timeout(now)
         elif unsent := self.transport.get_write_buffer_size():
             if unsent != self._unsent:
                 self._unsent, self.stuck_at = unsent, now
@@ -240,14 +240,12 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def retire(self) -> None:
-        """
-        Close the connection after the next response, and announce it: another process takes the client's next one.
-        """
+        """Close the connection after the next response, so that another process can take the next one."""
         self.is_retiring = True
         if self.is_busy:
             self.cycle.keep_alive = False
 
-    def _see_off(self, now: float) -> None:
+    def _linger(self, now: float) -> None:
         """Wait a limited time until the response is sent and the client closes."""
         if not self.transport.is_closing():
             if now > self.closing_at:
@@ -258,7 +256,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif now > self.closing_at:
             self.transport.abort()
 
-    def _hurry(self, now: float) -> None:
+    def _check_timeout(self, now: float) -> None:
         """Report a timeout for an incomplete request."""
         config = self.front.config
         if self._in_head:
@@ -271,7 +269,7 @@ class LimitedProtocol(HttpToolsProtocol):
 def sweep(connections: set[Any], now: float) -> None:
     """Check the time limits of every connection; called once per second."""
     for connection in list(connections):
-        connection.look_after(now)
+        connection.check_limits(now)
 
 
 async def retire(connections: set[Any]) -> None:

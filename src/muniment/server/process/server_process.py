@@ -106,12 +106,12 @@ class Process:
             self.front.metrics.figures = member.figures
         self.bridge = Bridge()
         self._tools = ToolServers(
-            config, self.front, self.bridge, file=lambda: self._showing, startup=lambda: self._warmup
+            config, self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
         )
-        self._showing = RegistryFile(config, self.front, on_registry=self._tools.mount)
+        self._registry_file = RegistryFile(config, self.front, on_registry=self._tools.mount)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
-        self._warmup: Startup | None = None
+        self._startup: Startup | None = None
         self._follower: Replica | None = None
         self._following: asyncio.Task[None] | None = None
         self._clock: Poller | None = None
@@ -124,12 +124,14 @@ class Process:
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
-        self._showing.open()
+        self._registry_file.open()
         missing = missing_internals()
         protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
         if missing:
             protocol, self._hears_first = "httptools", False
-            log.warning("this version of uvicorn lacks required internals; using its own connections", extra={"lacks": missing})
+            log.warning(
+                "this version of uvicorn lacks required internals; using its own connections", extra={"lacks": missing}
+            )
         settings = uvicorn.Config(
             self.front,
             http=protocol,
@@ -167,14 +169,14 @@ class Process:
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
         self._clock = Poller(
             self.front,
-            look=self._showing.look,
+            look=self._registry_file.look,
             each_second=lambda now: self._each_second(state.connections, now),
             answered=lambda: state.total_requests,
             may_rest=self._may_rest,
         )
         if self.config.on_postgresql:
             self._following = asyncio.create_task(self._follow())
-        self._warmup = Startup(
+        self._startup = Startup(
             self.config,
             loop,
             on_tools=self._tools.mount,
@@ -183,7 +185,7 @@ class Process:
             on_published=self._published,
             load=self._load_first if self._load is not None else None,
         )
-        self._warmup.start()
+        self._startup.start()
         if self.config.otlp_url:
             self._tracing = asyncio.create_task(self._trace())
         if self._member is not None:
@@ -224,10 +226,10 @@ class Process:
             self._clock.stop()
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
-        if self._warmup is not None:
-            self._warmup.stop()
+        if self._startup is not None:
+            self._startup.stop()
         await self._tools.end()
-        self._showing.close()
+        self._registry_file.close()
         if self._following is not None:
             self._following.cancel()
         if self._follower is not None:
@@ -254,14 +256,14 @@ class Process:
         return self._hears_first and has_pages and self.front.api is not None
 
     def _database_is_ready(self) -> None:
-        self._showing.database_is_ready()
+        self._registry_file.database_is_ready()
         self._tools.mount(has_database=True)
 
     def _published(self, _edition: int) -> None:
         """Show what this process has just committed, before its response is sent. Called in the publishing thread."""
         if self._follower is not None:
             self._follower.catch_up_if_possible()
-        self._showing.refresh()
+        self._registry_file.refresh()
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
@@ -271,7 +273,7 @@ class Process:
 
         if self._pages is None or self._pages.done():
             return
-        self._showing.pages_are_ready()
+        self._registry_file.pages_are_ready()
         links = FileLinks(self.bridge.call)
         self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
@@ -306,14 +308,16 @@ class Process:
 
     async def pages(self) -> Application:
         """Return the pages, after waiting for them if necessary."""
-        if self._pages is None or self._warmup is None:
+        if self._pages is None or self._startup is None:
             raise Unavailable("The pages are still starting.", "Try again in a moment.")
-        reader = self._showing.reader
+        reader = self._registry_file.reader
         if reader is not None and not reader.is_built:
-            raise Unavailable("The replica of this node is still being built.", "Try again in a moment.", retry_after_s=5)
-        await self._warmup.until(self._pages.done, "The pages are still starting.")
+            raise Unavailable(
+                "The replica of this node is still being built.", "Try again in a moment.", retry_after_s=5
+            )
+        await self._startup.until(self._pages.done, "The pages are still starting.")
         if self._member is not None:
-            self._showing.refresh()  # a redirect after a save may reach another process
+            self._registry_file.refresh()  # a redirect after a save may reach another process
         return self._pages.result()
 
     async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - the only argument of a callback
@@ -323,13 +327,13 @@ class Process:
         Raises:
             Unavailable: something does not work; names it.
         """
-        fault = self._warmup.fault if self._warmup is not None else ""
+        fault = self._startup.fault if self._startup is not None else ""
         has_pages = self._pages is not None and self._pages.done()
-        if has_pages and self._warmup is not None and self._warmup.is_loading:
+        if has_pages and self._startup is not None and self._startup.is_loading:
             has_pages, fault = False, fault or "the initial registry is still being loaded"
         follower = self._follower.status if self._follower is not None else None
         return await self._readiness.look(
-            self._showing.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
+            self._registry_file.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
         )
 
 

@@ -32,8 +32,8 @@ def bind_beside(listener: socket.socket) -> socket.socket:
     """
     Bind another socket to a shared address, without listening yet.
 
-    The kernel distributes new connections evenly between listening sockets. With one shared queue, an idle process would
-    take all of them.
+    The kernel distributes new connections evenly between listening sockets. With one shared queue, an idle process
+    would take all of them.
     """
     beside = socket.socket(listener.family, socket.SOCK_STREAM)
     beside.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

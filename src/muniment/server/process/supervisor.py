@@ -133,7 +133,7 @@ class Supervisor:
             elif number == signal.SIGHUP and not self._is_ending:
                 log.info("replacing every process, one by one")
                 self._rolling.extend(place for place in self._places if place not in self._rolling)
-        self._bury()
+        self._handle_exit()
         for child in self._children:
             child.hurry()
         if not self._is_ending:
@@ -170,10 +170,10 @@ class Supervisor:
         ours.setblocking(False)  # noqa: FBT003 - the socket's own signature
         child = Child(process, ours, number)
         self._children.append(child)
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._told(child))
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._on_progress(child))
         return child
 
-    def _told(self, child: Child) -> None:
+    def _on_progress(self, child: Child) -> None:
         """Receive the progress of *child*."""
         try:
             progress = child.control.recv(64)
@@ -192,7 +192,7 @@ class Supervisor:
 
     # ------------------------------------------------------------------ deaths
 
-    def _bury(self) -> None:
+    def _handle_exit(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
             self._children.remove(child)
             shared_metrics.clear(self._figures.fileno(), child.number)
