@@ -122,7 +122,7 @@ def test_a_failed_startup_completes_once_its_cause_is_fixed(tmp_path):
         asked = time.monotonic()
         check_error(product.get("/companies"), 503, "internal_error")
         assert time.monotonic() - asked < 15, "who came before the fault was known waits no longer than that"
-        wait_until(lambda: "the start did not finish" in product.output(), within_s=20, what="the fault in the log")
+        wait_until(lambda: "start-up failed" in product.output(), within_s=20, what="the fault in the log")
         check_error(product.get("/readyz"), 503, "internal_error")
         assert product.get("/api/v1/companies").status == 200, "reads need no more than the published file"
         (data / "keys").unlink()
