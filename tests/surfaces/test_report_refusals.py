@@ -60,11 +60,11 @@ def changed(path, value):
 FIRST = "sections[0].criteria[0]"
 CHECK = f"{FIRST}.checks[0]"
 MALFORMED = {
-    "nothing": ("", "is no JSON"),
-    "cut off": (json.dumps(specification())[:-9], "is no JSON"),
-    "no UTF-8": ("\udcff", "is no JSON"),
+    "nothing": ("", "is not valid JSON"),
+    "cut off": (json.dumps(specification())[:-9], "is not valid JSON"),
+    "no UTF-8": ("\udcff", "is not valid JSON"),
     "not an object": ("[]", "is not an object"),
-    "too deep": ("[" * 200_000, "is no JSON"),
+    "too deep": ("[" * 200_000, "is not valid JSON"),
     "too deep within": (changed("sections[0].more", json.loads("[" * 60 + "]" * 60)), "50 deep"),
     "another schema": (changed("schema", "assessment-spec/2"), "schema"),
     "no version": (changed("version", None), "version"),
@@ -99,9 +99,9 @@ MALFORMED = {
     "an unknown evaluator": (changed(f"{FIRST}.evaluator", "oracle"), f"{FIRST}.evaluator"),
     "a remediation of numbers": (changed(f"{FIRST}.remediation", 7), f"{FIRST}.remediation"),
     "a title with a NUL": (changed(f"{FIRST}.title", "a\0b"), f"{FIRST}.title"),
-    "half a character": (changed(f"{FIRST}.guidance", "\ud800"), "is no JSON|guidance"),
-    "not a number": (changed(f"{FIRST}.weight", float("nan")), f"is no JSON|{FIRST}.weight"),
-    "infinitely much": (changed("sections[0].weight", float("inf")), "is no JSON|sections[0].weight"),
+    "half a character": (changed(f"{FIRST}.guidance", "\ud800"), "is not valid JSON|guidance"),
+    "not a number": (changed(f"{FIRST}.weight", float("nan")), f"is not valid JSON|{FIRST}.weight"),
+    "infinitely much": (changed("sections[0].weight", float("inf")), "is not valid JSON|sections[0].weight"),
 }
 
 
@@ -200,7 +200,7 @@ def test_an_expired_run_is_told_so_before_the_clock_has_settled_it_and_after(age
         problem = refused("execute_report_run", runId=run_id)
         assert ("expired" in problem["message"], "start_report_run" in problem["hint"]) == (True, True)
         problem = refused("get_report", runId=run_id)
-        assert "is expired: there is no report" in problem["message"]
+        assert "is expired and has no report" in problem["message"]
         runs.expire_runs()
     assert ReportRun.objects.get().state == "expired"
 
