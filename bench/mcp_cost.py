@@ -51,12 +51,15 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     from muniment.mcp.protocol.origin import OriginPolicy
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_declarations
+    from muniment.schema.objects import registry_schema
     from muniment.server.app.app import App
     from muniment.server.fastpath.protocol import FastPathProtocol
     from muniment.server.fastpath.tools import PublicToolAnswers
     from muniment.store.reader import Reader
 
-    offer = public_declarations(Reader(file), base_url="http://127.0.0.1", registry_name="Bench")
+    offer = public_declarations(
+        Reader(file), base_url="http://127.0.0.1", registry_name="Bench", schema=registry_schema("USD")
+    )
     front = App(Config({}, rate_limit=0))
     server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server

@@ -10,6 +10,7 @@ from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools.owner_server import Bearers, owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
+from muniment.schema.objects import registry_schema
 from services.mcp import Answer, Asker, modern
 
 BASE = "http://testserver"
@@ -29,6 +30,26 @@ async def straight(call: Any, *arguments: Any) -> Any:
         asyncio._set_running_loop(loop)
 
 
+OPEN = {"company", "distribution", "proposals", "positions", "capTable", "person", "diff", "limits"}
+"""Members that hold open objects, or objects whose keys are data."""
+
+
+def undeclared(schema: Any, value: Any, path: str = "") -> Iterator[str]:
+    """Find members of an answer that its schema does not describe."""
+    kind = {list: "array", dict: "object"}.get(type(value))
+    shape = next((each for each in schema.get("anyOf", ()) if each.get("type") == kind), schema)
+    if isinstance(value, list):
+        for item in value:
+            yield from undeclared(shape.get("items", {}), item, f"{path}[]")
+    elif isinstance(value, dict):
+        known = shape.get("properties", {})
+        for name, member in value.items():
+            if name not in known and "additionalProperties" not in shape:
+                yield f"{path}.{name}"
+            elif name not in OPEN:
+                yield from undeclared(known.get(name, {}), member, f"{path}.{name}")
+
+
 class Manage:
     """Asks the owner-scoped server with a token."""
 
@@ -42,10 +63,13 @@ class Manage:
         return self.asker.ask([*headers, *extra], body, path="/api/manage/mcp", **scope)
 
     def call(self, token: str, name: str, **arguments: Any) -> Any:
-        """Call a tool and give its structuredContent."""
+        """Call a tool and give its structuredContent, which its outputSchema allows and describes whole."""
         answer = self.ask(token, modern("tools/call", {"name": name, "arguments": arguments}))
         assert answer.status == 200, answer
-        return answer.result["structuredContent"]
+        found = answer.result["structuredContent"]
+        self.asker.validate(name, found)
+        assert list(undeclared(self.asker.server.tools[name].tool.output_schema, found)) == []
+        return found
 
     def data(self, token: str, name: str, **arguments: Any) -> Any:
         """Call a tool that succeeds and give ``data``."""
@@ -65,7 +89,7 @@ def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     """Give the server, as the product puts it together, but for the bridge, unless it is given."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
-    offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry")
+    offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry", schema=registry_schema("USD"))
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))
     try:

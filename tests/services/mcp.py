@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
+
 from make import published as make
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
+from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
 
 MODERN = "2026-07-28"
@@ -84,6 +87,7 @@ class Asker:
     def __init__(self, server: ToolServer) -> None:
         self.server = server
         self.loop = asyncio.new_event_loop()
+        self._validators: dict[str, jsonschema.Draft202012Validator] = {}
         self._stack = contextlib.AsyncExitStack()
         self.loop.run_until_complete(self._stack.enter_async_context(server.run()))
 
@@ -109,8 +113,16 @@ class Asker:
             self.server._thin = thin
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """Call a tool; gives the result."""
-        return self.ask(*modern("tools/call", {"name": name, "arguments": dict(arguments or {})})).result
+        """Call a tool; gives the result, which its outputSchema allows."""
+        result = self.ask(*modern("tools/call", {"name": name, "arguments": dict(arguments or {})})).result
+        self.validate(name, result["structuredContent"])
+        return result
+
+    def validate(self, name: str, answer: Any) -> None:
+        """Fail unless a tool's answer is what its outputSchema says."""
+        if name not in self._validators:
+            self._validators[name] = jsonschema.Draft202012Validator(self.server.tools[name].tool.output_schema)
+        self._validators[name].validate(answer)
 
 
 async def ask(
@@ -187,7 +199,7 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
 @contextlib.contextmanager
 def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
     """Give the public tool server over *reader*."""
-    offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry")
+    offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry", schema=registry_schema("USD"))
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), **more))
     try:
         yield asker

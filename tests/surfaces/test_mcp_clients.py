@@ -8,6 +8,7 @@ from mcp import Client
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
+from muniment.schema.objects import registry_schema
 from services.loopback import serving
 from services.mcp import fictional_registry
 from services.node import node
@@ -35,7 +36,9 @@ FAILS = [("list_companies", 3), ("get_company", 3)]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as reader:
-        offer = public_declarations(reader, base_url="http://127.0.0.1", registry_name="Suite Registry")
+        offer = public_declarations(
+            reader, base_url="http://127.0.0.1", registry_name="Suite Registry", schema=registry_schema("USD")
+        )
         server = ToolServer(offer, gate=OriginPolicy(""))
         with serving(server, server.run()) as port:
             yield f"http://127.0.0.1:{port}/api/mcp"

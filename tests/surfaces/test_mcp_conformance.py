@@ -9,6 +9,7 @@ from conformance.fixtures import fixture_server
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
+from muniment.schema.objects import registry_schema
 from services.loopback import serving
 from services.mcp import fictional_registry
 from services.node import node, packages
@@ -59,7 +60,9 @@ def outcomes(port: int, revision: str) -> dict[str, tuple[int, int]]:
 @pytest.fixture(scope="module")
 def public(tmp_path_factory):
     with fictional_registry(tmp_path_factory.mktemp("published") / "p.sqlite3") as reader:
-        offer = public_declarations(reader, base_url="http://127.0.0.1", registry_name="Suite Registry")
+        offer = public_declarations(
+            reader, base_url="http://127.0.0.1", registry_name="Suite Registry", schema=registry_schema("USD")
+        )
         server = ToolServer(offer, gate=OriginPolicy(""))
         with serving(server, server.run()) as port:
             yield port

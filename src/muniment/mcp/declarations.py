@@ -46,6 +46,7 @@ class Tool:
     Args:
         arguments: properties of the inputSchema; see `arguments.compile_object` for the keywords that are applied.
         required: the arguments that must be there.
+        validated_later: objects among them that the handler's operation validates, to report all faults at once.
         answer: properties of the outputSchema's object; `data` is the required one.
         handler: gets validated arguments and the caller; raises Problem to refuse. May give an awaitable.
             What runs in the handler itself runs on the event loop, so anything slow is awaited.
@@ -62,6 +63,7 @@ class Tool:
     answer: Mapping[str, JsonSchema]
     handler: Callable[[Arguments, Caller], Answer | Awaitable[Answer]]
     required: tuple[str, ...] = ()
+    validated_later: tuple[str, ...] = ()
     scope: str | None = None
     instant: bool = False
     read_only: bool = False
@@ -75,6 +77,13 @@ class Tool:
         if self.required:
             schema["required"] = list(self.required)
         return schema
+
+    @property
+    def checked_schema(self) -> dict[str, Any]:
+        """Return the part of the inputSchema that is checked before the handler is called."""
+        schema = self.input_schema
+        properties = schema["properties"] | {name: {"type": "object"} for name in self.validated_later}
+        return {**schema, "properties": properties}
 
     @property
     def output_schema(self) -> dict[str, Any]:

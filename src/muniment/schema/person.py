@@ -75,3 +75,9 @@ PERSON: Final = Record(
         ),
     ),
 )
+
+
+def profile(person: Record) -> Record:
+    """Return the record of a profile, as the person sees it: what is stored, and its version."""
+    stored = (field for field in person.fields if field.imported and field.name != "updatedAt")
+    return Record("Profile", (*stored, Field("version", Integer(), "Version", column="version", required=True)))

@@ -3,6 +3,7 @@
 import json
 
 import jsonschema
+import msgspec
 import pytest
 
 from make import registry as make
@@ -16,6 +17,8 @@ from muniment.oauth.models import Grant
 from muniment.registry.company import operations
 from muniment.registry.models import HistoryEntry
 from muniment.registry.people import profiles
+from muniment.schema.form_options import form_options
+from muniment.schema.objects import registry_schema
 from services.manage import BASE, manage
 from services.mcp import legacy, modern
 
@@ -248,6 +251,13 @@ def test_a_tool_that_the_scopes_hide_answers_403_and_names_the_scope(server, own
     refused(answer, 403, f'Bearer error="insufficient_scope", scope="companies:write", {METADATA}')
 
 
+@pytest.mark.requirement("mcp.size")
+def test_what_a_model_sees_of_the_tools_stays_under_18_kb(server, owner):
+    tools = server.ask(token_of(owner), LIST).result["tools"]
+    visible = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
+    assert len(msgspec.json.encode(visible)) <= 18_000
+
+
 def test_every_tool_is_annotated_with_what_it_does(server, owner):
     found = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
     for name, tool in found.items():
@@ -470,6 +480,4 @@ def test_a_profile_is_changed_and_public_at_once(server, owner):
 
 
 def test_the_form_options_are_the_public_ones(server, owner):
-    from muniment.registry.company.form_options import form_options
-
-    assert server.data(token_of(owner), "list_company_form_options") == form_options()
+    assert server.data(token_of(owner), "list_company_form_options") == form_options(registry_schema("USD"))

@@ -3,6 +3,7 @@
 import json
 
 import jsonschema
+import msgspec
 import pytest
 
 from make import published as make
@@ -79,9 +80,11 @@ def test_every_tool_describes_itself_whole(listed):
 
 
 @pytest.mark.requirement("mcp.size")
-def test_the_list_of_tools_stays_under_20_kb(listed, server):
-    assert len(listed.body) < 20_000
-    assert len(server.ask(*legacy("tools/list")).body) < 20_000
+def test_what_a_model_sees_of_the_tools_stays_under_7500_bytes_and_the_whole_list_under_24_kb(listed, server):
+    visible = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed.result["tools"]]
+    assert len(msgspec.json.encode(visible)) <= 7_500
+    assert len(listed.body) < 24_000
+    assert len(server.ask(*legacy("tools/list")).body) < 24_000
 
 
 def test_the_instructions_take_less_than_200_words(server):

@@ -113,7 +113,7 @@ class ToolServer:
         self.gate = gate
         self.limiter = limiter
         self.access = access
-        self.tools = {tool.name: Bound(tool, compile_object(tool.input_schema)) for tool in offer.tools}
+        self.tools = {tool.name: Bound(tool, compile_object(tool.checked_schema)) for tool in offer.tools}
         self._build_reference = reference
         self._reference: asyncio.Future[Reference] | None = None
         self._keeper: asyncio.Task[None] | None = None

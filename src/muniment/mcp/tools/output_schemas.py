@@ -1,138 +1,105 @@
-"""Schemas of the public tools' answers: short, since a model reads them all before its first call."""
+"""
+Schemas of what the tools answer, made from the registry's schema.
+
+They have no descriptions, since a client loads them all before its first call, and they declare what truncation adds.
+Official clients refuse an answer that its schema does not allow, so everything that can be missing is optional.
+"""
 
 from typing import Any
 
-STRING: dict[str, Any] = {"type": "string"}
-INTEGER: dict[str, Any] = {"type": "integer"}
-NUMBER: dict[str, Any] = {"type": "number"}
-BOOLEAN: dict[str, Any] = {"type": "boolean"}
+from muniment.schema.form_options import form_options as options_of
+from muniment.schema.kinds import ANSWER, JsonSchema, Text
+from muniment.schema.objects import Schema
+from muniment.schema.record import Record, nullable
+from muniment.schema.stats import STATS
+
+STRING: JsonSchema = {"type": "string"}
+INTEGER: JsonSchema = {"type": "integer"}
+NUMBER: JsonSchema = {"type": "number"}
+BOOLEAN: JsonSchema = {"type": "boolean"}
+MOMENT: JsonSchema = {"type": "string", "format": "date-time"}
 
 
-def _text_or_null() -> dict[str, Any]:
-    return {"type": ["string", "null"]}
+def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> JsonSchema:
+    """Describe an object; all members are required but those named in *optional*."""
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
-def _object(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
-
-
-def _list(item: dict[str, Any]) -> dict[str, Any]:
+def list_of(item: JsonSchema) -> JsonSchema:
+    """Describe a list."""
     return {"type": "array", "items": item}
 
 
-COMPANY_ITEM = _object(
-    {
-        "id": {"type": "string", "description": "the slug, for get_company"},
-        "name": STRING,
-        "symbol": STRING,
-        "status": {"enum": ["active", "upcoming", "inactive"]},
-        "type": STRING,
-        "industry": STRING,
-        "orgKind": STRING,
-        "themes": _list(STRING),
-        "treasury": {"type": "string", "description": "such as $1.2M"},
-        "teamSize": INTEGER,
-        "description": STRING,
-        "website": STRING,
-        "createdAt": {"type": "string", "description": "listing month, such as March 2024"},
-        "updatedAt": STRING,
-        "raising": BOOLEAN,
-        "body": _text_or_null(),
-        "bodyTruncated": BOOLEAN,
-        "bodyUrl": {"type": "string", "description": "where the whole is"},
-    },
-    ("id", "name"),
-)
-COMPANY = _object(
-    {
-        **COMPANY_ITEM["properties"],
-        "dao_website": STRING,
-        "icon": STRING,
-        "socials": {"type": ["object", "null"]},
-        "address": {"type": ["array", "null"]},
-    },
-    ("id", "name"),
-)
-BUNDLE = _object(
-    {
-        "company": COMPANY,
-        "distribution": {"type": ["object", "null"]},
-        "proposals": _list(
-            _object(
-                {
-                    "id": STRING,
-                    "title": STRING,
-                    "status": {"enum": ["active", "passed", "failed", "pending"]},
-                    "votes": _object({"for": NUMBER, "against": NUMBER}),
-                    "endDate": STRING,
-                }
-            )
-        ),
-        "positions": _list(_object({"title": STRING, "person": _object({"name": STRING, "slug": STRING})})),
-        "capTable": _list(_object({"address": STRING, "name": STRING, "tokens": STRING, "percentage": NUMBER})),
-        "proposalsTotal": INTEGER,
-        "positionsTotal": INTEGER,
-        "capTableTotal": INTEGER,
-    },
-    ("company",),
-)
-_PERSON = {
-    "documentId": STRING,
-    "name": STRING,
-    "slug": {"type": "string", "description": "for get_person"},
-    "bio": _text_or_null(),
+def one_of(*values: str) -> JsonSchema:
+    """Describe one of a closed set of words."""
+    return {"type": "string", "enum": list(values)}
+
+
+def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSchema) -> JsonSchema:
+    """
+    Describe a record of the registry's schema as truncation leaves it.
+
+    Args:
+        record: which.
+        without: members that this answer does not have.
+        more: members that it has besides.
+    """
+    schema = record.definition(ANSWER)
+    long = [field.name for field in record.fields if isinstance(field.kind, Text) and field.kind.lines > 1]
+    cut = {f"{name}{end}": kind for name in long for end, kind in (("Truncated", BOOLEAN), ("Url", STRING))}
+    shown = {name: each for name, each in schema["properties"].items() if name not in without}
+    # The largest items of a list, and what does not fit at all, are given by name alone.
+    identity = [field.name for field in record.fields if field.required and field.name in shown]
+    properties = {**shown, **more, **cut, "truncated": BOOLEAN, "url": STRING}
+    return {"type": "object", "properties": properties, "required": identity}
+
+
+def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
+    """Describe a company with its parts; *more* are members that the owner sees besides."""
+    shown = schema.bundle.definition(ANSWER)["properties"]
+    totals = dict.fromkeys(("positionsTotal", "proposalsTotal", "capTableTotal"), INTEGER)
+    return {
+        "type": "object",
+        "properties": {**shown, "company": record_of(schema.company), **totals, **more},
+        "required": ["company"],
+    }
+
+
+def form_options(schema: Schema) -> JsonSchema:
+    """Describe the form options."""
+    lists = {name: list_of(STRING) for name, value in options_of(schema).items() if isinstance(value, list)}
+    sizes = {"type": "object", "additionalProperties": INTEGER}
+    return object_of({**lists, "limits": object_of({"characters": sizes, "entries": sizes})})
+
+
+def pending(schema: Schema) -> JsonSchema:
+    """Describe the fields of a listing that wait for a reviewer."""
+    waiting = [field for field in schema.company_change.fields if field.review]
+    return {"type": "object", "properties": {field.name: field.kind.schema(ANSWER) for field in waiting}}
+
+
+STATS_SCHEMA = STATS.definition(ANSWER)
+DIFF: JsonSchema = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}, "truncated": BOOLEAN}},
 }
-PERSON_ITEM = _object({**_PERSON, "companyCount": INTEGER}, ("name", "slug"))
-PERSON = _object(
-    {
-        **_PERSON,
-        "positions": _list(
-            _object({"title": STRING, "company": _object({"id": STRING, "name": STRING, "slug": STRING})})
-        ),
-        "positionsTotal": INTEGER,
-    },
-    ("name", "slug"),
-)
-_FRAMEWORK = {
-    "frameworkId": STRING,
-    "frameworkName": STRING,
-    "description": {"type": "string", "description": "markdown"},
-    "kind": {"enum": ["score", "program"]},
-    "isOpen": {"type": "boolean", "description": "whether it can be run"},
-    "company": {"type": ["object", "null"]},
-}
-FRAMEWORK_ITEM = _object({**_FRAMEWORK, "descriptionTruncated": BOOLEAN}, ("frameworkId", "frameworkName", "kind"))
-FRAMEWORK = _object({**_FRAMEWORK, "companyDescription": STRING}, ("frameworkId", "frameworkName", "kind"))
-STATS = _object(
-    {
-        "total": {"type": "integer", "description": "companies"},
-        "projectsRaising": INTEGER,
-        "totalTreasury": STRING,
-        "founders": {"type": "integer", "description": "people"},
-        "frameworks": INTEGER,
-    },
-    ("total",),
-)
-FORM_OPTIONS = _object({"status": _list(STRING), "type": _list(STRING), "limits": {"type": "object"}})
-PAGINATION = _object(
-    {"page": INTEGER, "pageSize": INTEGER, "pageCount": INTEGER, "total": INTEGER},
-    ("page", "pageSize", "pageCount", "total"),
-)
-NEXT_PAGE: dict[str, Any] = {"type": ["integer", "null"], "description": "the next page to ask for, null at the end"}
-
-HINT: dict[str, Any] = {"type": "string", "description": "where fewer items fit than were asked for: how to go on"}
+"""Before and after, by field. A list that is cut is ``{first, total, truncated}``."""
+PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER))
+NEXT_PAGE = {**nullable(INTEGER), "description": "the next page to ask for, null at the end"}
+HINT: JsonSchema = {"type": "string", "description": "where fewer items fit than were asked for: how to go on"}
 
 
-def single(data: dict[str, Any]) -> dict[str, Any]:
-    """Give the answer of a tool that shows one thing."""
+def single(data: JsonSchema) -> dict[str, Any]:
+    """Describe the answer of a tool that shows one thing."""
     return {"data": data}
 
 
-def paged(item: dict[str, Any]) -> dict[str, Any]:
-    """Give the answer of a tool that pages through a list."""
-    return {"data": _list(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
+def paged(item: JsonSchema) -> dict[str, Any]:
+    """Describe the answer of a tool that pages through a list."""
+    return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
 
 
-def listed(item: dict[str, Any]) -> dict[str, Any]:
-    """Give the answer of a tool that shows a whole list."""
-    return {"data": _list(item), "nextPage": {"type": "null"}, "hint": HINT}
+def listed(item: JsonSchema) -> dict[str, Any]:
+    """Describe the answer of a tool that shows a whole list."""
+    return {"data": list_of(item), "nextPage": {"type": "null"}, "omitted": INTEGER, "hint": HINT}

@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.problems import Unauthorized
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
@@ -20,9 +20,13 @@ from muniment.mcp.tools import output_schemas, truncation
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.form_options import ADDRESS, OPEN, SOCIALS, STATUSES, form_options
-from muniment.registry.models import Person
+from muniment.registry.models import Person, State
 from muniment.registry.people import profiles
+from muniment.schema.form_options import form_options
+from muniment.schema.kinds import ANSWER, CHANGE
+from muniment.schema.objects import Schema
+from muniment.schema.person import profile
+from muniment.schema.record import nullable
 
 _encode = msgspec.json.encode
 
@@ -32,62 +36,6 @@ _PAGE: Final[dict[str, Mapping[str, Any]]] = {
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
 _DRY: Final = {"type": "boolean", "default": False, "description": "answer the diff, change nothing"}
-_TEXT: Final = {"type": ["string", "null"]}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": ["object", "null"], "properties": dict(properties), "additionalProperties": False}
-
-
-def _list_of(properties: Mapping[str, Any], *, closed: bool = True) -> dict[str, Any]:
-    item = {"type": "object", "properties": dict(properties), **({"additionalProperties": False} if closed else {})}
-    return {"type": ["array", "null"], "items": item}
-
-
-_NUMBER: Final = {"type": "number"}
-_CHANGES: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "description": "only the fields to change",
-    "properties": {
-        "name": {"type": "string"},
-        "symbol": _TEXT,
-        "teamSize": {"type": ["integer", "null"], "description": "without positions"},
-        "treasury": {"type": ["string", "null"], "description": "such as $1.2M"},
-        "status": {"type": ["string", "null"], "description": ", ".join(STATUSES)},
-        **dict.fromkeys(("type", "industry", "orgKind"), _TEXT),
-        "themes": {"type": ["array", "null"], "items": {"type": "string"}},
-        "description": _TEXT,
-        "body": {"type": ["string", "null"], "description": "markdown"},
-        "website": _TEXT,
-        "dao_website": _TEXT,
-        "socials": _object(dict.fromkeys(SOCIALS, _TEXT)),
-        "address": _list_of(dict.fromkeys(ADDRESS, _TEXT)),
-        "distribution": {
-            "type": ["object", "null"],
-            "properties": {
-                **dict.fromkeys(("method", "details", "schedule", "vestingPeriod"), _TEXT),
-                "pools": _list_of({"name": {"type": "string"}, "percentage": _NUMBER}, closed=False),
-            },
-        },
-        "positions": {
-            **_list_of({"title": _TEXT, "person": {"type": "object"}}, closed=False),
-            "description": "the whole team: title, person {slug}, or {name} for a new person",
-        },
-        "proposals": {
-            **_list_of({"title": _TEXT, "status": _TEXT}, closed=False),
-            "description": "all: id, title, status, votes {for, against}, endDate",
-        },
-        "capTable": {
-            **_list_of({"address": _TEXT, "name": _TEXT, "tokens": _TEXT, "percentage": _NUMBER}, closed=False),
-            "description": "all holders",
-        },
-        "fundingRound": {
-            **_object(dict.fromkeys(("name", "target", "opened", "closed"), _TEXT)),
-            "description": "edits the open round or opens one; dates as 2026-11-21",
-        },
-    },
-}
 
 
 class ManageTools:
@@ -97,11 +45,14 @@ class ManageTools:
     Args:
         call: the bridge.
         base_url: the public address.
+        schema: of the registry's objects.
     """
 
-    def __init__(self, call: Bridge, base_url: str) -> None:
+    def __init__(self, call: Bridge, base_url: str, schema: Schema) -> None:
         self._call = call
         self._base_url = base_url
+        self._form_options = _encode({"data": form_options(schema)})
+        self._profile = profile(schema.person)
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
         """Answer list_my_companies."""
@@ -180,7 +131,7 @@ class ManageTools:
             person = profiles.get_profile(actor)
             companies = operations.list_companies(actor, page_size=100)
             answer: dict[str, Any] = {
-                "person": _person(person) if person else None,
+                "person": self._person(person) if person else None,
                 "email": account_of(actor).email,
                 "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
                 "scopes": in_order(actor.scopes),
@@ -195,9 +146,9 @@ class ManageTools:
         """Answer update_my_profile."""
 
         def work() -> bytes:
-            change = profiles.ProfileChange(**arguments["changes"])
+            change = profiles.ProfileChange(arguments["changes"])
             done = profiles.update_profile(_actor(caller), change, dry_run=arguments.get("dryRun", False))
-            person = _person(done.person)
+            person = self._person(done.person)
             truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
             return _encode({"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}})
 
@@ -205,7 +156,11 @@ class ManageTools:
 
     def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
         """Answer list_company_form_options."""
-        return _encode({"data": form_options()})
+        return self._form_options
+
+    def _person(self, row: Person) -> dict[str, Any]:
+        declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
+        return self._profile.published({**vars(row), "extra": declared}, {})
 
     def _public_url(self, slug: str) -> str:
         return f"{self._base_url}/companies/{quote(slug, safe='')}"
@@ -218,16 +173,6 @@ def _actor(caller: Caller) -> Actor:
     if caller.actor is None:
         raise Unauthorized("This tool acts for somebody, and nobody is named.", "Send a bearer token.")
     return caller.actor
-
-
-def _person(row: Person) -> dict[str, Any]:
-    return {
-        "documentId": row.document_id,
-        "name": row.name,
-        "slug": row.slug,
-        "bio": row.bio or None,
-        "version": row.version,
-    }
 
 
 def _fitting(diff: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -254,11 +199,35 @@ def _tool(name: str, title: str, description: str, *, scope: str, **rest: Any) -
     return Tool(name=name, title=title, description=description, scope=scope, **rest)
 
 
-_OWNED: Final = output_schemas.single({"type": "object"})
 _READS: Final = {"read_only": True, "idempotent": True}
 
 
-def _tools(tools: ManageTools) -> tuple[Tool, ...]:
+def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
+    pending = output_schemas.pending(schema)
+    listing = output_schemas.object_of(
+        {
+            **dict.fromkeys(("id", "name"), output_schemas.STRING),
+            "state": output_schemas.one_of(*State.values),
+            "role": output_schemas.STRING,
+            "version": output_schemas.INTEGER,
+            "updatedAt": output_schemas.MOMENT,
+            "pendingChanges": pending,
+        }
+    )
+    rounds = schema.bundle.by_name["fundingRounds"].schema(ANSWER)
+    whole = output_schemas.bundle(
+        schema,
+        fundingRounds=rounds,
+        state=output_schemas.one_of(*State.values),
+        version=output_schemas.INTEGER,
+        pendingChanges=pending,
+        reviewerNote=nullable(output_schemas.STRING),
+        reviewerNoteTruncated=output_schemas.BOOLEAN,
+        reviewerNoteUrl=output_schemas.STRING,
+        publicUrl=nullable(output_schemas.STRING),
+    )
+    person = output_schemas.record_of(profile(schema.person))
+    names = output_schemas.list_of(output_schemas.STRING)
     return (
         _tool(
             "list_my_companies",
@@ -266,7 +235,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             "The listings that you own, in any state, the last changed first, with what waits for a reviewer.",
             scope="companies:read",
             arguments=_PAGE,
-            answer=output_schemas.paged({"type": "object"}),
+            answer=output_schemas.paged(listing),
             handler=tools.list_my_companies,
             **_READS,
         ),
@@ -277,7 +246,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             scope="companies:read",
             arguments={"slug": _SLUG},
             required=("slug",),
-            answer=_OWNED,
+            answer=output_schemas.single({**whole, "required": ["company", "state", "version", "pendingChanges"]}),
             handler=tools.get_my_company,
             **_READS,
         ),
@@ -289,7 +258,7 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             scope="companies:write",
             arguments={
                 "slug": _SLUG,
-                "changes": _CHANGES,
+                "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
                 "expectedVersion": {
                     "type": "integer",
                     "minimum": 1,
@@ -299,7 +268,18 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
                 "dryRun": _DRY,
             },
             required=("slug", "changes"),
-            answer=_OWNED,
+            validated_later=("changes",),
+            answer=output_schemas.single(
+                output_schemas.object_of(
+                    {
+                        "company": output_schemas.record_of(schema.company),
+                        "version": output_schemas.INTEGER,
+                        "applied": names,
+                        "awaitingReview": names,
+                        "diff": output_schemas.DIFF,
+                    }
+                )
+            ),
             handler=tools.update_my_company,
             destructive=True,
             idempotent=True,
@@ -311,7 +291,20 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             "credential permits.",
             scope="profile:read",
             arguments={},
-            answer=_OWNED,
+            answer=output_schemas.single(
+                output_schemas.object_of(
+                    {
+                        "person": nullable(person),
+                        "email": output_schemas.STRING,
+                        "companies": output_schemas.list_of(
+                            output_schemas.object_of(dict.fromkeys(("id", "name", "role"), output_schemas.STRING))
+                        ),
+                        "scopes": output_schemas.list_of(output_schemas.one_of(*SCOPES)),
+                        "companiesTotal": output_schemas.INTEGER,
+                    },
+                    optional=("companiesTotal",),
+                )
+            ),
             handler=tools.get_my_profile,
             **_READS,
         ),
@@ -320,16 +313,12 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
             "Update my profile",
             "Change the name or bio of your public profile; public at once, kept in a history.",
             scope="profile:write",
-            arguments={
-                "changes": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {"name": {"type": "string"}, "bio": {"type": ["string", "null"]}},
-                },
-                "dryRun": _DRY,
-            },
+            arguments={"changes": schema.profile_change.definition(CHANGE), "dryRun": _DRY},
             required=("changes",),
-            answer=_OWNED,
+            validated_later=("changes",),
+            answer=output_schemas.single(
+                output_schemas.object_of({"person": person, "applied": names, "diff": output_schemas.DIFF})
+            ),
             handler=tools.update_my_profile,
             destructive=True,
             idempotent=True,
@@ -337,22 +326,23 @@ def _tools(tools: ManageTools) -> tuple[Tool, ...]:
         _tool(
             "list_company_form_options",
             "List form options",
-            f"The values and lengths that update_my_company takes; {', '.join(OPEN)} take other values too.",
+            "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
             scope="companies:read",
             arguments={},
-            answer=output_schemas.single(output_schemas.FORM_OPTIONS),
+            answer=output_schemas.single(output_schemas.form_options(schema)),
             handler=tools.list_company_form_options,
             **_READS,
         ),
     )
 
 
-def company_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
+def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
     """
     Return the tools for companies and the profile.
 
     Args:
         call: runs an operation over the bridge.
         base_url: the public address, without a slash at its end.
+        schema: of the registry's objects.
     """
-    return _tools(ManageTools(call, base_url))
+    return _tools(ManageTools(call, base_url, schema), schema)

@@ -11,12 +11,22 @@ from typing import Any, Final
 
 from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
-from muniment.documents.models import Document
+from muniment.documents.models import Document, State, TextState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import truncation
+from muniment.mcp.tools.output_schemas import (
+    BOOLEAN,
+    INTEGER,
+    MOMENT,
+    STRING,
+    object_of,
+    one_of,
+    paged,
+    single,
+)
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -26,39 +36,38 @@ _SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description
 _NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's own name, such as report.pdf"}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the name's ending if left out"}
 _ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
-_TIME: Final = {"type": "string", "format": "date-time"}
-_DOCUMENT: Final = {
-    "type": "object",
-    "required": ["documentId", "companySlug", "filename", "contentType", "sizeBytes", "sha256", "state", "createdAt"],
-    "properties": {
-        **dict.fromkeys(("documentId", "companySlug", "filename", "contentType", "sha256"), output_schemas.STRING),
-        "sizeBytes": output_schemas.INTEGER,
-        "state": {"enum": ["pending", "uploaded", "ready", "rejected", "expired"]},
-        "createdAt": _TIME,
-        "textState": {"enum": ["none", "waiting", "extracted", "not extractable"]},
-        "note": {"type": "string", "description": "why it was rejected, was never scanned, or has no text"},
+_DOCUMENT: Final = object_of(
+    {
+        "documentId": STRING,
+        "companySlug": STRING,
+        "filename": STRING,
+        "contentType": STRING,
+        "sizeBytes": INTEGER,
+        "sha256": STRING,
+        "state": one_of(*State.values),
+        "createdAt": MOMENT,
+        "textState": one_of(*TextState.values),
+        "note": {**STRING, "description": "why it was rejected, was never scanned, or has no text"},
+        "filenameTruncated": BOOLEAN,
+        "filenameUrl": STRING,
+        "noteTruncated": BOOLEAN,
+        "noteUrl": STRING,
     },
-}
-_UPLOAD: Final = {
-    "type": "object",
-    "required": ["uploadId", "url", "method", "headers", "command", "maxBytes", "expiresAt"],
-    "properties": {
-        **dict.fromkeys(("uploadId", "url", "method"), output_schemas.STRING),
-        "headers": {"type": "object"},
-        "command": {"type": "string", "description": "for a shell in the file's folder, on the user's computer"},
-        "maxBytes": output_schemas.INTEGER,
-        "expiresAt": _TIME,
-    },
-}
-_DELETED: Final = {
-    "type": "object",
-    "required": ["documentId", "deletedAt", "restorableUntil"],
-    "properties": {"documentId": output_schemas.STRING, "deletedAt": _TIME, "restorableUntil": _TIME},
-}
-_QUOTA: Final = {
-    "type": "object",
-    "properties": {"usedBytes": output_schemas.INTEGER, "limitBytes": output_schemas.INTEGER},
-}
+    optional=("note", "filenameTruncated", "filenameUrl", "noteTruncated", "noteUrl"),
+)
+_UPLOAD: Final = object_of(
+    {
+        "uploadId": STRING,
+        "url": STRING,
+        "method": one_of("PUT"),
+        "headers": object_of({"Content-Type": STRING}),
+        "command": {**STRING, "description": "for a shell in the file's folder, on the user's computer"},
+        "maxBytes": INTEGER,
+        "expiresAt": MOMENT,
+    }
+)
+_DELETED: Final = object_of({"documentId": STRING, "deletedAt": MOMENT, "restorableUntil": MOMENT})
+_QUOTA: Final = object_of({"usedBytes": INTEGER, "limitBytes": INTEGER})
 
 
 class DocumentTools:
@@ -194,7 +203,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
                 "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
             },
-            answer={**output_schemas.paged(_DOCUMENT), "quota": _QUOTA},
+            answer={**paged(_DOCUMENT), "quota": _QUOTA},
             handler=tools.list_my_documents,
             scope="documents:read",
             read_only=True,
@@ -215,7 +224,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
             },
             required=("companySlug", "filename"),
-            answer=output_schemas.single(_DOCUMENT),
+            answer=single(_DOCUMENT),
             handler=tools.upload_document,
             scope="documents:write",
         ),
@@ -235,7 +244,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "sha256": {"type": "string", "maxLength": 100, "description": "checked at the end if given"},
             },
             required=("companySlug", "filename", "sizeBytes"),
-            answer=output_schemas.single(_UPLOAD),
+            answer=single(_UPLOAD),
             handler=tools.create_document_upload,
             scope="documents:write",
         ),
@@ -245,7 +254,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             description="Step 3 of 3: check what was sent to the link and keep it. Repeating it is harmless.",
             arguments={"uploadId": _ID},
             required=("uploadId",),
-            answer=output_schemas.single(_DOCUMENT),
+            answer=single(_DOCUMENT),
             handler=tools.complete_document_upload,
             scope="documents:write",
             idempotent=True,
@@ -259,7 +268,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             ),
             arguments={"documentId": _ID},
             required=("documentId",),
-            answer=output_schemas.single(_DELETED),
+            answer=single(_DELETED),
             handler=tools.delete_document,
             scope="documents:write",
             destructive=True,

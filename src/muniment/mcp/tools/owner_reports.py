@@ -8,71 +8,137 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from muniment.assessments import operations, report_views
+from muniment.assessments.models import State
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Unauthorized
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import truncation
+from muniment.mcp.tools.output_schemas import (
+    BOOLEAN,
+    INTEGER,
+    MOMENT,
+    NUMBER,
+    STRING,
+    list_of,
+    object_of,
+    one_of,
+    single,
+)
+from muniment.registry.frameworks.specification import SOURCES
+from muniment.schema.record import nullable
 
 Call = Callable[..., Awaitable[Any]]
 
 _NOTE_CHARACTERS: Final = 200
 _ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
-_TIME: Final = {"type": ["string", "null"], "format": "date-time"}
-_STATES: Final = ["created", "queued", "running", "succeeded", "failed", "canceled", "expired"]
-_CREDITS: Final = {
-    "type": "object",
-    "required": ["balance", "held", "available", "entries"],
-    "properties": {
-        "balance": output_schemas.INTEGER,
-        "held": {"type": "integer", "description": "set aside for runs that have not ended"},
-        "available": output_schemas.INTEGER,
-        "entries": {"type": "array", "items": {"type": "object"}, "description": "the latest 50, newest first"},
-        "buyUrl": {"type": "string", "description": "where the account's person buys more; absent if nothing is sold"},
+_TIME: Final = nullable(MOMENT)
+_TEXT: Final = nullable(STRING)
+_SCORE: Final = nullable(NUMBER)
+_ENTRY: Final = object_of(
+    {
+        "entryId": STRING,
+        "amount": INTEGER,
+        "kind": STRING,
+        "note": STRING,
+        "balance": INTEGER,
+        "at": MOMENT,
+        "runId": STRING,
+        "noteTruncated": BOOLEAN,
+        "noteUrl": STRING,
     },
-}
-_RUN: Final[dict[str, Any]] = {
-    "type": "object",
-    "required": ["runId", "companySlug", "frameworkId", "state", "cost", "progress", "shouldPoll"],
-    "properties": {
-        **dict.fromkeys(("runId", "companySlug", "frameworkId"), output_schemas.STRING),
-        "state": {"enum": _STATES},
-        "cost": {"type": "integer", "description": "credits"},
-        "progress": {"type": "object", "description": "done and total criteria, step"},
-        "shouldPoll": output_schemas.BOOLEAN,
-        "pollAfterSeconds": {"type": ["integer", "null"]},
-        "error": {"type": ["string", "null"]},
-        **dict.fromkeys(("createdAt", "startedAt", "finishedAt"), _TIME),
-        "reportId": {"type": ["string", "null"]},
+    optional=("runId", "noteTruncated", "noteUrl"),
+)
+_CREDITS: Final = object_of(
+    {
+        "balance": INTEGER,
+        "held": {**INTEGER, "description": "set aside for runs that have not ended"},
+        "available": INTEGER,
+        "entries": {**list_of(_ENTRY), "description": "the latest 50, newest first"},
+        "buyUrl": {**STRING, "description": "where the account's person buys more; absent if nothing is sold"},
     },
-}
-_STARTED: Final = {
-    **_RUN,
-    "properties": {
-        **_RUN["properties"],
-        "available": {"type": "integer", "description": "credits that can be spent"},
-        "missingEvidence": {"type": "array", "items": {"type": "object"}, "description": "what would be empty"},
-        "evaluator": {
-            "type": "object",
-            "description": "kind (rules, model) and model, whose service is sent passages of what is judged",
+    optional=("buyUrl",),
+)
+_RUN: Final = object_of(
+    {
+        "runId": STRING,
+        "companySlug": STRING,
+        "frameworkId": STRING,
+        "state": one_of(*State.values),
+        "cost": {**INTEGER, "description": "credits"},
+        "progress": {
+            **object_of({"done": INTEGER, "total": INTEGER, "step": STRING}),
+            "description": "done and total criteria",
         },
-        "expiresAt": _TIME,
+        "shouldPoll": BOOLEAN,
+        "pollAfterSeconds": nullable(INTEGER),
+        "error": _TEXT,
+        "createdAt": MOMENT,
+        "startedAt": _TIME,
+        "finishedAt": _TIME,
+        "reportId": _TEXT,
+    }
+)
+_MISSING: Final = object_of({"source": one_of(*SOURCES), "criteria": INTEGER, "hint": STRING})
+_STARTED: Final = object_of(
+    {
+        **_RUN["properties"],
+        "available": {**INTEGER, "description": "credits that can be spent"},
+        "missingEvidence": {**list_of(_MISSING), "description": "what would be empty"},
+        "evaluator": {
+            **object_of({"kind": one_of("rules", "model"), "model": _TEXT}),
+            "description": "of a model, the service that is sent passages of what is judged",
+        },
+        "expiresAt": MOMENT,
+    }
+)
+_STATUS: Final = one_of("met", "partial", "not_met", "insufficient", "not_applicable")
+_NAMED: Final = {"id": STRING, "title": STRING}
+_CITATION: Final = object_of({"source": STRING, "documentId": _TEXT, "page": nullable(INTEGER), "quote": STRING})
+_CRITERION: Final = object_of(
+    {
+        **_NAMED,
+        "status": _STATUS,
+        "level": _SCORE,
+        "maxLevel": NUMBER,
+        "rationale": STRING,
+        "citations": list_of(_CITATION),
+        "remediation": _TEXT,
+        "evaluator": one_of("rules", "model"),
     },
-}
-_REPORT: Final = {
-    "type": "object",
-    "required": ["reportId"],
-    "properties": {
-        "reportId": output_schemas.STRING,
-        "overall": {"type": "object", "description": "score 0-100 or null, band, coverage, confidence"},
-        "sections": {"type": "array", "items": {"type": "object"}},
-        "next": {"type": "array", "items": {"type": "object"}, "description": "what to do first"},
-        "markdown": output_schemas.STRING,
-        "truncated": output_schemas.BOOLEAN,
-        "url": {"type": "string", "description": "the page of the report"},
-    },
-}
+    optional=("evaluator",),
+)
+_COUNTS: Final[dict[str, Any]] = {"type": "object", "additionalProperties": INTEGER}
+_REPORT: Final = object_of(
+    {
+        "reportId": STRING,
+        "runId": STRING,
+        "frameworkId": STRING,
+        "frameworkName": STRING,
+        "specificationVersion": INTEGER,
+        "companySlug": STRING,
+        "companyName": STRING,
+        "createdAt": MOMENT,
+        "inputHash": STRING,
+        "overall": object_of({"score": _SCORE, "band": _TEXT, "coverage": NUMBER, "confidence": NUMBER}),
+        "sections": list_of(
+            object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
+        ),
+        "evaluator": object_of({"kind": one_of("rules", "model"), "model": _TEXT, "promptHash": _TEXT}),
+        "next": {
+            **list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
+            "description": "what to do first",
+        },
+        "nextTotal": INTEGER,
+        "sectionsTotal": INTEGER,
+        "markdown": STRING,
+        "truncated": BOOLEAN,
+        "url": {**STRING, "description": "the page of the report"},
+    }
+)
+_ANY_FORM: Final = {**_REPORT, "required": ["reportId", "url"]}
+"""A report in markdown has only these; a summary counts the criteria of a section by their status."""
 
 
 class ReportTools:
@@ -159,7 +225,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             title="Get my credits",
             description="What your account has, what of it is held for runs, and its latest entries.",
             arguments={},
-            answer=output_schemas.single(_CREDITS),
+            answer=single(_CREDITS),
             handler=tools.get_credits,
             scope="reports:read",
             read_only=True,
@@ -189,7 +255,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 },
             },
             required=("companySlug", "frameworkId"),
-            answer=output_schemas.single(_STARTED),
+            answer=single(_STARTED),
             handler=tools.start_report_run,
             scope="reports:run",
         ),
@@ -202,7 +268,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             ),
             arguments={"runId": run_id},
             required=("runId",),
-            answer=output_schemas.single(_RUN),
+            answer=single(_RUN),
             handler=tools.execute_report_run,
             scope="reports:run",
             idempotent=True,
@@ -213,7 +279,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             description="How far a run is. While shouldPoll is true, ask again after pollAfterSeconds.",
             arguments={"runId": run_id},
             required=("runId",),
-            answer=output_schemas.single(_RUN),
+            answer=single(_RUN),
             handler=tools.get_report_run_status,
             scope="reports:read",
             read_only=True,
@@ -231,7 +297,7 @@ def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
                 "format": {"type": "string", "enum": ["summary", "full", "markdown"], "default": "summary"},
             },
             required=("runId",),
-            answer=output_schemas.single(_REPORT),
+            answer=single(_ANY_FORM),
             handler=tools.get_report,
             scope="reports:read",
             read_only=True,

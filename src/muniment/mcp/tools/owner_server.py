@@ -20,6 +20,7 @@ from muniment.mcp.tools.owner_documents import document_tools
 from muniment.mcp.tools.owner_reports import report_tools
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
+from muniment.schema.objects import Schema
 
 METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
 _MAX_CLIENT_CHARACTERS: Final = 120
@@ -43,7 +44,7 @@ in the file's folder on their computer, then complete_document_upload. Never pas
 """
 
 
-def owner_declarations(call: Bridge, *, base_url: str, registry_name: str) -> Declarations:
+def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """
     Return what the owner-scoped server declares.
 
@@ -51,6 +52,7 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str) -> De
         call: runs an operation over the bridge.
         base_url: the public address, without a slash at its end.
         registry_name: what the registry calls itself.
+        schema: of the registry's objects.
     """
     return Declarations(
         name="muniment-manage",
@@ -60,7 +62,7 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str) -> De
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
-        tools=(*company_tools(call, base_url), *document_tools(call, base_url), *report_tools(call, base_url)),
+        tools=(*company_tools(call, base_url, schema), *document_tools(call, base_url), *report_tools(call, base_url)),
         shared=False,
     )
 
@@ -133,12 +135,12 @@ def _plain(client: bytes) -> str:
 
 
 def owner_server(
-    call: Bridge, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str
+    call: Bridge, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
 ) -> ToolServer:
     """Return the owner-scoped server."""
     bearers = Bearers(TokenAuthenticator(call, resource=address_of(base_url)), base_url)
     return ToolServer(
-        owner_declarations(call, base_url=base_url, registry_name=registry_name),
+        owner_declarations(call, base_url=base_url, registry_name=registry_name, schema=schema),
         gate=gate,
         limiter=limiter,
         access=Access(bearers.authenticate, bearers.missing),

@@ -14,6 +14,9 @@ from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.public_lookups import PublicTools
+from muniment.schema.kinds import ANSWER, Boolean, Items, Text
+from muniment.schema.objects import Schema
+from muniment.schema.record import Record
 from muniment.store.reader import Reader
 
 _INSTRUCTIONS = """\
@@ -58,14 +61,29 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
     )
 
 
-def _tools(tools: PublicTools) -> tuple[Tool, ...]:
+def _filters(record: Record) -> dict[str, Mapping[str, Any]]:
+    """Return the arguments by which a list of *record* is filtered."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for field in record.fields:
+        if field.filter is not None:
+            kind = (
+                Boolean() if field.filter.presence else field.kind.of if isinstance(field.kind, Items) else field.kind
+            )
+            schema = _WORDS if isinstance(kind, Text) else kind.schema(ANSWER)
+            found[field.filter.name] = {**schema, "description": field.filter.help}
+    return found
+
+
+def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
+    item = output_schemas.record_of(schema.framework)
+    detail = output_schemas.record_of(schema.framework, companyDescription=output_schemas.STRING)
     return (
         _tool(
             "list_companies",
             "List companies",
             "Find companies, DAOs, nonprofits and funds by full text, filters and order, newest first. "
             "Items are summaries; open one with get_company.",
-            output_schemas.paged(output_schemas.COMPANY_ITEM),
+            output_schemas.paged(output_schemas.record_of(schema.company)),
             tools.list_companies,
             **_PAGE,
             q={**_WORDS, "description": "words to find, ranked; the last word matches as a beginning"},
@@ -73,12 +91,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
                 "enum": ["newest", "name", "relevance", "treasury"],
                 "description": "treasury: largest first; relevance only with q, and its default; else newest",
             },
-            status={"enum": ["active", "upcoming", "inactive"]},
-            type={**_WORDS, "description": "exact, such as DAO, corporation, non-profit"},
-            industry={**_WORDS, "description": "exact"},
-            theme={**_WORDS, "description": "exact"},
-            hasToken={"type": "boolean"},
-            raising={"type": "boolean", "description": "with an open funding round"},
+            **_filters(schema.company),
             detail={"enum": ["summary", "full"], "default": "summary", "description": "full adds body"},
         ),
         _tool(
@@ -86,7 +99,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
             "Long lists show the first 100, with …Total.",
-            output_schemas.single(output_schemas.BUNDLE),
+            output_schemas.single(output_schemas.bundle(schema)),
             tools.get_company,
             slug={**_SLUG, "description": "id of a list_companies item"},
             parts={
@@ -99,7 +112,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_people",
             "List people",
             "Find people by full text, newest first, with the number of companies where each holds a position.",
-            output_schemas.paged(output_schemas.PERSON_ITEM),
+            output_schemas.paged(output_schemas.record_of(schema.person, without=("positions",))),
             tools.list_people,
             **_PAGE,
             q={**_WORDS, "description": "words to find in names and bios"},
@@ -108,7 +121,11 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "get_person",
             "Get a person",
             "One person with all positions and their companies.",
-            output_schemas.single(output_schemas.PERSON),
+            output_schemas.single(
+                output_schemas.record_of(
+                    schema.person, without=("companyCount",), positionsTotal=output_schemas.INTEGER
+                )
+            ),
             tools.get_person,
             slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
         ),
@@ -116,7 +133,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_frameworks",
             "List frameworks",
             "All assessment frameworks, descriptions cut to 500 characters.",
-            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(item),
             tools.list_frameworks,
             kind={
                 "enum": ["score", "program"],
@@ -127,7 +144,7 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "get_framework",
             "Get a framework",
             "One assessment framework of either kind.",
-            output_schemas.single(output_schemas.FRAMEWORK),
+            output_schemas.single(detail),
             tools.get_framework,
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -135,14 +152,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_scoring_frameworks",
             "List scoring frameworks",
             "The frameworks that any company can be scored against.",
-            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(item),
             tools.list_frameworks_of("score"),
         ),
         _tool(
             "get_scoring_framework",
             "Get a scoring framework",
             "One framework of kind score.",
-            output_schemas.single(output_schemas.FRAMEWORK),
+            output_schemas.single(detail),
             tools.get_framework_of("score"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -150,14 +167,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "list_program_frameworks",
             "List programs",
             "The programs that take applications, each run by a company.",
-            output_schemas.listed(output_schemas.FRAMEWORK_ITEM),
+            output_schemas.listed(item),
             tools.list_frameworks_of("program"),
         ),
         _tool(
             "get_program_framework",
             "Get a program",
             "One framework of kind program.",
-            output_schemas.single(output_schemas.FRAMEWORK),
+            output_schemas.single(detail),
             tools.get_framework_of("program"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -166,14 +183,14 @@ def _tools(tools: PublicTools) -> tuple[Tool, ...]:
             "Get registry figures",
             "How many companies, people and frameworks there are, how many companies raise funds, "
             "and the treasuries' total.",
-            output_schemas.single(output_schemas.STATS),
+            output_schemas.single(output_schemas.STATS_SCHEMA),
             tools.get_registry_stats,
         ),
         _tool(
             "list_company_form_options",
             "List form options",
             "The values and lengths that a company's fields take when its owner edits it.",
-            output_schemas.single(output_schemas.FORM_OPTIONS),
+            output_schemas.single(output_schemas.form_options(schema)),
             tools.list_company_form_options,
         ),
     )
@@ -247,15 +264,16 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
     )
 
 
-def public_declarations(reader: Reader, *, base_url: str, registry_name: str) -> Declarations:
+def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """
     Return what the public server declares.
 
     Args:
         base_url: the public address, without a slash at its end.
         registry_name: what the registry calls itself.
+        schema: of the registry's objects.
     """
-    tools = PublicTools(reader, base_url)
+    tools = PublicTools(reader, base_url, schema)
     return Declarations(
         name="muniment",
         title=registry_name,
@@ -264,15 +282,15 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str) ->
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
-        tools=_tools(tools),
+        tools=_tools(tools, schema),
         resources=_resources(tools),
         prompts=_prompts(tools),
     )
 
 
 def public_server(
-    reader: Reader, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str
+    reader: Reader, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
 ) -> ToolServer:
     """Return the public server."""
-    declarations = public_declarations(reader, base_url=base_url, registry_name=registry_name)
+    declarations = public_declarations(reader, base_url=base_url, registry_name=registry_name, schema=schema)
     return ToolServer(declarations, gate=gate, limiter=limiter)

@@ -15,7 +15,8 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
-from muniment.registry.company.form_options import form_options
+from muniment.schema.form_options import form_options
+from muniment.schema.objects import Schema
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
 
@@ -27,11 +28,13 @@ class PublicTools:
     Args:
         reader: the reader that REST uses too.
         base_url: where the whole of what is cut is found.
+        schema: of the registry's objects.
     """
 
-    def __init__(self, reader: Reader, base_url: str) -> None:
+    def __init__(self, reader: Reader, base_url: str, schema: Schema) -> None:
         self._reader = reader
         self._base_url = base_url
+        self._form_options = msgspec.json.encode({"data": form_options(schema)})
 
     # ------------------------------------------------------------------ addresses
 
@@ -171,10 +174,9 @@ class PublicTools:
         """Answer get_registry_stats."""
         return self._reader.stats().body
 
-    @staticmethod
-    def list_company_form_options(_: Arguments, __: Caller) -> bytes:
+    def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
         """Answer list_company_form_options."""
-        return msgspec.json.encode({"data": form_options()})
+        return self._form_options
 
     def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
         """Make the completion of the slugs of *kind*."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 from muniment import __version__
 from muniment.config import Config
 from muniment.kernel.rate import Limiter
+from muniment.schema.objects import Schema, registry_schema
 from muniment.server.app.app import MANAGE_PATH, App
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class ToolServers:
             "limiter": self._app.limiter,
             "base_url": config.base_url,
             "registry_name": config.registry_name,
+            "schema": registry_schema(config.currency),
         }
 
 
@@ -132,3 +134,4 @@ class _Shared(TypedDict):
     limiter: Limiter
     base_url: str
     registry_name: str
+    schema: Schema
