@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
-from muniment.documents.models import Document, State, TextState
+from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
@@ -44,7 +44,7 @@ _DOCUMENT: Final = object_of(
         "contentType": STRING,
         "sizeBytes": INTEGER,
         "sha256": STRING,
-        "state": one_of(*State.values),
+        "state": one_of(*DocumentState.values),
         "createdAt": MOMENT,
         "textState": one_of(*TextState.values),
         "note": {**STRING, "description": "why it was rejected, was never scanned, or has no text"},

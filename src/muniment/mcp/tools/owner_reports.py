@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from muniment.assessments import operations, report_views
-from muniment.assessments.models import State
+from muniment.assessments.models import RunState
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
@@ -65,7 +65,7 @@ _RUN: Final = object_of(
         "runId": STRING,
         "companySlug": STRING,
         "frameworkId": STRING,
-        "state": one_of(*State.values),
+        "state": one_of(*RunState.values),
         "cost": {**INTEGER, "description": "credits"},
         "progress": {
             **object_of({"done": INTEGER, "total": INTEGER, "step": STRING}),
