@@ -33,14 +33,14 @@ class Held(app.App):
 
 
 def over():
-    give_back_memory()
+    give_back()
     Held.is_over = True
     for front in HELD:
         front.fast_path.rest = front._rest
 
 
-give_back_memory = startup._give_back_memory
-startup._give_back_memory = over
+give_back = startup.give_back
+startup.give_back = over
 server_process.App = Held
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import json
 import re
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import psycopg
@@ -159,20 +158,6 @@ def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, read
     second.close()
     assert len(shown(reader)) == 39
     assert len(reader.changes(0, 100).rows) == 39
-
-
-def test_an_idle_node_polls_rarely_and_still_within_a_second(source, reader, tmp_path, monkeypatch):
-    looks, rests, catch_up = [], [True], Replica.catch_up
-    monkeypatch.setattr(Replica, "catch_up", lambda self: looks.append(time.monotonic()) or catch_up(self))
-    follower = Replica(source.url, tmp_path / "published.sqlite3", poll_s=0.01, is_at_rest=lambda: rests[0])
-    follower.start()
-    wait_until(lambda: len(looks) >= 2, within_s=10, what="two looks")
-    assert looks[1] - looks[0] > 0.4, "at rest"
-    source.publish(company(1))
-    rests[0] = False
-    wait_until(lambda: len(looks) > 20, within_s=10, what="many looks, while somebody asks")
-    assert shown(reader) == ["company-1"]
-    follower.close()
 
 
 def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, follower, reader):

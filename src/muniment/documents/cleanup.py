@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from muniment.documents.models import BlobHold, Document, DocumentState, TextState
-from muniment.documents.records import RESTORE_DAYS, storage
+from muniment.documents.records import RESTORE_DAYS, has_stored, storage
 from muniment.documents.uploads import COMPLETED, remove_blob
 from muniment.jobs import queue
 from muniment.jobs.models import Job
@@ -108,6 +108,8 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
     ended = Q(state__in=[DocumentState.EXPIRED, DocumentState.REJECTED], changed_at__lt=leftover)
     for pk in list(Document.objects.filter(gone | ended, pins__isnull=True).values_list("pk", flat=True)):
         result.removed += _remove(pk, moment)
+    if not has_stored():
+        return result
     for key in _orphans(moment, fence=True):
         remove_blob(key)
         result.orphans += 1

@@ -42,6 +42,13 @@ def storage() -> "Storage":
     return Storage(settings.data / "blobs", settings.storage_url)
 
 
+def has_stored() -> bool:
+    """Return whether anything may be stored; an empty folder does not need the store to be loaded."""
+    settings = config.current()
+    folder = settings.data / "blobs"
+    return bool(settings.storage_url) or (folder.is_dir() and any(folder.iterdir()))
+
+
 def max_bytes() -> int:
     """Return the size limit of a document."""
     return config.current().document_max_mb << 20

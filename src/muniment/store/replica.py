@@ -25,8 +25,6 @@ log = logging.getLogger(__name__)
 MANY_CHANGES: Final = 20_000
 """Beyond this, rebuilding the file is faster than applying the changes."""
 LONGEST_PAUSE_S: Final = 5.0
-REST_S: Final = 0.5
-"""Between two looks at the feed while nobody has asked the node for a while."""
 UNMIGRATED_PAUSE_S: Final = 0.5
 """Pause between checks of a database without tables."""
 
@@ -57,8 +55,7 @@ class Replica:
     Copies the feed of *database_url* into the published file at *path*.
 
     Args:
-        poll_s: how long between two looks at the feed, while somebody asks the node.
-        is_at_rest: whether nobody does.
+        poll_s: the interval between two looks at the feed.
         on_moved: called with the new edition after the file has moved.
     """
 
@@ -69,14 +66,12 @@ class Replica:
         *,
         poll_s: float = 0.2,
         changes_kept: int = CHANGES_KEPT,
-        is_at_rest: Callable[[], bool] = lambda: False,
         on_moved: Callable[[int], object] | None = None,
     ) -> None:
         self._database_url = database_url
         self._path = path
         self._poll_s = poll_s
         self._changes_kept = changes_kept
-        self._is_at_rest = is_at_rest
         self._on_moved = on_moved
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -156,7 +151,7 @@ class Replica:
 
     def _run(self) -> None:
         trouble_s = 0.0
-        while not self._stop.wait(max(trouble_s, REST_S if self._is_at_rest() else self._poll_s)):
+        while not self._stop.wait(max(trouble_s, self._poll_s)):
             try:
                 self.catch_up()
             except psycopg.errors.UndefinedTable:

@@ -65,8 +65,6 @@ class App:
         """Updates the database gauges, unless they are recent."""
         self.traces: Traces | None = None
         """Traces requests if a collector is configured."""
-        self.end_rest: Callable[[], None] | None = None
-        """Called by a connection before it reads what came, while the process rests: nobody had asked for a moment."""
         self.log_requests = config.log_requests
         self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
             config.rate_limit,

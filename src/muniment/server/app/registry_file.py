@@ -8,7 +8,7 @@ from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.server.app.app import App
-from muniment.server.process.poller import REFRESH_S
+from muniment.server.process.poller import POLL_S
 from muniment.store import published
 from muniment.store.reader import Reader
 
@@ -120,7 +120,7 @@ def _show_on_pages(reader: Reader) -> None:
 
 def _make_tables(config: Config) -> None:
     """Create the published tables, so that the first responses are empty lists, while migrations take seconds."""
-    with contextlib.closing(sqlite3.connect(config.published_file, timeout=REFRESH_S, isolation_level=None)) as own:
+    with contextlib.closing(sqlite3.connect(config.published_file, timeout=POLL_S, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
         if config.on_postgresql:
             published.prepare_copy(own)

@@ -85,8 +85,6 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_over:
             return
         self.heard_at = self.loop.time()
-        if self.front.end_rest is not None:
-            self.front.end_rest()
         was_in_head = self._in_head
         try:
             self.parser.feed_data(data)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import logging
 import resource
 import signal
@@ -29,7 +28,7 @@ from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
-from muniment.server.process.poller import Poller
+from muniment.server.process.poller import poll
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 
@@ -39,12 +38,8 @@ if TYPE_CHECKING:
     from muniment.store.replica import Replica
 
 FOLLOW_AGAIN_S: Final = 1.0
-QUIET_S: Final = 5.0
-"""After so long without a question a node follows the feed less often."""
 GRACE_S: Final = 10
 WAITING_THREADS: Final = 6
-M_ARENA_MAX: Final = -8
-"""The C library's parameter for its number of heaps."""
 log = logging.getLogger("muniment.server")
 
 
@@ -114,13 +109,11 @@ class Process:
         self._startup: Startup | None = None
         self._follower: Replica | None = None
         self._following: asyncio.Task[None] | None = None
-        self._clock: Poller | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._tracing: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._readiness = Readiness(config, self.bridge)
         self._stop: Callable[[], None] = _nothing
-        self._hears_first = True
-        """Whether connections tell of the first bytes after a rest."""
 
     def run(self, listener: socket.socket) -> None:
         """Serve on *listener* until a signal ends it."""
@@ -128,7 +121,7 @@ class Process:
         missing = missing_internals()
         protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
         if missing:
-            protocol, self._hears_first = "httptools", False
+            protocol = "httptools"
             log.warning(
                 "this version of uvicorn lacks required internals; using its own connections", extra={"lacks": missing}
             )
@@ -167,12 +160,8 @@ class Process:
             "muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done())
         )
         self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
-        self._clock = Poller(
-            self.front,
-            look=self._registry_file.look,
-            each_second=lambda now: self._each_second(state.connections, now),
-            answered=lambda: state.total_requests,
-            may_rest=self._may_rest,
+        self._polling = asyncio.create_task(
+            poll(self._registry_file.look, lambda now: self._each_second(state.connections, now))
         )
         if self.config.on_postgresql:
             self._following = asyncio.create_task(self._follow())
@@ -203,7 +192,6 @@ class Process:
                 config.database_url,
                 config.published_file,
                 changes_kept=config.changes_kept,
-                is_at_rest=lambda: self._clock is not None and self._clock.quiet_s > QUIET_S,
             )
 
         while self._follower is None:
@@ -222,8 +210,8 @@ class Process:
 
     async def end(self) -> None:
         """Stop the background work."""
-        if self._clock is not None:
-            self._clock.stop()
+        if self._polling is not None:
+            self._polling.cancel()
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._startup is not None:
@@ -249,11 +237,6 @@ class Process:
         self.front.tell_time()
         self.front.metrics.share()
         sweep(connections, now)
-
-    def _may_rest(self) -> bool:
-        """Tell whether there is nothing to be looked for that comes with the start."""
-        has_pages = self._pages is not None and self._pages.done()
-        return self._hears_first and has_pages and self.front.api is not None
 
     def _database_is_ready(self) -> None:
         self._registry_file.database_is_ready()
@@ -345,12 +328,6 @@ def _nothing() -> None:
     """Stop nothing: nothing was started."""
 
 
-def _few_heaps() -> None:
-    """Let threads share two heaps of the C library: one per thread wastes 5 MB."""
-    with contextlib.suppress(OSError, AttributeError):  # only in glibc
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
-
-
 def serve(
     config: Config,
     listener: socket.socket,
@@ -359,7 +336,6 @@ def serve(
     member: WorkerProcess | None = None,
 ) -> None:
     logs.set_up(config.log_format)
-    _few_heaps()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = config.max_connections + 512
     if soft < wanted:
