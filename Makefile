@@ -41,10 +41,11 @@ test: install services ## the whole suite: on SQLite, then what uses a database 
 	$(BIN)/pytest -n $(WORKERS) --database postgresql || failed=1; \
 	exit $$failed
 
-check: install ## style, types, layers, module lengths, migrations and locks
+check: install ## style, words, types, layers, module lengths, migrations and locks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
+	$(BIN)/python checks/words.py src/muniment/web
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \

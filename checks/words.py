@@ -167,7 +167,8 @@ def committed() -> list[Path]:
 
 def main() -> int:
     """Run both checks and print what they find."""
-    files = committed()
+    folder = ROOT / (sys.argv[1] if len(sys.argv) > 1 else "src")
+    files = [file for file in committed() if file.is_relative_to(folder)]
     faults = [*untranslated(files), *banned(files)]
     for fault in faults:
         print(fault)
