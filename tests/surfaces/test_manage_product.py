@@ -77,7 +77,7 @@ def test_an_account_is_made_listed_promoted_and_given_a_token_at_the_command_lin
     made = run(
         "user", "create", "ada@harbour.example", "--password-stdin", data=data, stdin="four harbours, one tide\n"
     )
-    assert made.stdout == "ada@harbour.example is owner now.\n"
+    assert made.stdout == "ada@harbour.example is now owner.\n"
     again = run("user", "create", "ada@harbour.example", "--no-password", data=data, check=False)
     assert again.returncode == 1
     token = run("user", "token", "ada@harbour.example", "--name", "laptop", data=data).stdout.strip()

@@ -165,7 +165,7 @@ def test_a_node_that_stays_behind_is_not_ready_and_says_by_how_much(pair, tmp_pa
                 what="each process of the node to say so",
             )
             message = slow.get("/readyz").json()["error"]["message"]
-            assert f"shows edition {shown(slow)}, the newest is {newest(pair)}, " in message
+            assert f"is at edition {shown(slow)} of {newest(pair)}, " in message
             assert "s behind" in message
             assert shown(slow) == newest(pair) - 1
             assert slow.get("/api/v1/stats").status == 200
