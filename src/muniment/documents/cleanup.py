@@ -1,5 +1,5 @@
 """
-Keep rows and blobs consistent: the periodic clean-up, and the check of `muniment doctor --storage`.
+Blob clean-up: keep rows and blobs consistent periodically, and check them for `muniment doctor --storage`.
 
 A row is written before its blob and drops its reference before the blob is removed, so a crash can leave only
 orphans: blobs without a row. The blob of a live upload is left alone; a dead upload is fenced off before its blob is

@@ -1,4 +1,4 @@
-"""The upload and download endpoints, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
+"""Upload endpoint and download endpoint, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
 
 import hashlib
 import logging

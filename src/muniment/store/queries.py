@@ -1,4 +1,4 @@
-"""Filters, search, sort and cursors: list queries and the positions that match them."""
+"""Filters, sort, cursors and search: list queries and the positions that match them."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""ASGI app and routing: which part answers a path, and what all responses have in common."""
+"""ASGI app, routing: which part answers a path, and what all responses have in common."""
 
 import itertools
 import logging
