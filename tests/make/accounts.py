@@ -1,4 +1,4 @@
-"""Accounts and the mail that they are sent."""
+"""Accounts and the mail they receive."""
 
 import re
 from email import message_from_bytes, policy
@@ -20,19 +20,19 @@ BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 
 
 def account(email: str = "owner@harbour.example", role: str = "owner", password: str | None = None) -> Account:
-    """Make a verified account; without a password, quickly."""
+    """Create a verified account; faster without a password."""
     return create_account(COMMAND, email, password, role=role)
 
 
 def signed_in(who: Account, **options: object) -> Client:
-    """Give a browser in which *who* is signed in."""
+    """Return a browser in which *who* is signed in."""
     client = Client(**options)
     sign_in(client, who)
     return client
 
 
 def sign_in(client: Client, who: Account) -> None:
-    """Sign *who* in, in the session that *client* has; Django's force_login would hand it the stored key."""
+    """Sign *who* in to the session of *client*; Django's force_login would set the stored key as cookie."""
     cookie = client.cookies.get(settings.SESSION_COOKIE_NAME)
     request = HttpRequest()
     request.session = SessionStore(Key.of(cookie.value) if cookie else None)
@@ -42,7 +42,7 @@ def sign_in(client: Client, who: Account) -> None:
 
 
 class Letters:
-    """The messages in the data folder that came since this was made."""
+    """Messages written to the data folder since its creation."""
 
     def __init__(self) -> None:
         self._before = set(self._files())
@@ -52,7 +52,7 @@ class Letters:
         return sorted(mail.folder().glob("*.eml"))
 
     def to(self, address: str) -> list[tuple[str, str]]:
-        """Give subject and text of what *address* was sent, oldest first."""
+        """Return subject and text of the messages to *address*, oldest first."""
         messages = [
             message_from_bytes(file.read_bytes(), policy=policy.default)
             for file in self._files()
@@ -61,5 +61,5 @@ class Letters:
         return [(str(m["Subject"]), m.get_content()) for m in messages if address in str(m["To"])]
 
     def code(self, address: str) -> str:
-        """Give the code in the latest message to *address*."""
+        """Return the code in the latest message to *address*."""
         return re.search(r"^\s*([A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\s*$", self.to(address)[-1][1], re.MULTILINE)[1]

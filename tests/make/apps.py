@@ -1,4 +1,4 @@
-"""Apps that ask for access, in process: what a client sends, and what comes back."""
+"""OAuth apps in process: what a client sends and receives."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ def proof() -> Proof:
 
 
 class App:
-    """An app that registered itself. It keeps no cookies: what it sends comes from no browser."""
+    """A registered app. It has no cookies: its requests do not come from a browser."""
 
     def __init__(self, redirect: str = REDIRECT, **metadata: Any) -> None:
         self.http = Client()
@@ -43,7 +43,7 @@ class App:
         return answer.json()
 
     def address(self, **change: str | None) -> str:
-        """Give the address that the app opens in a browser; None leaves a parameter out."""
+        """Return the URL that the app opens in a browser; None omits a parameter."""
         asked = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -57,13 +57,12 @@ class App:
         return "/oauth/authorize?" + urlencode({key: value for key, value in asked.items() if value is not None})
 
     def code(self, browser: Client, *, access: str = "all", **change: str | None) -> str:
-        """Let the person in *browser* agree, and give the code."""
+        """Consent as the person in *browser* and return the code."""
         answer = browser.post(self.address(**change), {"answer": "allow", "access": access})
         assert answer.status_code == 303, answer.content
         return sent_back(answer)["code"]
 
     def token(self, **form: str) -> Any:
-        """Ask the token endpoint."""
         fields = {"client_id": self.client_id, **form}
         return self.http.post("/oauth/token", urlencode(fields), content_type="application/x-www-form-urlencoded")
 
@@ -82,12 +81,12 @@ class App:
         return self.token(**{"grant_type": "refresh_token", "refresh_token": token, **change})
 
     def connect(self, browser: Client, **how: Any) -> dict[str, Any]:
-        """Go the whole way, and give what the token endpoint answers."""
+        """Complete the authorization and return the response of the token endpoint."""
         answer = self.redeem(self.code(browser, **how))
         assert answer.status_code == 200, answer.content
         return answer.json()
 
 
 def sent_back(answer: Any) -> dict[str, str]:
-    """Give the parameters that the browser carries back to the app."""
+    """Return the parameters that the browser passes back to the app."""
     return {name: values[0] for name, values in parse_qs(urlsplit(answer["Location"]).query).items()}

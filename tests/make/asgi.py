@@ -1,4 +1,4 @@
-"""Asks an ASGI application in process, with exactly the bytes that a client would send."""
+"""Call an ASGI application in process, with exactly the bytes that a client would send."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ class Answer(NamedTuple):
 
     @property
     def error(self) -> dict[str, str]:
-        """The error envelope's inside, whole and nothing but it."""
+        """Return the error object after checking the envelope."""
         assert set(self.json) == {"error"}
         error = self.json["error"]
         assert set(error) == {"code", "message", "hint"}
@@ -26,13 +26,13 @@ class Answer(NamedTuple):
 
 
 class Client:
-    """One client of *application*."""
+    """A client of *application*."""
 
     def __init__(self, application) -> None:
         self.application = application
 
     def ask(self, target: str | bytes, method: str = "GET", **headers: str) -> Answer:
-        """Send one request; header names take underscores for hyphens."""
+        """Send one request; header names use underscores for hyphens."""
         raw = target if isinstance(target, bytes) else target.encode("ascii")
         path, _, query = raw.partition(b"?")
         scope = {

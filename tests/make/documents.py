@@ -1,4 +1,4 @@
-"""Documents, and the link's application asked in process."""
+"""Documents, and the upload application called in process."""
 
 import asyncio
 import hashlib
@@ -22,17 +22,16 @@ _numbers = itertools.count(1)
 
 
 def begin(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minutes.txt", **more: Any) -> Upload:
-    """Announce *content*."""
     return uploads.begin_upload(owner, slug, name, len(content), **{"base_url": BASE, **more})
 
 
 def token_of(upload: Upload) -> str:
-    """Give the secret part of a link."""
+    """Return the secret part of a link."""
     return upload.url.rpartition("/")[2]
 
 
 def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
-    """Do what the link does, without HTTP."""
+    """Receive an upload without HTTP."""
     transfer = receiving.take_link(token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)
     receiving.record(transfer, hashlib.sha256(content).hexdigest())
@@ -40,14 +39,14 @@ def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> rece
 
 
 def uploaded(owner: Actor, slug: str, content: bytes = SMALL, name: str = "minutes.txt", **more: Any) -> Document:
-    """Go all three steps."""
+    """Upload a document in all three steps."""
     upload = begin(owner, slug, content, name, **more)
     send(upload, content)
     return uploads.complete_upload(owner, upload.upload_id)
 
 
 def do_jobs() -> None:
-    """Work the queue off, in this thread."""
+    """Run all queued jobs in this thread."""
     while run := queue.claim("tests"):
         result = run.handler.work(run)
         if not run.finished:
@@ -55,12 +54,11 @@ def do_jobs() -> None:
 
 
 def blob_keys() -> list[str]:
-    """List what the store holds."""
     return sorted(blob.key for blob in records.storage().blobs())
 
 
 class Link:
-    """The link's application, asked as the server asks it."""
+    """The upload application, called as the server calls it."""
 
     def __init__(self) -> None:
         self._application = UploadLink(self._call)
@@ -78,7 +76,7 @@ class Link:
     def put(
         self, target: Upload | str, pieces: Iterable[bytes] | bytes, *, hang_up: bool = False, **headers: str
     ) -> Any:
-        """Send a file; a Problem is raised. Header names take underscores for hyphens."""
+        """Send a file; raise its Problem. Header names use underscores for hyphens."""
         return asyncio.run(self.put_async(target, pieces, hang_up=hang_up, **headers))
 
     async def put_async(
@@ -90,7 +88,6 @@ class Link:
         method: str = "PUT",
         **headers: str,
     ) -> Any:
-        """Send a file from within a loop."""
         token = target if isinstance(target, str) else token_of(target)
         given = {"content_length": str(len(pieces)), **headers} if isinstance(pieces, bytes) else headers
         waiting = iter([pieces] if isinstance(pieces, bytes) else pieces)

@@ -1,4 +1,4 @@
-"""Files of every type that documents take, and hostile ones, made here: nothing is downloaded."""
+"""Files of every accepted type, and malicious ones, generated here: nothing is downloaded."""
 
 import io
 import struct
@@ -20,8 +20,8 @@ def pdf(*pages: str, size_bytes: int = 0, extra: str = "") -> bytes:
     Make a PDF with a line of text on each page.
 
     Args:
-        size_bytes: padded with an unused stream to about this size.
-        extra: what the trailer holds besides, for example an encryption dictionary.
+        size_bytes: approximate size, reached with an unused stream.
+        extra: additional trailer entries, for example an encryption dictionary.
     """
     pages = pages or ("The board meets in the harbour hall.",)
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", ""]
@@ -56,7 +56,7 @@ def pdf(*pages: str, size_bytes: int = 0, extra: str = "") -> bytes:
 
 
 def encrypted_pdf() -> bytes:
-    """Make a PDF whose text nobody reads without a password."""
+    """Make a PDF that cannot be read without a password."""
     key = "00" * 32
     return pdf(
         extra=f"/Encrypt << /Filter /Standard /V 1 /R 2 /O <{key}> /U <{key}> /P -4 >> /ID [<00112233> <00112233>]"
@@ -64,7 +64,6 @@ def encrypted_pdf() -> bytes:
 
 
 def archive(parts: dict[str, bytes | str], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Make a zip archive."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as made:
         for name, content in parts.items():
@@ -73,7 +72,6 @@ def archive(parts: dict[str, bytes | str], *, method: int = zipfile.ZIP_DEFLATED
 
 
 def docx(*paragraphs: str, **more: bytes | str) -> bytes:
-    """Make a Word file."""
     body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs or ("A charter.",))
     return archive(
         {
@@ -85,7 +83,6 @@ def docx(*paragraphs: str, **more: bytes | str) -> bytes:
 
 
 def xlsx() -> bytes:
-    """Make an Excel file of two sheets."""
     shared = f"<sst {_S}><si><t>Holder</t></si><si><r><t>Sha</t></r><r><t>res</t></r></si></sst>"
     first = (
         f'<worksheet {_S}><sheetData><row><c t="s"><v>0</v></c><c t="s"><v>1</v></c></row>'
@@ -104,7 +101,6 @@ def xlsx() -> bytes:
 
 
 def pptx(*slides: str) -> bytes:
-    """Make a PowerPoint file."""
     parts = {
         f"ppt/slides/slide{number}.xml": f"<sld {_A}><a:p><a:r><a:t>{text}</a:t></a:r></a:p></sld>"
         for number, text in enumerate(slides or ("Plan", "Budget"), 1)
@@ -113,7 +109,6 @@ def pptx(*slides: str) -> bytes:
 
 
 def odt(kind: str = ODT) -> bytes:
-    """Make an OpenDocument text."""
     content = (
         '<o:d xmlns:o="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
         'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0">'
@@ -134,7 +129,6 @@ def png(width: int = 2, height: int = 2) -> bytes:
 
 
 def picture(kind: str) -> bytes:
-    """Make a small picture with Pillow."""
     from PIL import Image
 
     out = io.BytesIO()
@@ -143,12 +137,12 @@ def picture(kind: str) -> bytes:
 
 
 def bomb(unpacked_bytes: int = 60 << 20) -> bytes:
-    """Make a Word file that is small and unpacks to a lot."""
+    """Make a small Word file that unpacks to a large one."""
     return docx(**{"word/media/a.bin": b"\0" * unpacked_bytes})
 
 
 def overlapping() -> bytes:
-    """Make a Word file in which two parts share the bytes of one, as those that unpack a million times do."""
+    """Make a Word file in which two parts share the same bytes, as in extreme zip bombs."""
     made = docx(**{"word/media/a.bin": b"a" * 100, "word/media/b.bin": b"b" * 100})
     content, start = bytearray(made), made.index(b"PK\x01\x02")
     first, second = (made.index(b"word/media/" + name, start) - 46 for name in (b"a.bin", b"b.bin"))
@@ -157,7 +151,7 @@ def overlapping() -> bytes:
 
 
 def declared(part: str, *, flags: int | None = None, size_bytes: int | None = None) -> bytes:
-    """Make a Word file whose table of contents declares *flags* or *size_bytes* of one part."""
+    """Make a Word file whose directory declares *flags* or *size_bytes* of one part."""
     made = docx()
     content, at = bytearray(made), made.index(part.encode(), made.index(b"PK\x01\x02")) - 46
     if flags is not None:
@@ -168,7 +162,7 @@ def declared(part: str, *, flags: int | None = None, size_bytes: int | None = No
 
 
 def lying_bomb() -> bytes:
-    """Make a bomb whose table of contents declares a small size."""
+    """Make a zip bomb whose directory declares a small size."""
     big = 60 << 20
     content = bytearray(bomb(big))
     return bytes(content.replace(struct.pack("<I", big), struct.pack("<I", 1000)))

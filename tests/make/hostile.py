@@ -1,4 +1,4 @@
-"""Requests that nobody honest sends."""
+"""Malicious HTTP requests."""
 
 
 def _headed(*lines: bytes, start: bytes = b"GET /api/v1/stats HTTP/1.1", host: bytes = b"Host: x") -> bytes:
@@ -26,7 +26,7 @@ SMUGGLING: tuple[bytes, ...] = tuple(
         ((b"Transfer-Encoding: chunked",), b"3\r\nabcde\r\n0\r\n\r\n"),
     )
 )
-"""One request that two readers could take for two."""
+"""Requests that two parsers could split differently."""
 
 SHAPES: tuple[bytes, ...] = (
     *SMUGGLING,
@@ -91,4 +91,4 @@ ODD: tuple[bytes, ...] = tuple(
         b"*",
     )
 )
-"""Well-formed, and meant ill: never a 5xx."""
+"""Well-formed but malicious: never a 5xx."""

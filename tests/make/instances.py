@@ -1,4 +1,4 @@
-"""A small instance with something in every corner, what is seen of it, and how it is emptied."""
+"""A small instance with data in every table, its fingerprint, and how to empty it."""
 
 import shutil
 from typing import Any
@@ -21,7 +21,7 @@ from services.product import DEMO
 
 
 def filled() -> list[Document]:
-    """Fill the instance; gives its documents."""
+    """Fill the instance and return its documents."""
     import_registry(DEMO)
     owner = registry.owner("keeper@harbour.example")
     company = registry.published(owner, name="Harbour Board", description="Keeps the «harbour» — 港.")
@@ -34,7 +34,7 @@ def filled() -> list[Document]:
 
 
 def counted(*, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Give count and digest of every table, of the public answers and of the blobs."""
+    """Return count and digest of every table, of the published documents and of the blobs."""
     with seen():
         counts: dict[str, Any] = {
             name: rows.count("default", table).count()
@@ -48,7 +48,7 @@ def counted(*, without: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 def emptied() -> None:
-    """Remove every row and every blob."""
+    """Delete every row and every blob."""
     with transaction.atomic():
         publisher.clear(edition=0)
         for table in rows.tables(rows.applied("default")).values():
@@ -57,5 +57,4 @@ def emptied() -> None:
 
 
 def without_blobs() -> None:
-    """Remove every blob."""
     shutil.rmtree(config.current().data / "blobs" / "documents", ignore_errors=True)

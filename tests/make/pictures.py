@@ -1,4 +1,4 @@
-"""Pictures and what poses as one."""
+"""Pictures, and files that pose as pictures."""
 
 import io
 import struct
@@ -8,14 +8,12 @@ from PIL import Image
 
 
 def picture(kind: str = "PNG", side: int = 300, **options) -> bytes:
-    """Make a still picture."""
     out = io.BytesIO()
     Image.new("RGB", (side, side // 2), (138, 43, 43)).save(out, kind, **options)
     return out.getvalue()
 
 
 def moving(kind: str = "WEBP") -> bytes:
-    """Make an animated picture."""
     frames = [Image.new("RGB", (40, 40), (shade, 0, 0)) for shade in (0, 90, 180)]
     out = io.BytesIO()
     frames[0].save(out, kind, save_all=True, append_images=frames[1:], duration=50)
@@ -23,7 +21,7 @@ def moving(kind: str = "WEBP") -> bytes:
 
 
 def bomb(side: int = 30_000) -> bytes:
-    """Make a small PNG that says it is *side* pixels wide and high."""
+    """Make a small PNG whose header claims *side* pixels in width and height."""
 
     def chunk(name: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))

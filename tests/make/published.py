@@ -1,4 +1,4 @@
-"""Fictional published documents, made without any database of theirs."""
+"""Fictional published documents, made without a database."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ AT = "2026-01-01T00:00:00.000000Z"
 
 
 def company(number: int, key: str = "", *, day: int = 0, description: str = "", **members) -> PublishedDocument:
-    """Make company *number*; members of the contract by their wire name override its defaults."""
+    """Make company *number*; *members*, by wire name, override its defaults."""
     key = key or f"company-{number}"
     record = {
         "id": key,
@@ -104,7 +104,7 @@ def framework(number: int, key: str = "", *, kind: str = "score") -> PublishedDo
 
 
 class Publisher:
-    """Publishes documents into a file of its own connection, one transaction a call."""
+    """Publishes documents into a file, one transaction per call."""
 
     def __init__(self, path: Path) -> None:
         self.connection = sqlite3.connect(path, isolation_level=None)
@@ -116,11 +116,11 @@ class Publisher:
         self.known: set[tuple[str, str]] = set()
 
     def publish(self, *documents: PublishedDocument, at: str = AT) -> int:
-        """Publish or update; gives the edition."""
+        """Publish or update documents and return the edition."""
         return self._write((document.kind, document.key, document, at) for document in documents)
 
     def unlist(self, kind: str, *keys: str, at: str = AT) -> int:
-        """Take documents out; gives the edition."""
+        """Unlist documents and return the edition."""
         return self._write((kind, key, None, at) for key in keys)
 
     def _write(self, changes: Iterable[tuple[str, str, PublishedDocument | None, str]]) -> int:
@@ -139,5 +139,4 @@ class Publisher:
         return first + len(changes) - 1
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()

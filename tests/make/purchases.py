@@ -1,4 +1,4 @@
-"""Purchases against the small Stripe: a registry that sells, and what may happen to a purchase."""
+"""Purchases against the small Stripe: a registry that sells credits, and the events of a purchase."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ PAGE = "http://registry.example/manage/credits"
 
 @contextmanager
 def selling(settings: Any) -> Iterator[Stripe]:
-    """Let this process sell packs of 100 and 500; the ledger is proved at the end."""
+    """Let this process sell packs of 100 and 500; verify the ledger at the end."""
     with Stripe() as account:
         settings.STARTING_CREDITS = 100
         settings.CREDIT_PACKS = (Pack(100, 900), Pack(500, 4000))
@@ -30,28 +30,26 @@ def selling(settings: Any) -> Iterator[Stripe]:
 
 
 def bought(actor: Actor, size: int = 500) -> str:
-    """Order a pack; gives the session's id."""
+    """Order a pack and return the session id."""
     return purchases.buy_credits(actor, size, page_url=PAGE).rpartition("/")[2]
 
 
 def tell(event: dict[str, Any], **signature: Any) -> str:
-    """Give an event to the operation, as the webhook does."""
+    """Pass an event to the operation, as the webhook does."""
     body = json.dumps(event).encode()
     return purchases.receive_event(body, signed(body, **signature))
 
 
 def balance(actor: Actor) -> int:
-    """Give what the actor has."""
     return ledger.get_balance(actor).balance
 
 
 def state(session_id: str) -> str:
-    """Give the state of a session's purchase."""
     return Purchase.objects.get(session_id=session_id).state
 
 
 def reconcile(age: timedelta = timedelta(0)) -> dict[str, int]:
-    """Let every purchase be older by *age*, and do the job."""
+    """Make every purchase older by *age*, and run the job."""
     for each in Purchase.objects.all():
         Purchase.objects.filter(pk=each.pk).update(at=each.at - age, asked_at=each.asked_at and each.asked_at - age)
     handlers.register(handlers.Handler(kind="tests.reconcile", work=purchases.reconcile_purchases))

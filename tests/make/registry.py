@@ -1,4 +1,4 @@
-"""Accounts, listings, people and frameworks of a fictional world, made through the operations."""
+"""Accounts, listings, people and frameworks of a fictional world, created by the operations."""
 
 import itertools
 import json
@@ -35,28 +35,27 @@ SPECIFICATION: dict[str, Any] = {
 
 
 def owner(email: str = "") -> Actor:
-    """Give an owner on the pages."""
+    """Return an owner signed in on the website."""
     return Account.objects.create_user(email or f"owner{next(_numbers)}@example.org").actor("web", "pages")
 
 
 def agent_of(actor: Actor) -> Actor:
-    """Give the same account through a personal token."""
+    """Return the same account with a personal token."""
     return Actor(account_id=actor.account_id, role=actor.role, via="token", credential="my token")
 
 
 def reviewer() -> Actor:
-    """Give a reviewer on the pages."""
+    """Return a reviewer signed in on the website."""
     account = Account.objects.create_user(f"reviewer{next(_numbers)}@example.org", role="reviewer")
     return account.actor("web", "pages")
 
 
 def draft(actor: Actor, **fields: Any) -> OwnedCompany:
-    """Make a draft."""
     return create_company(actor, CompanyChange(**{"name": f"Harbour Cooperative {next(_numbers)}", **fields}))
 
 
 def published(actor: Actor, **fields: Any) -> OwnedCompany:
-    """Make a listing and have it approved."""
+    """Create a listing and approve it."""
     company = draft(actor, **fields)
     submit_company(actor, company.slug)
     approve_company(reviewer(), company.slug)
@@ -64,20 +63,19 @@ def published(actor: Actor, **fields: Any) -> OwnedCompany:
 
 
 def lines(path: Path, *rows: Any) -> Path:
-    """Write rows as JSON lines; bytes stand as they are."""
+    """Write rows as JSON lines; bytes are written unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows))
     return path
 
 
 def document(kind: str, key: str) -> Any:
-    """Give the public detail answer's data, or None when nothing is public under *key*."""
+    """Return the data of the public detail response, or None."""
     found = _document(kind, key)
     return msgspec.json.decode(found["body"])["data"] if found else None
 
 
 def item(kind: str, key: str) -> Any:
-    """Give the public list item, or None."""
     found = _document(kind, key)
     return msgspec.json.decode(found["item"]) if found else None
 
@@ -87,7 +85,7 @@ def _document(kind: str, key: str) -> dict[str, Any] | None:
 
 
 def keys(kind: str) -> list[str]:
-    """Give the public keys of a kind in the order of its list."""
+    """Return the public keys of a kind in list order."""
     found = sorted(_documents(kind), key=lambda each: each["position"], reverse=kind != "framework")
     return [each["key"] for each in found]
 
@@ -107,7 +105,7 @@ def _documents(kind: str) -> list[dict[str, Any]]:
 
 
 def changes() -> list[tuple[str, str, str]]:
-    """Give the feed: kind, key and change, oldest first."""
+    """Return the change feed: kind, key and change, oldest first."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT kind, key, change FROM published_change ORDER BY sequence")
         return [(kind, key, change) for kind, key, change in cursor.fetchall()]

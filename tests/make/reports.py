@@ -1,4 +1,4 @@
-"""Frameworks with secrets in them, and runs over fictional companies."""
+"""Frameworks with confidential texts, and runs over fictional companies."""
 
 import itertools
 from typing import Any
@@ -12,7 +12,7 @@ from muniment.registry.frameworks.operations import author_framework, create_fra
 
 _numbers = itertools.count(1)
 SECRETS = ("secret-guidance", "secret-descriptor", "secret-term", "secret-requirement", "7.125")
-"""What stands in :func:`specification` and must stand nowhere else."""
+"""Occur in :func:`specification` and must occur nowhere else."""
 
 
 def specification(criteria: int = 3, **more: Any) -> dict[str, Any]:
@@ -52,24 +52,24 @@ def specification(criteria: int = 3, **more: Any) -> dict[str, Any]:
 
 
 def framework(criteria: int = 3, **more: Any) -> str:
-    """Make an open framework and give its id."""
+    """Create an open framework and return its id."""
     made = create_framework(reviewer(), **{"name": f"Plain Harbour {next(_numbers)}", "kind": "score", **more})
     author_framework(reviewer(), made.slug, specification(criteria))
     return str(made.slug)
 
 
 def program(runner: Actor, **more: Any) -> str:
-    """Make an open program that a new company of *runner*'s runs, and give its id."""
+    """Create an open program run by a new company of *runner*, and return its id."""
     return framework(kind="program", company=company(runner, name=f"Harbour Fund {next(_numbers)}"), **more)
 
 
 def company(owner: Actor, **fields: Any) -> str:
-    """Make a published company of five people and give its slug."""
+    """Create a published company of five people and return its slug."""
     return published(owner, **{"teamSize": 5, "description": "We mend boats.", **fields}).slug
 
 
 def do_jobs() -> None:
-    """Work the queue off, in this thread; also inside a test's transaction, where no commit is told."""
+    """Run all queued jobs in this thread; also inside a test's transaction, which never commits."""
     while run := queue.claim("tests"):
         result = run.handler.work(run)
         if not run.finished and run._held().exists():

@@ -1,4 +1,4 @@
-"""The REST application over a small published file of its own."""
+"""The REST application over a small published file."""
 
 from make.asgi import Client
 from make.published import Publisher
@@ -11,7 +11,7 @@ SCHEMA = registry_schema("USD")
 
 
 class Rest(Client):
-    """A client, with the application's publisher and reader at hand."""
+    """A client with the application's publisher and reader."""
 
     def __init__(self, folder):
         config = Config({}, data=folder, base_url="https://registry.example")

@@ -1,1 +1,1 @@
-"""How real servers are started: on loopback, on free ports, in temporary folders."""
+"""Real servers for tests: on loopback, on free ports, in temporary folders."""

@@ -1,4 +1,4 @@
-"""Somebody who writes without a pause, for backups to be taken meanwhile. Run as a script; ends by a signal."""
+"""Write without a pause while backups are taken. Run as a script; ends on a signal."""
 
 import itertools
 import threading
@@ -31,7 +31,7 @@ def main() -> None:
         content = b"What the tide brought. " * (200 + next(written) % 400)
         document = keep(owner, company, "tide.txt", [content], len(content))
         if next(written) % 2:
-            # As the sweep does with what was deleted 30 days ago.
+            # As the clean-up does with documents deleted 30 days ago.
             found = Document.objects.filter(company__slug=company).order_by("pk").first() or document
             found.delete()
             remove_blob(found.blob_key)
@@ -43,7 +43,7 @@ def main() -> None:
         try:
             while True:
                 work()
-                time.sleep(0.01)  # a moment for the others of the machine
+                time.sleep(0.01)  # leaves time for other processes
         finally:
             connections.close_all()
 

@@ -23,8 +23,8 @@ def chromium() -> Iterator[Browser]:
     """
     Start a headless Chromium for the context.
 
-    Playwright keeps an event loop in this thread meanwhile, so Django would refuse the ORM; a test
-    may use both, and says so to Django here.
+    Playwright keeps an event loop in this thread, so Django would refuse the ORM; a test may use both, and Django is
+    told so here.
     """
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:

@@ -1,8 +1,8 @@
 """
-A stand-in for a container where none can be started: bubblewrap with a read-only root.
+A substitute for a container where none can be started: bubblewrap with a read-only root.
 
-What the build stage of deploy/Containerfile runs is run as it stands there; what it made is then started as the
-unprivileged user of the image, with nothing to write but its data folder and /tmp.
+The commands of the build stage of deploy/Containerfile run unchanged; the result is started as the image's
+unprivileged user, who can only write to the data folder and /tmp.
 """
 
 import os
@@ -19,7 +19,7 @@ _KEPT_OUT = {"proc", "dev", "sys", "tmp", "opt", "run", "lost+found"}
 
 
 def missing() -> str:
-    """Say what this machine lacks for it, nothing when it lacks nothing."""
+    """Return what this machine lacks, or ""."""
     if shutil.which("bwrap") is None or shutil.which("setpriv") is None:
         return "bubblewrap (bwrap) or setpriv is not on this machine"
     if os.geteuid() != 0:
@@ -28,7 +28,7 @@ def missing() -> str:
 
 
 def stage(name: str) -> list[str]:
-    """Give the shell commands that a stage of the Containerfile runs, in their order."""
+    """Return the shell commands of a stage of the Containerfile, in order."""
     text = re.sub(r"\\\n\s*", "", CONTAINERFILE.read_text())
     stages = re.split(r"(?m)^FROM ", text)[1:]
     (wanted,) = (each for each in stages if each.splitlines()[0].endswith(name))
@@ -40,7 +40,7 @@ def build(folder: Path) -> Path:
     Run the build stage in *folder*.
 
     Returns:
-        What becomes ``/opt`` of the image.
+        The contents of ``/opt`` in the image.
     """
     source, opt, wheel = (folder / name for name in ("source", "opt", "wheel"))
     for made in (source / "requirements", opt, wheel):
@@ -69,7 +69,7 @@ def build(folder: Path) -> Path:
 
 
 def command(opt: Path, data: Path, *arguments: str, **settings: str) -> list[str | Path]:
-    """Give the command line that starts the image's program with *arguments*, and with *settings* by name."""
+    """Return the command line that starts the image's program."""
     os.chown(data, USER, USER)
     environment = {"PATH": "/opt/muniment/bin", "PYTHONDONTWRITEBYTECODE": "1", "MUNIMENT_DATA": "/data"}
     environment |= {f"MUNIMENT_{name.upper()}": value for name, value in settings.items()}

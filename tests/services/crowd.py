@@ -1,4 +1,4 @@
-"""Many who do something in the same moment."""
+"""Run operations concurrently."""
 
 import threading
 
@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def at_once(works):
-    """Run every one of *works* at the same moment, and give what each raised or returned."""
+    """Run all *works* at the same moment, and return what each raised or returned."""
     outcomes, barrier = [], threading.Barrier(len(works))
 
     def run(work):

@@ -13,10 +13,10 @@ SHARED = "between the registry and its issuer"
 
 class Issuer:
     """
-    The issuer; ``asked`` holds the authorization request and the token request that came last.
+    The issuer; ``asked`` holds the last authorization request and the last token request.
 
     Args:
-        person: the claims that it gives of its one person.
+        person: the claims about its one person.
     """
 
     def __init__(self, person: dict[str, Any]) -> None:
@@ -27,7 +27,6 @@ class Issuer:
 
         class Answers(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                """Discovery and the person."""
                 path = urlsplit(self.path).path
                 if path == "/.well-known/openid-configuration":
                     self.say(issuer.discovery())
@@ -37,7 +36,6 @@ class Issuer:
                     self.send_error(404)
 
             def do_POST(self) -> None:
-                """The token."""
                 length = int(self.headers["Content-Length"])
                 sent = parse_qs(self.rfile.read(length).decode())
                 issuer.asked["token"] = {key: values[0] for key, values in sent.items()}
@@ -58,7 +56,6 @@ class Issuer:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def discovery(self) -> dict[str, Any]:
-        """Give what the issuer says of itself."""
         return {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
@@ -68,7 +65,7 @@ class Issuer:
         }
 
     def agree(self, address: str) -> str:
-        """Give the address to which the person's browser comes back from *address*."""
+        """Return the address to which the person's browser returns from *address*."""
         parts = urlsplit(address)
         self.asked["authorize"] = {key: values[0] for key, values in parse_qs(parts.query).items()}
         return (
@@ -88,5 +85,5 @@ class Issuer:
 
 
 def upstream(issuer: Issuer) -> dict[str, str]:
-    """Give the settings of a product whose people may sign in there."""
+    """Return the settings of a product that uses the issuer."""
     return {"oidc_issuer": issuer.url, "oidc_client_id": "registry", "oidc_client_secret": SHARED}

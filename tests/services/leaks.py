@@ -1,4 +1,4 @@
-"""Looking for secrets in what an instance leaves behind: as they are, and under the layers that storage adds."""
+"""Find secrets in what an instance leaves behind, in plain text and inside the encodings of storage."""
 
 import base64
 import binascii
@@ -24,7 +24,7 @@ _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 
 
 def left_behind(content: bytes, secrets: Iterable[str]) -> set[str]:
-    """Give those of *secrets* that stand in *content*, also within base64, hex, percent escapes and compression."""
+    """Return those of *secrets* that occur in *content*, also in base64, hex, percent escapes and compression."""
     wanted = {secret: secret.encode() for secret in secrets}
     found: set[str] = set()
     for layer in layers(content):
@@ -33,12 +33,12 @@ def left_behind(content: bytes, secrets: Iterable[str]) -> set[str]:
 
 
 def _stands(secret: str, layer: bytes) -> bool:
-    """Figures alone count only where no other figure or letter is beside them."""
+    """Digits count only if no other digit or letter is next to them."""
     return not secret.isdigit() or re.search(rb"\b%b\b" % secret.encode(), layer) is not None
 
 
 def layers(content: bytes) -> Iterator[bytes]:
-    """Give *content*, and whatever can be read out of it, out of that, and so on."""
+    """Yield *content* and everything that can be decoded from it, recursively."""
     seen: set[bytes] = set()
     waiting = [(content, 0)]
     while waiting:
@@ -67,7 +67,7 @@ def _inner(layer: bytes) -> Iterator[bytes]:
 
 
 def sqlite_dump(folder: Path) -> bytes:
-    """Give every row of the databases in *folder* as SQL, and their files as they are, the log beside them too."""
+    """Return every row of the databases in *folder* as SQL, and the files themselves with their logs."""
     files = sorted(folder.glob("*.sqlite3*"))
     parts = [file.read_bytes() for file in files]  # before a reader of ours could empty the log
     for file in files:
@@ -78,14 +78,14 @@ def sqlite_dump(folder: Path) -> bytes:
 
 
 def postgres_dump(url: str) -> bytes:
-    """Give every row of a PostgreSQL database as SQL."""
+    """Return every row of a PostgreSQL database as SQL."""
     done = subprocess.run([binaries() / "pg_dump", "--inserts", url], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
 
 def as_django_would_keep_it(code: str) -> str:
-    """Give a session that waits for *code* as Django itself stores it: signed, compressed, readable."""
+    """Return a session that waits for *code* as Django itself stores it: signed, compressed, readable."""
     waiting = {"account_login": {"code": code, "more": "x" * 200}}
     return signing.dumps(waiting, salt="any", serializer=JSONSerializer, compress=True)
 
@@ -96,11 +96,11 @@ PLANTS = ("planted-as-a-key", as_django_would_keep_it("planted-inside"))
 
 def look_through(used: dict[str, str], dump: bytes, product: Product) -> None:
     """
-    Check that no secret stands in a dump or in the log, and that what would stand there is found.
+    Check that no secret occurs in a dump or in the log, and that planted values are found.
 
     Args:
-        used: secrets by what they are.
-        dump: of the database, into which :data:`PLANTS` were planted.
+        used: secrets with their descriptions.
+        dump: of the database that contains :data:`PLANTS`.
 
     Raises:
         AssertionError: names what was found, never the secret.

@@ -1,4 +1,4 @@
-"""The tools that judge the files of deploy/, pinned and installed beside the environment when first wanted."""
+"""Linters for the files of deploy/, pinned, and installed next to the environment when first needed."""
 
 import fcntl
 import hashlib
@@ -14,7 +14,7 @@ FOLDER = ROOT / ".venv" / "deploy-tools"
 
 
 def folder() -> Path:
-    """Give the folder that holds exactly what the lock names; installs it when it does not."""
+    """Return the folder with exactly the locked packages; install them if necessary."""
     stamp = FOLDER / ".installed"
     lock = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     with (ROOT / ".venv" / ".deploy-tools").open("w") as gate:
@@ -30,7 +30,7 @@ def folder() -> Path:
 
 
 def lint(tool: str, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run one of the tools to its end and give what it says."""
+    """Run one of the tools and return its result."""
     where = folder()
     return subprocess.run(
         [where / "bin" / tool, *arguments],

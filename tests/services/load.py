@@ -1,4 +1,4 @@
-"""Readers that ask without pause, and keep what went wrong."""
+"""Clients that read without a pause and record failures."""
 
 import http.client
 import threading
@@ -13,12 +13,12 @@ PATHS = ("/api/v1/companies", "/api/v1/stats", "/api/v1/companies?pageSize=3", "
 
 class Load:
     """
-    Threads that ask servers for public answers, each on a connection that it keeps, in a context.
+    Threads that read public responses, each on a persistent connection.
 
     Args:
-        ports: of the servers; the threads are dealt out over them.
+        ports: of the servers; the threads are distributed over them.
         pause_s: between two requests of a thread.
-        observe: called with the port and the headers of every answer.
+        observe: called with the port and the headers of every response.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class Load:
         self._observe = observe
         self._stop = threading.Event()
         self.failures: list[tuple[float, int, str]] = []
-        """When, at which port, and what."""
+        """Time, port and failure."""
         self.answered: Counter[int] = Counter()
-        """Whole answers by port."""
+        """Complete responses by port."""
         self._threads = [
             threading.Thread(target=self._ask, args=(ports[number % len(ports)],), daemon=True)
             for number in range(threads)
@@ -45,7 +45,6 @@ class Load:
 
     @property
     def total(self) -> int:
-        """Give the number of whole answers."""
         return sum(self.answered.values())
 
     def _ask(self, port: int) -> None:

@@ -1,4 +1,4 @@
-"""An ASGI application of the suite on a free loopback port, in a thread of this process."""
+"""An ASGI application on a free loopback port, in a thread of this process."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from services.ports import free_port, wait_until
 
 @contextmanager
 def serving(app: Any, life: AbstractAsyncContextManager[None]) -> Iterator[int]:
-    """Serve *app* while the context lasts, inside *life*; gives the port."""
+    """Serve *app* inside the context *life*; yield the port."""
 
     async def whole(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":

@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback that keeps what it is given."""
+"""An SMTP server on loopback that stores what it receives."""
 
 import email
 import email.policy
@@ -11,7 +11,7 @@ from services.ports import free_port, wait_until
 
 
 class Mailbox:
-    """The server and the messages that came; ``url`` is where to send."""
+    """The server and its messages; ``url`` is its address."""
 
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
@@ -20,18 +20,16 @@ class Mailbox:
 
     @property
     def url(self) -> str:
-        """The address of the server."""
         return f"smtp://127.0.0.1:{self.port}"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 - aiosmtpd's name
-        """Keep one message."""
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)
         assert isinstance(message, EmailMessage)
         self.messages.append(message)
         return "250 kept"
 
     def wait_for(self, recipient: str, *, subject: str = "", within_s: float = 10) -> EmailMessage:
-        """Give the latest message to *recipient* whose subject holds *subject*, waiting for it."""
+        """Wait for the latest message to *recipient* whose subject contains *subject*."""
         wait_until(
             lambda: bool(self._to(recipient, subject)), within_s=within_s, what=f"a message to {recipient} ({subject})"
         )

@@ -18,9 +18,9 @@ BASE = "http://testserver"
 
 async def straight(call: Any, *arguments: Any) -> Any:
     """
-    Stand in for the bridge: here, in the test's own transaction, which a pool of threads would not see.
+    Replace the bridge: run in the test's own transaction, which a thread pool would not see.
 
-    While the call runs, the thread has no running loop, as in the bridge: Django gives a loop another connection.
+    During the call the thread has no running loop, as in the bridge: Django gives a loop another connection.
     """
     loop = asyncio.get_running_loop()
     asyncio._set_running_loop(None)
@@ -51,7 +51,7 @@ def undeclared(schema: Any, value: Any, path: str = "") -> Iterator[str]:
 
 
 class Manage:
-    """Asks the owner-scoped server with a token."""
+    """Calls the owner-scoped server with a token."""
 
     def __init__(self, asker: Asker, doorkeeper: TokenAuthenticator) -> None:
         self.asker = asker
@@ -72,13 +72,13 @@ class Manage:
         return found
 
     def data(self, token: str, name: str, **arguments: Any) -> Any:
-        """Call a tool that succeeds and give ``data``."""
+        """Call a tool that succeeds and return ``data``."""
         found = self.call(token, name, **arguments)
         assert "data" in found, found
         return found["data"]
 
     def error(self, token: str, name: str, **arguments: Any) -> Any:
-        """Call a tool that refuses and give ``error``."""
+        """Call a tool that fails and return ``error``."""
         found = self.call(token, name, **arguments)
         assert set(found) == {"error"}, found
         return found["error"]
@@ -86,7 +86,7 @@ class Manage:
 
 @contextlib.contextmanager
 def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
-    """Give the server, as the product puts it together, but for the bridge, unless it is given."""
+    """Yield the server as the product assembles it, with another bridge."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = Bearers(doorkeeper, BASE)
     offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry", schema=registry_schema("USD"))

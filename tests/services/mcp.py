@@ -1,4 +1,4 @@
-"""A tool server in this process, asked as HTTP would ask it."""
+"""A tool server in this process, called through ASGI."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,6 @@ Headers = list[tuple[str, str]]
 
 
 class Answer(NamedTuple):
-    """What came back."""
 
     status: int
     headers: dict[str, str]
@@ -44,14 +43,14 @@ class Answer(NamedTuple):
 
     @property
     def result(self) -> Any:
-        """The JSON-RPC result; fails with the whole answer when there is none."""
+        """Return the JSON-RPC result; fail with the whole response if there is none."""
         message = self.json()
         assert "result" in message, (self.status, message)
         return message["result"]
 
 
 def modern(method: str, params: Mapping[str, Any] | None = None, *, request_id: Any = 1) -> tuple[Headers, bytes]:
-    """Make a request of the modern era."""
+    """Build a request of the current protocol version."""
     whole = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
     headers = {**HEADERS, "mcp-protocol-version": MODERN, "mcp-method": method}
     name = whole.get("uri" if method == "resources/read" else "name")
@@ -64,24 +63,23 @@ def modern(method: str, params: Mapping[str, Any] | None = None, *, request_id: 
 def legacy(
     method: str, params: Mapping[str, Any] | None = None, *, request_id: Any = 1, version: str | None = LEGACY
 ) -> tuple[Headers, bytes]:
-    """Make a request of the older eras."""
+    """Build a request of an older protocol version."""
     headers = {**HEADERS, **({"mcp-protocol-version": version} if version else {})}
     body = {"jsonrpc": "2.0", "id": request_id, "method": method, **({} if params is None else {"params": params})}
     return list(headers.items()), json.dumps(body).encode()
 
 
 def initialize(version: str = LEGACY, **extra: Any) -> tuple[Headers, bytes]:
-    """Make the handshake."""
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "suite", "version": "1"}, **extra}
     return legacy("initialize", params, version=None)
 
 
 class Asker:
     """
-    Sends requests to one tool server on an event loop of its own.
+    Sends requests to one tool server on its own event loop.
 
     Args:
-        server: its SDK leg is started and stopped here.
+        server: its SDK fallback is started and stopped here.
     """
 
     def __init__(self, server: ToolServer) -> None:
@@ -97,11 +95,10 @@ class Asker:
         self.loop.close()
 
     def ask(self, headers: Headers, body: bytes = b"", *, method: str = "POST", **scope: Any) -> Answer:
-        """Ask the server."""
         return self.loop.run_until_complete(ask(self.server, headers, body, method=method, **scope))
 
     def by_sdk(self, headers: Headers, body: bytes) -> Answer:
-        """Ask past the thin path."""
+        """Bypass the thin path."""
 
         async def none(*_: Any) -> None:
             return None
@@ -168,7 +165,7 @@ async def ask(
 
 @contextlib.contextmanager
 def fictional_registry(path: Path) -> Iterator[Reader]:
-    """Give a reader of a small published file with every shape that the tools show."""
+    """Yield a reader of a small published file with every shape that the tools show."""
     publisher = make.Publisher(path)
     publisher.publish(
         *(make.framework(number, kind="score") for number in range(1, 4)),

@@ -1,4 +1,4 @@
-"""A language model on loopback: a server that speaks the chat-completions protocol, and answers as it is told."""
+"""A language model on loopback: a server of the chat-completions protocol with scripted replies."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ KEY = "sk-harbour-key-of-the-tests"
 
 @dataclass
 class Asked:
-    """A request as it came, with what stands in its two messages."""
+    """A received request, with the contents of its two messages."""
 
     body: dict[str, Any]
     headers: dict[str, str]
@@ -21,22 +21,21 @@ class Asked:
 
     @property
     def criterion(self) -> dict[str, Any]:
-        """Give the criterion that is asked for."""
         return json.loads(self.body["messages"][0]["content"].rpartition("The criterion:\n")[2])
 
     @property
     def passages(self) -> list[dict[str, Any]]:
-        """Give the passages that may be quoted."""
+        """Return the passages that may be quoted."""
         return json.loads(self.body["messages"][1]["content"])["passages"]
 
 
 @dataclass
 class Reply:
     """
-    What goes back.
+    A scripted reply.
 
     Args:
-        text: what the model says; with *raw* the whole body in its place.
+        text: what the model says; with *raw* the whole body instead.
         wait_s: before anything is sent.
         cut: close the connection in the middle of the body.
         drip_s: seconds between two bytes of the body.
@@ -53,11 +52,10 @@ class Reply:
     tokens: Any = 100
 
     def body(self) -> bytes:
-        """Give the body."""
         if self.raw is not None:
             return self.raw
         if self.status >= 400:
-            # Some endpoints repeat what was sent: none of it may come out again.
+            # Some endpoints repeat the request: nothing of it may be reported.
             return json.dumps({"error": {"message": f"Refused: key {KEY}", "type": "refused"}}).encode()
         message = {"role": "assistant", "content": self.text}
         choice = {"index": 0, "message": message, "finish_reason": self.finish}
@@ -69,7 +67,7 @@ class Reply:
 
 
 def judged(asked: Asked, **more: Any) -> str:
-    """Give a whole answer: the first passage, quoted for the highest level."""
+    """Return a complete reply: the first passage, quoted for the highest level."""
     first = asked.passages[0]
     highest = asked.criterion["scale"]["highest"]
     return json.dumps(
@@ -85,7 +83,6 @@ def judged(asked: Asked, **more: Any) -> str:
 
 
 def good(asked: Asked) -> Reply:
-    """Answer as a model should."""
     return Reply(judged(asked))
 
 
@@ -94,7 +91,6 @@ class _Answers(BaseHTTPRequestHandler):
     server: "_Server"
 
     def do_POST(self) -> None:
-        """One completion."""
         model = self.server.model
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         asked = Asked(body, {name.lower(): value for name, value in self.headers.items()}, self.path)
@@ -145,7 +141,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class Model:
-    """The server, in a context; ``asked`` holds what came, ``answer`` may be exchanged at any time."""
+    """The server; ``asked`` holds the requests, ``answer`` may be replaced at any time."""
 
     def __init__(self, answer: Callable[[Asked], Reply] = good) -> None:
         self.answer = answer
@@ -161,7 +157,7 @@ class Model:
 
     @property
     def criteria(self) -> list[str]:
-        """Give the criteria that were asked for, in their order."""
+        """Return the requested criteria in order."""
         return [asked.criterion["criterionId"] for asked in self.asked]
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Node 22 out of the development requirements, and the npm packages that the suite pins."""
+"""Node 22 from the development requirements, and the pinned npm packages."""
 
 import fcntl
 import hashlib
@@ -17,12 +17,12 @@ TYPESCRIPT = Path(__file__).parents[1] / "clients" / "typescript"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Give a child's environment in which `node` is the one of this suite."""
+    """Return the environment of a child that finds this `node`."""
     return {**os.environ, "PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}", **more}
 
 
 def packages(folder: Path = PINNED) -> Path:
-    """Give *folder*, whose node_modules holds exactly what the lock file names; installs it when it does not."""
+    """Return *folder* with exactly the locked node_modules; install them if necessary."""
     stamp = folder / "node_modules" / ".installed"
     lock = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     with (folder / ".installing").open("w") as gate:
@@ -48,7 +48,7 @@ def node(*arguments: str | Path, timeout_s: float, check: bool = True, **more: s
     Run node in the folder of the pinned packages.
 
     Raises:
-        AssertionError: it failed although *check* asks that it does not; carries what it printed.
+        AssertionError: it failed and *check* is true; includes its output.
     """
     done = subprocess.run(
         [NODE, *arguments],

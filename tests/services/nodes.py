@@ -1,4 +1,4 @@
-"""Several nodes of one instance on PostgreSQL, each with a folder and a port of its own."""
+"""Several nodes of one instance on PostgreSQL, each with its own folder and port."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ KEY = "a key that all nodes of these tests share"
 
 class Nodes:
     """
-    *count* nodes over the database at *url*, with the demo registry and an owner of all its companies, in a context.
+    *count* nodes over the database at *url*, with the demo registry and an owner of all its companies.
 
     Args:
         arguments: of each ``serve``.
@@ -33,11 +33,9 @@ class Nodes:
 
     @property
     def ports(self) -> list[int]:
-        """Give the port of each node."""
         return [node.port for node in self.each]
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the instance."""
         return run(*arguments, data=self.folder / "maker", **self.settings)
 
     def write(self, writers: int, changes: int) -> list["subprocess.Popen[bytes]"]:
@@ -59,7 +57,7 @@ class Nodes:
         return self.folder / f"notes-{number}.jsonl"
 
     def notes(self, writers: int) -> list[dict[str, Any]]:
-        """Give what the writers noted, in the order of the editions."""
+        """Return what the writers noted, ordered by edition."""
         found = [json.loads(line) for number in range(writers) for line in self._notes(number).read_text().splitlines()]
         return sorted(found, key=lambda note: note["edition"])
 
@@ -93,12 +91,12 @@ class Nodes:
 
 
 def shown(node: Product) -> int:
-    """Give the edition that each process of a node says it shows, at least."""
+    """Return the lowest edition shown by the processes of a node."""
     return min(int(answer.headers["x-muniment-edition"]) for answer in node.get_of_each("/api/v1/stats"))
 
 
 def feed(node: Product) -> list[dict[str, Any]]:
-    """Give the whole feed of changes of a node."""
+    """Return the whole change feed of a node."""
     entries: list[dict[str, Any]] = []
     after = 0
     while True:
@@ -110,7 +108,7 @@ def feed(node: Product) -> list[dict[str, Any]]:
 
 
 def everything(node: Product) -> dict[str, bytes]:
-    """Give every public answer of a node, by address."""
+    """Return every public response of a node by address."""
     answers: dict[str, bytes] = {}
     for path in (
         "companies?pageSize=100",

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector on loopback that keeps what it is sent."""
+"""An OpenTelemetry collector on loopback that stores what it receives."""
 
 import gzip
 import threading
@@ -15,7 +15,7 @@ from services.ports import wait_until
 
 
 class Span(NamedTuple):
-    """A span as it arrived; ids in hexadecimal."""
+    """A received span; ids in hexadecimal."""
 
     name: str
     trace: str
@@ -28,7 +28,7 @@ class Span(NamedTuple):
 
 
 class Collector:
-    """Takes ``POST /v1/traces`` in protobuf, in a context."""
+    """Accepts ``POST /v1/traces`` in protobuf."""
 
     def __init__(self) -> None:
         collector = self
@@ -60,7 +60,6 @@ class Collector:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def take(self, body: bytes, headers: dict[str, str]) -> None:
-        """Keep one message."""
         self.bodies.append(body)
         self.headers.append(headers)
         for of_resource in ExportTraceServiceRequest.FromString(body).resource_spans:
@@ -81,7 +80,7 @@ class Collector:
                 ]
 
     def wait_for(self, name: str, within_s: float = 15, **attributes: Any) -> Span:
-        """Give the latest span of *name* whose attributes hold *attributes*, with dots for double underscores."""
+        """Wait for the latest span *name* with *attributes*, written with double underscores for dots."""
         wanted = {key.replace("__", "."): value for key, value in attributes.items()}
         found: list[Span] = []
 

@@ -1,4 +1,4 @@
-"""A running instance with an owner who has a listing, a browser to sign in with, and a place for apps' answers."""
+"""A running instance with an owner who has a listing, a browser to sign in with, and a redirect address for apps."""
 
 import asyncio
 import http.server
@@ -29,7 +29,7 @@ COMPANY = "tarnwick-tidal"
 
 
 def owned_registry(data: Path, **database: str) -> Path:
-    """Make *data* an instance with the demo registry and EMAIL, the owner of COMPANY; gives *data*."""
+    """Create an instance in *data* with the demo registry and EMAIL, the owner of COMPANY; return *data*."""
     return copied(_with_owner, data, **database)
 
 
@@ -41,10 +41,10 @@ def _with_owner(data: Path, **settings: str) -> None:
 
 @contextmanager
 def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str]]:
-    """Serve the demo registry, a listing of which has an owner; gives the product and the slug."""
+    """Serve the demo registry with an owned listing; yield the product and the slug."""
     database = {name: value for name, value in settings.items() if name == "database_url"}
     with Product(owned_registry(folder / "data", **database), **settings) as product:
-        # A node answers 503 until it has built its copy.
+        # A node answers 503 until its replica is built.
         wait_until(
             lambda: product.get(f"/api/v1/companies/{COMPANY}").status == 200, within_s=30, what="the demo registry"
         )
@@ -54,7 +54,7 @@ def owned_instance(folder: Path, **settings: str) -> Iterator[tuple[Product, str
 
 @contextmanager
 def answers() -> Iterator[tuple[str, "queue.Queue[dict[str, str]]"]]:
-    """Give a redirect address on loopback, and the parameters that come there."""
+    """Yield a redirect address on loopback, and the parameters that arrive there."""
     found: queue.Queue[dict[str, str]] = queue.Queue()
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -82,7 +82,7 @@ def answers() -> Iterator[tuple[str, "queue.Queue[dict[str, str]]"]]:
 
 
 def agree(page: Any, address: str, *, sign_in: bool) -> None:
-    """Open *address* as an app would have it opened; sign in where asked, and agree."""
+    """Open *address* in the browser as an app does; sign in if asked, and consent."""
     page.goto(address)
     if sign_in:
         page.fill("input[name=login]", EMAIL)
@@ -95,13 +95,13 @@ def agree(page: Any, address: str, *, sign_in: bool) -> None:
 
 def by_browser(page: Any, *arguments: str, **more: str) -> str:
     """
-    Run node, open the address that it wants opened in *page*, sign in there and agree; gives what it printed.
+    Run node, open the address it requests in *page*, sign in there and consent; return the output.
 
     Args:
-        more: variables of its environment.
+        more: additional environment variables.
 
     Raises:
-        AssertionError: it asked for nothing, or failed; carries what it printed.
+        AssertionError: it requested nothing, or failed; includes its output.
     """
     packages()
     process = subprocess.Popen(
@@ -129,7 +129,7 @@ def by_browser(page: Any, *arguments: str, **more: str) -> str:
 
 
 def spoil(folder: Path) -> set[str]:
-    """Make the access tokens in the files of *folder* unfit, as after an hour; gives every token that stood there."""
+    """Invalidate the access tokens in the files of *folder*, as if expired; return every token found there."""
     found: set[str] = set()
     for file in folder.rglob("*.json"):
         text = file.read_text()
@@ -139,7 +139,7 @@ def spoil(folder: Path) -> set[str]:
 
 
 class Kept:
-    """What a client keeps between its runs."""
+    """What a client stores between runs."""
 
     def __init__(self) -> None:
         self.tokens: Any = None
@@ -162,12 +162,12 @@ class Kept:
 
 class Agent:
     """
-    The official Python client with its own OAuth, on a thread of its own, so that a browser can answer meanwhile.
+    The official Python client with its own OAuth, in its own thread, so that a browser can answer meanwhile.
 
     Args:
         url: the tool server.
-        redirect: where its answers go.
-        codes: what came there.
+        redirect: the redirect address.
+        codes: the parameters that arrived there.
     """
 
     def __init__(self, url: str, redirect: str, codes: "queue.Queue[dict[str, str]]", kept: Kept | None = None) -> None:
@@ -189,7 +189,7 @@ class Agent:
         return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
 
     def work(self, job: Any) -> "queue.Queue[Any]":
-        """Run ``job(client)``; the result or the failure comes out of the queue."""
+        """Run ``job(client)``; its result or exception arrives in the returned queue."""
         done: queue.Queue[Any] = queue.Queue()
 
         async def whole() -> Any:
@@ -209,17 +209,16 @@ class Agent:
         return done
 
     def secrets(self) -> dict[str, str]:
-        """Give every secret that it was given."""
         codes = [found["code"] for found in self.answered]
         return {**dict.fromkeys(self.kept.every, "token of the Python client"), **dict.fromkeys(codes, "code")}
 
     def expire(self) -> None:
-        """Let the access token be as old as an hour, as the client sees it."""
+        """Make the access token look expired to the client."""
         self.provider.context.token_expiry_time = time.time() - 1
 
 
 def result_of(done: "queue.Queue[Any]", within_s: float = 60) -> Any:
-    """Give what a job gave, or raise what it raised."""
+    """Return the result of a job, or raise its exception."""
     found = done.get(timeout=within_s)
     if isinstance(found, BaseException):
         raise found

@@ -1,4 +1,4 @@
-"""pgbouncer in front of a throwaway PostgreSQL, giving connections by transaction."""
+"""pgbouncer in transaction mode in front of a throwaway PostgreSQL."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ from services.ports import free_port, wait_until
 
 class Pooler:
     """
-    One pgbouncer, in a context. It holds few connections of the server, so that clients really share them.
+    A pgbouncer with few server connections, so that clients really share them.
 
     Args:
         server_url: of a database of the cluster.
@@ -31,12 +31,11 @@ class Pooler:
 
     @staticmethod
     def is_installed() -> bool:
-        """Tell whether there is a pgbouncer."""
         return shutil.which("pgbouncer") is not None
 
     @property
     def url(self) -> str:
-        """Give the address of the database by way of the pooler."""
+        """Return the URL of the database through the pooler."""
         parts = urlsplit(self.server_url)
         return f"postgresql://{parts.username}@127.0.0.1:{self.port}{parts.path}"
 

@@ -1,4 +1,4 @@
-"""Loopback ports and waiting: what every real server in these tests starts with."""
+"""Free loopback ports, and polling with a time limit."""
 
 import socket
 import time
@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 
 def free_port() -> int:
-    """Give a loopback port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

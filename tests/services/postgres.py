@@ -16,10 +16,10 @@ DEBIAN = Path("/usr/lib/postgresql")
 
 def binaries() -> Path:
     """
-    Find the folder of the newest installed PostgreSQL.
+    Return the folder of the newest installed PostgreSQL.
 
     Raises:
-        FileNotFoundError: there is none; says how to get one.
+        FileNotFoundError: none is installed; says how to install it.
     """
     found = sorted(DEBIAN.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if found:
@@ -32,7 +32,7 @@ def binaries() -> Path:
 
 
 class Postgres:
-    """One running cluster. PostgreSQL refuses to run as root, so root runs it as the postgres user."""
+    """A running cluster. PostgreSQL refuses to run as root, so root runs it as the postgres user."""
 
     def __init__(self) -> None:
         owner = "postgres" if os.geteuid() == 0 else None
@@ -70,11 +70,10 @@ class Postgres:
         self.start()
 
     def url(self, database: str = "postgres") -> str:
-        """Give the address of *database* as ``MUNIMENT_DATABASE_URL`` takes it."""
+        """Return the URL of *database* for ``MUNIMENT_DATABASE_URL``."""
         return f"postgresql://muniment@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._serve, user=self._owner, cwd=self._folder, stdout=log, stderr=subprocess.STDOUT
@@ -97,31 +96,30 @@ class Postgres:
             connection.execute(statement)
 
     def create(self, database: str, *, template: str | None = None) -> str:
-        """Create *database*, as a copy of *template* if one is named, and give its address."""
+        """Create *database*, optionally as a copy of *template*, and return its URL."""
         copy = f' TEMPLATE "{template}"' if template else ""
         self.execute(f'CREATE DATABASE "{database}"{copy}')
         return self.url(database)
 
     def drop(self, database: str) -> None:
-        """Drop *database*, whoever is still connected to it."""
+        """Drop *database* despite open connections."""
         self.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
 
     def stop(self) -> None:
-        """Stop at once, as a crash would; :meth:`start` brings it back."""
+        """Stop at once, as in a crash; :meth:`start` recovers it."""
         if self._process is not None:
             self._process.send_signal(3)  # SIGQUIT is PostgreSQL's immediate shutdown
             self._process.wait(30)
             self._process = None
 
     def close(self) -> None:
-        """Stop and remove everything."""
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Kept:
     """
-    The rows that stand in a database now, to be put back in a moment: making a database anew takes ten times as long.
+    The current rows of a database, to be restored quickly: creating a database takes ten times as long.
 
     Args:
         url: the database.
@@ -157,13 +155,13 @@ class Kept:
 
     def put_back(self) -> None:
         """
-        Put the rows and the sequences back, whoever is still connected.
+        Restore the rows and the sequences despite open connections.
 
         Raises:
-            AssertionError: a table, a column or an index was made, changed or removed.
+            AssertionError: a table, a column or an index was added, changed or removed.
         """
         with psycopg.connect(self._url) as connection:
-            # No key is checked meanwhile, and a cluster that is ended as by a crash right afterwards has the rows too.
+            # No key is checked meanwhile; the rows also survive a crash right afterwards.
             connection.execute("SET session_replication_role = replica; SET synchronous_commit = on")
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"

@@ -1,4 +1,4 @@
-"""Instances that are made once in this process of the suite: a test is given a copy of its own, at once."""
+"""Instances that are created once per process of the suite; each test gets its own copy."""
 
 import atexit
 import functools
@@ -11,31 +11,31 @@ from services.product import DEMO, Served, run
 
 
 class Make(Protocol):
-    """Fills a data folder by commands with the settings given, which have ended when it returns."""
+    """Fills a data folder with commands, all of which have ended when it returns."""
 
     def __call__(self, data: Path, /, **settings: str) -> object:
         """Fill *data*, which is not there yet."""
 
 
 def new_instance(data: Path, **database: str) -> Path:
-    """Make *data* an empty instance, as a first start leaves it; gives *data*."""
+    """Create an empty instance in *data*, as after a first start; return *data*."""
     return copied(_migrated, data, **database)
 
 
 def demo_registry(data: Path, **database: str) -> Path:
-    """Make *data* an instance with the demo registry; gives *data*."""
+    """Create an instance with the demo registry in *data*; return *data*."""
     return copied(_with_demo, data, **database)
 
 
 def copied(make: Make, data: Path, **database: str) -> Path:
     """
-    Make *data* a copy of the instance that *make* makes, which is called once; gives *data*.
+    Copy the instance that *make* creates to *data*; return *data*. *make* is called once per process.
 
     Args:
-        make: makes the instance.
-        data: is not there yet.
-        database: ``database_url``, where that is not left to the suite: "" is the file in the folder, and any other
-            database is filled rather than copied.
+        make: creates the instance.
+        data: must not exist.
+        database: ``database_url``, if the suite must not choose it: "" is the file in the folder; any other database is
+            filled instead of copied.
     """
     if database.get("database_url"):
         make(data, **database)

@@ -1,4 +1,4 @@
-"""The product itself: the command run to its end, and the real server on a free loopback port."""
+"""The product: commands run to their end, and the server on a free loopback port."""
 
 import hashlib
 import http.client
@@ -22,16 +22,16 @@ DEMO = Path(__file__).parents[2] / "src" / "muniment" / "demo"
 
 
 class Served:
-    """How products are served in this run of the suite; filled by its options."""
+    """How products are served in this run of the suite; set by its options."""
 
     cluster: "Postgres | None" = None
-    """Where the database of each data folder is made; None leaves it in the folder."""
+    """Where the database of each data folder is created; None leaves it in the folder."""
     workers = 1
     _made: ClassVar[set[str]] = set()
 
     @classmethod
     def database_url(cls, data: Path) -> str:
-        """Give the database of a data folder, made when it is first asked for; "" is the folder's own."""
+        """Return the database of a data folder, created on first use; "" is the file in the folder."""
         if cls.cluster is None:
             return ""
         name = cls._name(data)
@@ -42,7 +42,7 @@ class Served:
 
     @classmethod
     def copy(cls, source: Path, data: Path) -> None:
-        """Make the database of *data* a copy of that of *source*, to which nobody is connected."""
+        """Copy the database of *source* to *data*; *source* must have no connections."""
         if cls.cluster is not None:
             cls.cluster.create(cls._name(data), template=cls._name(source))
             cls._made.add(cls._name(data))
@@ -54,7 +54,7 @@ class Served:
 
 def environment(data: Path, **settings: str) -> dict[str, str]:
     """
-    Give the environment of a child: this one without its own settings, and *settings* by setting name.
+    Return the environment of a child: this one without its settings, plus *settings* by name.
 
     Args:
         data: the child's data folder.
@@ -78,7 +78,7 @@ def run(
     Run a subcommand of ``muniment`` to its end.
 
     Raises:
-        AssertionError: it failed although *check* asks that it does not; carries what it printed.
+        AssertionError: it failed and *check* is true; includes its output.
     """
     done = subprocess.run(
         [*COMMAND, *arguments],
@@ -95,7 +95,7 @@ def run(
 
 
 class Answer(NamedTuple):
-    """An HTTP answer. Header names are in lower case; a repeated header is joined with a comma."""
+    """An HTTP response. Header names are in lower case; repeated headers are joined with commas."""
 
     status: int
     headers: dict[str, str]
@@ -103,21 +103,20 @@ class Answer(NamedTuple):
 
     @property
     def process(self) -> str:
-        """Which of a product's processes answered, when the request carried no id of its own."""
+        """Return which process answered, if the request had no id of its own."""
         return self.headers["x-request-id"][:-8]
 
     def json(self) -> Any:
-        """Read the body as JSON."""
         return json.loads(self.body)
 
 
 class Product:
     """
-    ``muniment serve`` as a process of its own, in a context.
+    ``muniment serve`` as a process, in a context.
 
     Args:
-        data: its data folder; what stands there is served.
-        settings: its settings by name; the rate limit is off unless given.
+        data: its data folder; an existing instance is served.
+        settings: its settings by name; the rate limit is off by default.
     """
 
     def __init__(self, data: Path, *arguments: str, **settings: str) -> None:
@@ -132,7 +131,6 @@ class Product:
 
     @property
     def pid(self) -> int:
-        """The process id of the running server."""
         assert self._process is not None, "the server is not running"
         return self._process.pid
 
@@ -152,7 +150,7 @@ class Product:
         return self
 
     def wait_ready(self, path: str = "/readyz", *, within_s: float = 30) -> None:
-        """Wait until *path* answers 200 in each process: pages and tools are imported after the first answers."""
+        """Wait until *path* answers 200 in each process: pages and tools start after the first responses."""
         wait_until(lambda: self._up(path), within_s=within_s, what=f"200 at {path} by each process")
 
     def _up(self, path: str) -> bool:
@@ -165,18 +163,18 @@ class Product:
             return False
 
     def _is_built(self) -> bool:
-        """Tell whether reads are answered from the registry; costs the client's rate nothing."""
+        """Return whether reads are served; not charged to the client's rate."""
         told = b"".join(answer.body for answer in self.get_of_each("/readyz"))
         return b"being built" not in told and b"do not exist yet" not in told
 
     def output(self) -> str:
-        """Give what the server has printed so far."""
+        """Return the server's output so far."""
         return self.log.read_text(errors="replace")
 
     def request(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer:
-        """Send one request on a connection of its own and give the answer as it came."""
+        """Send one request on a new connection and return the raw response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
@@ -196,16 +194,16 @@ class Product:
             connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
-        """Send a GET; header names are given with underscores for hyphens."""
+        """Send a GET; header names use underscores for hyphens."""
         return self.request("GET", path, {name.replace("_", "-"): value for name, value in headers.items()})
 
     @property
     def workers(self) -> int:
-        """How many processes serve."""
+        """Return the number of processes."""
         return int(self._arguments[self._arguments.index("--workers") + 1])
 
     def get_of_each(self, path: str) -> list[Answer]:
-        """Send the same GET until each process has answered once; which one takes a connection is the kernel's turn."""
+        """Send the same GET until each process has answered once; the kernel chooses the process of a connection."""
         answers: dict[str, Answer] = {}
         while len(answers) < self.workers:
             answer = self.get(path)
@@ -213,17 +211,17 @@ class Product:
         return list(answers.values())
 
     def metrics(self) -> str:
-        """Give the figures of all processes: each has told its own when the last one is asked."""
+        """Return the metrics of all processes: each has stored its own when the last one answers."""
         return self.get_of_each("/metrics")[-1].body.decode()
 
     def data_of(self, path: str) -> Any:
-        """Give ``data`` of a 200 answer at *path*."""
+        """Return ``data`` of a 200 response at *path*."""
         answer = self.get(path)
         assert answer.status == 200, answer
         return answer.json()["data"]
 
     def stop(self, *, within_s: float = 15) -> int:
-        """Ask it to stop with SIGTERM and give its exit code."""
+        """Stop it with SIGTERM and return its exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -234,7 +232,7 @@ class Product:
             self._process = None
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as in a power failure."""
         assert self._process is not None
         self._process.kill()
         self._process.wait()

@@ -1,4 +1,4 @@
-"""HTTP as bytes: what a client library would tidy up is sent as it is."""
+"""HTTP as bytes: requests that a client library would correct are sent unchanged."""
 
 import re
 import socket
@@ -8,10 +8,10 @@ LENGTH = re.compile(rb"(?i)\r\ncontent-length: (\d+)")
 
 def exchange(port: int, sent: bytes, *, answers: int = 1, within_s: float = 20, hang_up: bool = False) -> list[bytes]:
     """
-    Send *sent* on one connection and give the answers, each as it came.
+    Send *sent* on one connection and return the raw responses.
 
     Args:
-        answers: how many to wait for; fewer come when the server closes first.
+        answers: how many to wait for; fewer arrive if the server closes first.
         hang_up: half-close after sending.
     """
     found: list[bytes] = []
@@ -44,5 +44,4 @@ def exchange(port: int, sent: bytes, *, answers: int = 1, within_s: float = 20, 
 
 
 def status(answer: bytes) -> int:
-    """Give the status of an answer."""
     return int(answer.split(b" ", 2)[1])

@@ -1,8 +1,8 @@
 """
-`muniment worker` as it is, with a slow judge that logs each criterion. Run as a script: LOG PAUSE_S.
+`muniment worker` with a slow evaluator that logs each criterion. Run as a script: LOG PAUSE_S.
 
-Each criterion takes PAUSE_S longer, as it would where something slow judges. A line of the log is the
-moment, the process, the run, the attempt and the criterion; an attempt begins with a line for ``begin``.
+Each criterion takes PAUSE_S longer. A line of the log holds the time, the process, the run, the attempt and the
+criterion; an attempt starts with a line for ``begin``.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""Restores a backup into this process's empty instance and tells what it found. Run as a script: FILE."""
+"""Restore a backup into this process's empty instance and print what it contains. Run as a script: FILE."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""A real S3 server on loopback that checks signatures: rclone over a folder."""
+"""An S3 server on loopback that checks signatures: rclone over a folder."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ BUCKET = "documents-of-tests"
 
 
 class S3:
-    """One server over *folder*, in a context."""
+    """A server over *folder*."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -22,11 +22,10 @@ class S3:
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, secret: str = SECRET) -> str:
-        """Give the address as ``MUNIMENT_STORAGE_URL`` takes it."""
+        """Return the URL for ``MUNIMENT_STORAGE_URL``."""
         return f"s3://{KEY}:{secret}@{BUCKET}/kept/here?region=us-east-1&endpoint=http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
         (self.folder / BUCKET).mkdir(parents=True, exist_ok=True)
         command = Path(sys.executable).parent / "rclone"
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
@@ -56,7 +55,6 @@ class S3:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def stop(self) -> None:
-        """End the server at once."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

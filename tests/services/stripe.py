@@ -1,8 +1,8 @@
 """
-A small Stripe on loopback: its HTTP for Checkout Sessions, its payment page, and the signed events that it sends.
+A small Stripe on loopback: the API of Checkout Sessions, the payment page, and signed events.
 
-Written from Stripe's documentation and without its library: forms with brackets, idempotency keys that refuse another
-body, parameters that it does not know, ids, and events signed over time and body.
+Written from Stripe's documentation, without its library: forms with brackets, idempotency keys that refuse another
+body, unknown parameters, ids, and events signed over time and body.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 
 
 class Refused(Exception):  # noqa: N818 - an answer
-    """An error as Stripe tells it."""
+    """An error in Stripe's format."""
 
     def __init__(self, status: int, code: str, message: str, kind: str = "invalid_request_error") -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Refused(Exception):  # noqa: N818 - an answer
 
 
 class Delivery(NamedTuple):
-    """An event that was sent, and what the receiver answered; status 0 when nobody did."""
+    """A sent event and the status of the response; 0 if there was none."""
 
     event: dict[str, Any]
     status: int
@@ -51,14 +51,14 @@ class Delivery(NamedTuple):
 
 
 def signed(body: bytes, *, secret: str = WEBHOOK_SECRET, age_s: float = 0) -> str:
-    """Give the Stripe-Signature header of *body*."""
+    """Return the Stripe-Signature header of *body*."""
     moment = int(time.time() - age_s)
     mac = hmac.new(secret.encode(), b"%d." % moment + body, hashlib.sha256).hexdigest()
     return f"t={moment},v1={mac},v0={'0' * 64}"
 
 
 def tree(body: str) -> dict[str, Any]:
-    """Read a form whose names have brackets: ``a[b][0]=c``. Lists are dicts by position."""
+    """Parse a form whose names have brackets: ``a[b][0]=c``. Lists become dicts by position."""
     found: dict[str, Any] = {}
     for name, value in parse_qsl(body, keep_blank_values=True, strict_parsing=True):
         *way, last = re.findall(r"[^\[\]]+", name)
@@ -71,10 +71,10 @@ def tree(body: str) -> dict[str, Any]:
 
 class Stripe:
     """
-    The account; ``webhook`` is where it tells of events, and nobody is told while that is empty.
+    The account; ``webhook`` receives its events, unless empty.
 
-    ``is_down`` lets every request of the API fail; the answers of the next ``drops`` are lost on the way. ``asked``
-    holds method, path and form of each, and ``said_of_itself`` what the client told of its machine in the last one.
+    ``is_down`` lets every API request fail; the next ``drops`` responses are lost. ``asked`` holds method, path and form of
+    each request, and ``said_of_itself`` what the client last reported about its machine.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,6 @@ class Stripe:
     # ------------------------------------------------------------------ HTTP
 
     def answer(self, request: BaseHTTPRequestHandler, body: str) -> None:
-        """Answer one request."""
         path = urlsplit(request.path).path
         if path.startswith("/c/pay/"):
             self._page(request, path.rpartition("/")[2], body)
@@ -205,10 +204,10 @@ class Stripe:
             )
             _send(request, 200, text.encode(), {"Content-Type": "text/html; charset=utf-8"})
 
-    # ------------------------------------------------------------------ what happens to money
+    # ------------------------------------------------------------------ payments
 
     def pay(self, session_id: str, *, how: str = "card") -> dict[str, Any]:
-        """Pay, by card at once, by *bank* later; gives the event."""
+        """Pay, by card at once, by *bank* later; return the event."""
         session = self.sessions[session_id]
         payment_id = f"pi_{next(self._numbers):024d}"
         status = "succeeded" if how == "card" else "processing"
@@ -219,7 +218,7 @@ class Stripe:
         return self.tell("checkout.session.completed", session)
 
     def bank_says(self, session_id: str, *, good: bool) -> dict[str, Any]:
-        """End a payment by bank; gives the event."""
+        """Complete a bank payment; return the event."""
         session = self.sessions[session_id]
         payment = self.payments[session["payment_intent"]]
         payment["status"] = "succeeded" if good else "requires_payment_method"
@@ -227,12 +226,12 @@ class Stripe:
         return self.tell(f"checkout.session.async_payment_{'succeeded' if good else 'failed'}", session)
 
     def expire(self, session_id: str) -> dict[str, Any]:
-        """Close a page that nobody paid; gives the event."""
+        """Expire an unpaid session; return the event."""
         self.sessions[session_id]["status"] = "expired"
         return self.tell("checkout.session.expired", self.sessions[session_id])
 
     def refund(self, session_id: str, amount_minor: int) -> dict[str, Any]:
-        """Give money back, added to what was given before; gives the event."""
+        """Refund an additional amount; return the event."""
         session = self.sessions[session_id]
         session["_refunded"] = session.get("_refunded", 0) + amount_minor
         charge = {
@@ -247,7 +246,7 @@ class Stripe:
         return self.tell("charge.refunded", charge)
 
     def dispute(self, session_id: str, what: str = "funds_withdrawn") -> dict[str, Any]:
-        """Let a bank take the whole payment, or give it again with ``funds_reinstated``; gives the event."""
+        """Withdraw the whole payment in a dispute, or return it with ``funds_reinstated``; return the event."""
         session = self.sessions[session_id]
         dispute = {
             "id": f"du_{next(self._numbers):024d}",
@@ -262,7 +261,7 @@ class Stripe:
     # ------------------------------------------------------------------ events
 
     def tell(self, kind: str, concerned: dict[str, Any]) -> dict[str, Any]:
-        """Make an event and send it where events go; gives it."""
+        """Create an event, send it to the webhook, and return it."""
         shown = {name: value for name, value in concerned.items() if not name.startswith("_")}
         event = {
             "id": f"evt_{next(self._numbers):024d}",
@@ -278,7 +277,7 @@ class Stripe:
         return event
 
     def send(self, event: dict[str, Any]) -> int:
-        """Send an event, for the first time or again; gives the status of the answer."""
+        """Send an event, possibly again; return the status of the response."""
         body = json.dumps(event, indent=2).encode()
         headers = {"Content-Type": "application/json; charset=utf-8", "Stripe-Signature": signed(body)}
         try:
@@ -293,7 +292,7 @@ class Stripe:
         return delivery.status
 
     def settings(self) -> dict[str, str]:
-        """Give what a product needs to sell by this account, by setting name."""
+        """Return the settings of a product that sells with this account."""
         return {
             "credit_packs": "100=900,500=4000",
             "stripe_secret_key": KEY,

@@ -1,4 +1,4 @@
-"""An owner of a running product who uploads by the tools and by curl, as people do."""
+"""An owner of a running product who uploads through the tools and curl, as users do."""
 
 import json
 import shlex
@@ -24,7 +24,7 @@ print(company.slug, tokens.create_token(actor, "tests", permitted=SCOPES).text)
 
 
 class Owner:
-    """An account with a token and one company on a product's data folder. Made before or while it runs."""
+    """An account with a token and one company. May be created before or while the product runs."""
 
     def __init__(
         self, product: Product, email: str = "owner@harbour.example", *, password: str = "", **settings: str
@@ -43,7 +43,7 @@ class Owner:
         self.slug, self.token = made.stdout.split()
 
     def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool over HTTP; gives structuredContent."""
+        """Call a tool over HTTP and return structuredContent."""
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
         answer = self.product.request(
             "POST",
@@ -61,7 +61,6 @@ class Owner:
         return found
 
     def begin(self, filename: str, size_bytes: int, **more: Any) -> dict[str, Any]:
-        """Get a link."""
         found = self.call(
             "create_document_upload", companySlug=self.slug, filename=filename, sizeBytes=size_bytes, **more
         )
@@ -71,7 +70,7 @@ class Owner:
 
 
 def paste(command: str, folder: Path, *options: str, timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
-    """Paste *command* into a shell in *folder*, with further options for curl."""
+    """Run *command* in a shell in *folder*, with additional options for curl."""
     if options:
         command = command.replace("curl ", f"curl {shlex.join(options)} ", 1)
     return subprocess.run(

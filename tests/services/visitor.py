@@ -1,4 +1,4 @@
-"""A person at the pages of a running product, who notes every cookie that they are given."""
+"""A person on the pages of a running product; every cookie is recorded."""
 
 from typing import Self
 
@@ -11,7 +11,7 @@ class Visitor:
 
     Args:
         url: the product's address.
-        used: secrets by what they are; every cookie is added.
+        used: secrets with their descriptions; every cookie is added.
     """
 
     def __init__(self, url: str, used: dict[str, str]) -> None:
@@ -23,20 +23,20 @@ class Visitor:
         self._used |= {cookie.value: f"{cookie.name} cookie" for cookie in response.cookies.jar if cookie.value}
 
     def get(self, path: str) -> str:
-        """Open a page that is there."""
+        """Open an existing page."""
         answer = self.web.get(path)
         assert answer.status_code == 200, answer
         return answer.text
 
     def send(self, path: str, *, follow: bool = True, **fields: str) -> httpx.Response:
-        """Send a form, wherever that leads."""
+        """Submit a form, wherever that leads."""
         if "csrftoken" not in self.web.cookies:
             self.web.get("/accounts/login/")
         form = {**fields, "csrfmiddlewaretoken": self.web.cookies["csrftoken"]}
         return self.web.post(path, data=form, follow_redirects=follow)
 
     def post(self, path: str, **fields: str) -> httpx.Response:
-        """Send a form that is taken: the answer leads to a page that is there, and no longer to the form."""
+        """Submit a form successfully: the response redirects to another page."""
         answer = self.send(path, **fields)
         assert answer.status_code == 200, answer
         assert answer.history, f"{path} was not taken: {answer.text}"

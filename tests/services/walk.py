@@ -1,7 +1,7 @@
 """
-Every flow with a secret in it, in one running product, each secret noted.
+Every flow with a secret, in one running product; each secret is recorded.
 
-The flows that are left unfinished count most: what they wait for still opens something.
+Unfinished flows matter most: their secrets are still valid.
 """
 
 import json
@@ -27,14 +27,14 @@ _REDIRECT = "http://127.0.0.1:33418/callback"
 
 class Walk:
     """
-    An owner and a friend who use everything that has a secret in it.
+    An owner and a friend who use everything that involves a secret.
 
-    ``used`` holds each secret, and what it is.
+    ``used`` holds each secret with its description.
 
     Args:
         product: serves the demo registry.
-        mailbox: where its mail goes.
-        owner: who owns *company*. Nobody signs in by password alone any more after `everything`.
+        mailbox: receives its mail.
+        owner: owns *company*. After `everything`, every account needs more than its password to sign in.
     """
 
     def __init__(self, product: Product, mailbox: Mailbox, *, owner: str, password: str, company: str) -> None:
@@ -47,7 +47,7 @@ class Walk:
         self._tokens: list[str] = []
 
     def everything(self, issuer: Issuer) -> None:
-        """Go all ways; *issuer* is the identity provider that the product knows."""
+        """Go through every flow; *issuer* is the product's identity provider."""
         self._sign_up(FRIEND, finish=True)
         self._sign_up(OTHER, finish=False)
         self._reset(FRIEND, finish=True)
@@ -139,7 +139,7 @@ class Walk:
             self.used |= dict.fromkeys(codes, "recovery code")
 
     def _connect(self, person: Visitor) -> None:
-        """Connect an app, renew it twice, and leave a second code unredeemed."""
+        """Connect an app, refresh it twice, and leave a second code unredeemed."""
         body = json.dumps({"redirect_uris": [_REDIRECT], "client_name": "Harbour Agent"}).encode()
         client = self.product.request("POST", "/oauth/register", {"Content-Type": "application/json"}, body).json()
         for renewals in (2, -1):
@@ -162,7 +162,7 @@ class Walk:
         self._tokens.append(pair["access_token"])
 
     def _make_tokens(self, person: Visitor) -> None:
-        """Make a personal token, and give it a new text."""
+        """Create and regenerate a personal token."""
         for fields in ({"name": "laptop", "lifetime": "90", "access": "all"}, {}):
             again = re.search(r"/manage/tokens/\d+/regenerate", person.get("/manage/tokens"))
             page = person.send(again[0] if again else "/manage/tokens", **fields).text
@@ -182,7 +182,7 @@ class Walk:
         return self.product.request("POST", "/api/manage/mcp", headers, json.dumps(body).encode())
 
     def _use_tokens(self) -> None:
-        """Use each as it should be used, and put each where none belongs: into addresses."""
+        """Use each token correctly, and also where none belongs: in URLs."""
         for token in self._tokens:
             self._call(token, "list_my_companies")
             self.product.request("POST", f"/api/manage/mcp?access_token={token}&t={token}", {}, b"{}")
@@ -210,7 +210,7 @@ class Walk:
             assert link is not None
             self.used[link[1]] = "link of an invitation"
             with self._visitor() as friend:
-                friend.get(link[0])  # leads to the sign-in, with the way back in its address
+                friend.get(link[0])  # leads to the sign-in, with the way back in its URL
             if address == FRIEND:
                 with self._signed_in(FRIEND) as friend:
                     friend.post(link[0])

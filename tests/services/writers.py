@@ -1,7 +1,7 @@
 """
-A process that changes companies as fast as it can, and notes when each change stood.
+A process that changes companies as fast as it can, and records when each change was committed.
 
-Run as a script: NUMBER CHANGES EMAIL NOTES SLUG… with the product's settings in the environment. With -1 for NUMBER it
+Run as a script: NUMBER CHANGES EMAIL NOTES SLUG… with the product's settings in the environment. With NUMBER -1 it
 makes the account an owner of the companies instead.
 """
 
