@@ -33,7 +33,6 @@ Headers = list[tuple[str, str]]
 
 
 class Answer(NamedTuple):
-
     status: int
     headers: dict[str, str]
     body: bytes

@@ -73,8 +73,8 @@ class Stripe:
     """
     The account; ``webhook`` receives its events, unless empty.
 
-    ``is_down`` lets every API request fail; the next ``drops`` responses are lost. ``asked`` holds method, path and form of
-    each request, and ``said_of_itself`` what the client last reported about its machine.
+    ``is_down`` lets every API request fail; the next ``drops`` responses are lost. ``asked`` holds method, path and
+    form of each request, and ``said_of_itself`` what the client last reported about its machine.
     """
 
     def __init__(self) -> None:
