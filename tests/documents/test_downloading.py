@@ -12,7 +12,7 @@ from muniment.accounts.models import Account
 from muniment.documents import downloading, operations, records
 from muniment.documents.http import DownloadLink
 from muniment.kernel.actor import VISITOR
-from muniment.kernel.problems import NotFound, Unavailable
+from muniment.kernel.problems import MethodNotAllowed, NotFound, Unavailable
 from muniment.registry.models import Ownership
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,6 +76,13 @@ def test_a_link_leads_to_the_file_as_an_attachment_that_no_page_may_use(owner, d
     assert (headers[b"x-content-type-options"], headers[b"referrer-policy"]) == (b"nosniff", b"no-referrer")
     assert b"sandbox" in headers[b"content-security-policy"]
     assert [piece["body"] for piece in fetch(path, "HEAD")[1:]] == [b""]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_a_link_is_only_read(owner, document, method):
+    with pytest.raises(MethodNotAllowed) as refused:
+        fetch(downloading.link_to(owner, document.pk), method)
+    assert refused.value.headers == {"Allow": "GET, HEAD"}
 
 
 @pytest.mark.parametrize("who", ["visitor", "another owner", "reviewer"])

@@ -207,3 +207,17 @@ def test_a_store_that_is_away_is_told_and_the_link_stays_good(owner, company, li
         with pytest.raises(Unavailable, match="could not be stored"):
             link.put(upload, SMALL)
     assert link.put(upload, SMALL)["state"] == "uploaded"
+
+
+def test_an_unexpected_error_is_not_hidden_and_the_link_stays_good(owner, company, link, monkeypatch):
+    upload = begin(owner, company)
+
+    class Broken:
+        async def write_stream(self, key, chunks):
+            raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(link_module, "storage", Broken)
+        with pytest.raises(ZeroDivisionError):
+            link.put(upload, SMALL)
+    assert link.put(upload, SMALL)["state"] == "uploaded"

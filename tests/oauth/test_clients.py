@@ -1,0 +1,149 @@
+"""OAuth clients: what may be registered, under which names, and when a client is deleted."""
+
+from datetime import timedelta
+
+import pytest
+
+from make.accounts import account, signed_in
+from make.apps import App
+from muniment import config
+from muniment.kernel.ids import now
+from muniment.oauth import clients
+from muniment.oauth.errors import Refusal
+from muniment.oauth.models import AuthorizationCode, Client, Grant
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "http://127.0.0.1:7777/callback"
+
+
+def register(**metadata):
+    return clients.register_client({"redirect_uris": [ADDRESS], **metadata})
+
+
+def test_a_registration_answers_the_effective_values():
+    client, answer = register(
+        client_name=" Tide  Table ", client_uri="https://tide.example", redirect_uris=[ADDRESS, ADDRESS], scope="all"
+    )
+    assert answer == {
+        "client_id": client.identifier,
+        "client_id_issued_at": int(client.created_at.timestamp()),
+        "redirect_uris": [ADDRESS],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "client_name": "Tide Table",
+        "client_uri": "https://tide.example",
+    }
+    assert (client.kind, client.name, client.redirect_uris) == ("registered", "Tide Table", [ADDRESS])
+    assert not {"client_name", "client_uri"} & register()[1].keys()
+    assert register()[0].identifier != client.identifier
+
+
+@pytest.mark.parametrize(
+    ("metadata", "error"),
+    [
+        ({"grant_types": ["client_credentials"]}, "invalid_client_metadata"),
+        ({"grant_types": []}, "invalid_client_metadata"),
+        ({"grant_types": "authorization_code"}, "invalid_client_metadata"),
+        ({"response_types": ["token"]}, "invalid_client_metadata"),
+        ({"response_types": [5]}, "invalid_client_metadata"),
+        ({"redirect_uris": None}, "invalid_redirect_uri"),
+        ({"redirect_uris": []}, "invalid_redirect_uri"),
+        ({"redirect_uris": ADDRESS}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["javascript:alert(1)"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"http://127.0.0.1:{port}/" for port in range(7000, 7021)]}, "invalid_redirect_uri"),
+        ({"client_name": 5}, "invalid_client_metadata"),
+        ({"client_name": "x" * 101}, "invalid_client_metadata"),
+        ({"client_name": "Tide\u202eTable"}, "invalid_client_metadata"),
+        ({"client_name": "a\0b"}, "invalid_client_metadata"),
+        ({"software_id": "\ud800"}, "invalid_client_metadata"),
+        ({"client_name": "Tіde"}, "invalid_client_metadata"),
+        ({"client_name": "Muniment helper"}, "invalid_client_metadata"),
+        ({"client_name": "m.u.n.i.m.e.n.t"}, "invalid_client_metadata"),
+        ({"client_name": "The Official App"}, "invalid_client_metadata"),
+        ({"client_name": "Ｔrusted app"}, "invalid_client_metadata"),
+    ],
+)
+def test_metadata_that_misleads_or_misses_the_form_is_refused(metadata, error):
+    with pytest.raises(Refusal) as refused:
+        register(**metadata)
+    assert refused.value.error == error
+    assert refused.value.description.isascii()
+    assert not Client.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 100, "Гавань", "海図", "Café des Quais", "Tide Гавань", "My Muniment", "", None], ids=ascii
+)
+def test_a_name_of_one_alphabet_a_word_is_accepted(name):
+    assert register(client_name=name)[0].name == (name or "")
+
+
+def test_the_name_of_the_registry_is_reserved(monkeypatch):
+    now_ = config.current()
+    kept = {name: getattr(now_, name) for name in ("data", "database_url", "rate_limit")}
+    monkeypatch.setattr(config, "_current", config.Config({}, **kept, registry_name="Harbour Register"))
+    for name in ("harbour-register", "Harbour Register Assistant"):
+        with pytest.raises(Refusal):
+            register(client_name=name)
+    assert register(client_name="Registered Harbour")[0].name
+
+
+@pytest.mark.parametrize("home", ["http://tide.example", "javascript:alert(1)", 5, "https://" + "x" * 3_000])
+def test_a_home_page_that_is_not_safe_to_follow_is_left_out(home):
+    client, answer = register(client_uri=home)
+    assert (client.home_url, "client_uri" in answer) == ("", False)
+
+
+def test_twenty_redirect_addresses_are_accepted():
+    addresses = [f"http://127.0.0.1:{port}/" for port in range(7000, 7020)]
+    assert register(redirect_uris=addresses)[0].redirect_uris == addresses
+
+
+@pytest.mark.parametrize(
+    ("registered", "asked", "found"),
+    [
+        ([ADDRESS], "", ADDRESS),
+        ([ADDRESS], ADDRESS, ADDRESS),
+        ([ADDRESS], "http://127.0.0.1:9999/callback", "http://127.0.0.1:9999/callback"),
+        ([ADDRESS, "https://tide.example/cb"], "https://tide.example/cb", "https://tide.example/cb"),
+        ([ADDRESS, "https://tide.example/cb"], "", None),
+        ([ADDRESS], "http://127.0.0.1:7777/other", None),
+        ([ADDRESS], "https://evil.example/callback", None),
+    ],
+)
+def test_an_answer_goes_to_a_registered_address_only(registered, asked, found):
+    client, _ = register(redirect_uris=registered)
+    if found is None:
+        with pytest.raises(Refusal) as refused:
+            clients.redirect_of(client, asked)
+        assert refused.value.error == "invalid_request"
+    else:
+        assert clients.redirect_of(client, asked) == found
+
+
+def test_an_unknown_or_unstorable_identifier_is_no_client():
+    client, _ = register()
+    assert clients.find_client(client.identifier, may_fetch=True) == client
+    for identifier in ("", "mun_client_unknown", "a\0b", "\ud800", client.identifier + "x" * 3_000):
+        assert clients.find_client(identifier, may_fetch=True) is None
+
+
+def test_unused_clients_are_deleted_after_a_day():
+    used, waiting, fresh, idle = (register()[0] for _ in range(4))
+    me = account()
+    app = App()
+    app.connect(signed_in(me))
+    grant = Grant.objects.get()
+    Grant.objects.update(client=used)
+    Client.objects.filter(identifier=grant.client.identifier).delete()
+    AuthorizationCode.objects.all().delete()
+    AuthorizationCode.objects.create(**_code(waiting, me, now() + timedelta(minutes=1)))
+    AuthorizationCode.objects.create(**_code(idle, me, now() - timedelta(seconds=1)))
+    Client.objects.exclude(pk=fresh.pk).update(created_at=now() - timedelta(days=1, seconds=1))
+    assert clients.reap_clients() == 1
+    assert set(Client.objects.values_list("pk", flat=True)) == {used.pk, waiting.pk, fresh.pk}
+
+
+def _code(client, me, expires_at):
+    return {"client": client, "account": me, "expires_at": expires_at, "digest": f"code of {client.pk}"}
