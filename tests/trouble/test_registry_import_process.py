@@ -190,7 +190,7 @@ def test_the_command_tells_bad_rows_by_place_and_ends_with_status_one(tmp_path, 
     assert "companies: 1 new, 0 changed, 0 unchanged; 1 bad rows" in done.stdout
     missing = run("import", str(data), data=data, check=False)
     assert missing.returncode == 1
-    assert "holds none of companies.jsonl" in missing.stderr
+    assert "contains none of companies.jsonl" in missing.stderr
 
 
 DOCUMENTS = "SELECT kind, key, body FROM published_document ORDER BY kind, position"

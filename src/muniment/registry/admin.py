@@ -1,8 +1,8 @@
 """
-The registry in the operators' back office: found, filtered, read.
+Read-only admin pages of the registry: find, filter, read.
 
-Nothing is changed here: rules, history and publishing live in the operations, and a row edited past them
-would be public in one place and not in another. Each page leads to where the change is made.
+Nothing is edited here: rules, history and publishing are in the operations, and a row edited directly would be
+published inconsistently. Each page links to the page that edits it.
 """
 
 from typing import Any
@@ -44,13 +44,12 @@ class CompanyAdmin(ReadOnly):
 
     @admin.display(description="")
     def to_edit(self, company: Company) -> SafeString:
-        """Lead to the page that changes it."""
         return format_html('<a href="/review/companies/{}">Review or edit</a>', company.slug)
 
 
 @admin.register(Person)
 class PersonAdmin(ReadOnly):
-    """People, joined to an account or not."""
+    """People, with or without an account."""
 
     list_display = ("name", "slug", "account", "listed", "published", "updated_at")
     list_filter = ("listed", "published", ("account", admin.EmptyFieldListFilter))
@@ -70,13 +69,12 @@ class FrameworkAdmin(ReadOnly):
 
     @admin.display(description="")
     def to_edit(self, framework: Framework) -> SafeString:
-        """Lead to the page that changes it."""
         return format_html('<a href="/review/frameworks/{}">Edit</a>', framework.slug)
 
 
 @admin.register(HistoryEntry)
 class HistoryAdmin(ReadOnly):
-    """What happened, by whom, through what."""
+    """The history of changes."""
 
     list_display = ("at", "action", "company", "person", "framework", "account", "via", "credential")
     list_filter = ("action", "via", "at")
@@ -95,7 +93,7 @@ class HistoryAdmin(ReadOnly):
 
 @admin.register(PendingChange)
 class PendingChangeAdmin(ReadOnly):
-    """Fields that waited, and how it was decided."""
+    """Changes that needed review, and their decisions."""
 
     list_display = ("company", "account", "asked_at", "decision", "decided_by", "decided_at")
     list_filter = ("decision", "asked_at")
@@ -105,7 +103,7 @@ class PendingChangeAdmin(ReadOnly):
 
 @admin.register(Petition)
 class PetitionAdmin(ReadOnly):
-    """Claims and suggestions, and how they were decided."""
+    """Claims and suggestions, and their decisions."""
 
     list_display = ("kind", "company", "person", "account", "asked_at", "decision", "decided_by")
     list_filter = ("kind", "decision", "asked_at")
@@ -115,7 +113,7 @@ class PetitionAdmin(ReadOnly):
 
 @admin.register(Ownership)
 class OwnershipAdmin(ReadOnly):
-    """Who owns what."""
+    """Owners of listings."""
 
     list_display = ("company", "account", "role", "since")
     list_filter = ("role", "since")
@@ -125,7 +123,7 @@ class OwnershipAdmin(ReadOnly):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnly):
-    """Invitations; the link itself is not kept."""
+    """Invitations, without their secret links."""
 
     list_display = ("company", "email", "invited_by", "invited_at", "accepted_at")
     list_filter = ("invited_at", ("accepted_at", admin.EmptyFieldListFilter))
@@ -156,7 +154,7 @@ class FundingRoundAdmin(ReadOnly):
 
 @admin.register(Position)
 class PositionAdmin(ReadOnly):
-    """Who holds which place."""
+    """Positions of people in companies."""
 
     list_display = ("person", "title", "company", "rank")
     search_fields = ("person__name", "company__name", "title")
@@ -165,7 +163,7 @@ class PositionAdmin(ReadOnly):
 
 @admin.register(Proposal, CapTableEntry)
 class PartAdmin(ReadOnly):
-    """Parts of a listing that are kept as they are shown."""
+    """Parts of a listing that are stored in published form."""
 
     list_display = ("company", "rank", "document")
     search_fields = ("company__name", "company__slug")
@@ -174,7 +172,7 @@ class PartAdmin(ReadOnly):
 
 @admin.register(Taking)
 class TakingAdmin(ReadOnly):
-    """Which reviewer is on what."""
+    """Review items assigned to reviewers."""
 
     list_display = ("subject", "account", "at")
     list_filter = ("at",)
@@ -184,7 +182,7 @@ class TakingAdmin(ReadOnly):
 
 @admin.register(GivenSlug)
 class GivenSlugAdmin(ReadOnly):
-    """Every slug that was ever given."""
+    """Every slug ever used."""
 
     list_display = ("kind", "slug")
     list_filter = ("kind",)
@@ -201,10 +199,8 @@ class PictureAdmin(ReadOnly):
     exclude = ("small", "large")
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Leave the pictures themselves in the database."""
         return super().get_queryset(request).defer("small", "large")
 
     @admin.display(description="")
     def seen(self, picture: Picture) -> SafeString:
-        """Show it."""
         return format_html('<img src="/pictures/{}-144.webp" alt="" width="36" height="36">', picture.digest)

@@ -1,4 +1,4 @@
-"""The registry, as Django knows it."""
+"""The Django app of the registry."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class RegistryConfig(AppConfig):
     verbose_name = "Registry"
 
     def ready(self) -> None:
-        """Have the tables of published documents made beside the others, and what is decided told by mail."""
+        """Create the tables of published documents with the others, and connect decisions to notifications."""
         from muniment.registry.review import claims, decisions, notifications
 
         for hooks, tell in (
@@ -27,5 +27,5 @@ class RegistryConfig(AppConfig):
             (claims.on_petition_decided, notifications.tell_petitioner),
         ):
             if tell not in hooks:
-                hooks.append(tell)  # type: ignore[arg-type]  # each fits its own list; mypy sees either in both
+                hooks.append(tell)  # type: ignore[arg-type]  # each fits its own list; mypy sees a union
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -1,4 +1,4 @@
-"""Columns that hold the same bytes on SQLite and on PostgreSQL."""
+"""Model fields that store the same bytes on SQLite and on PostgreSQL."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,13 @@ else:
 
 
 def _refuse(column: str, fault: str) -> BadRequest:
-    return BadRequest(f"{column} {fault}.", "Send text of whole Unicode characters, without NUL.")
+    return BadRequest(f"{column} {fault}.", "Send valid Unicode text without NUL characters.")
 
 
 class Text(_Column):
-    """Text that both databases hold; the last door before them, behind each operation's own checks."""
+    """Text that both databases can store; the last check after each operation's own."""
 
     def get_prep_value(self, value: Any) -> Any:
-        """Refuse what PostgreSQL could not store, on either database."""
         prepared = super().get_prep_value(value)
         if isinstance(prepared, str) and (fault := text_fault(prepared)):
             raise _refuse(self.name, fault)
@@ -31,26 +30,23 @@ class Text(_Column):
 
 class JSONText(_Column):
     """
-    Any JSON value, kept as compact text: order of keys and bytes are the same on both databases.
+    Any JSON value, stored as compact text: the order of keys and the bytes are the same on both databases.
 
-    NULL is Python's None; JSON's null inside a value stays.
+    NULL is Python's None; a JSON null inside a value stays.
     """
 
-    if TYPE_CHECKING:  # what the stubs give for values() and the constructor
+    if TYPE_CHECKING:  # for the stubs of values() and the constructor
         _pyi_private_set_type: Any
         _pyi_private_get_type: Any
         _pyi_lookup_exact_type: Any
 
     def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
-        """Read the stored text."""
         return None if value is None else msgspec.json.decode(value)
 
     def to_python(self, value: Any) -> Any:
-        """Leave a value as it is: forms hand over finished JSON values."""
         return value
 
     def get_prep_value(self, value: Any) -> Any:
-        """Write the text; refuse strings that PostgreSQL could not store."""
         if value is None:
             return None
         try:
@@ -62,5 +58,4 @@ class JSONText(_Column):
         return text
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Serialise as the stored text."""
         return str(self.get_prep_value(self.value_from_object(obj)) or "")

@@ -1,4 +1,4 @@
-"""What changed, as history keeps it: in the contract's words, whole enough to be put back."""
+"""History entries: changes in wire form, complete enough to revert."""
 
 from typing import Any, Final
 
@@ -7,11 +7,11 @@ from muniment.registry.models import HistoryEntry
 from muniment.schema.record import Record
 
 _NAMES: Final = {"run_cost": "runCost"}
-"""Columns of frameworks that history names otherwise; it knows the others by the names of the columns."""
+"""Columns of frameworks that have another name in history; the others keep theirs."""
 
 
 def wire_values(columns: dict[str, Any], record: Record | None = None) -> dict[str, Any]:
-    """Return *columns* as history keeps them: by the names of *record*'s fields, exact, null where empty."""
+    """Return *columns* in history's form: named by *record*'s fields, exact, null if empty."""
     fields = record.by_column if record else {}
     return {
         fields[column].name if column in fields else _NAMES.get(column, column): fields[column].kind.wire(value)
@@ -22,7 +22,7 @@ def wire_values(columns: dict[str, Any], record: Record | None = None) -> dict[s
 
 
 def entry(actor: Actor, action: str, *, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
-    """Make a history entry, not yet saved; *subject* is a company, person or framework, and a note."""
+    """Return a new, unsaved history entry; *subject* is a company, person or framework, and a note."""
     return HistoryEntry(
         action=action,
         account_id=actor.account_id,

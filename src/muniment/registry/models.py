@@ -1,9 +1,9 @@
 """
 The tables of the registry.
 
-An empty text is an absent one where the contract leaves the field out; a NULL is kept where an empty
-text and an absent one differ on the wire. Open objects keep what the contract does not name in ``extra``.
-Nothing but :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
+An empty text means absent where the contract omits the field; NULL is used where an empty text and an absent one
+differ on the wire. Open objects keep additional members in ``extra``.
+Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
 """
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ from muniment.registry.fields import JSONText, Text
 
 class State(models.TextChoices):
     """
-    Where a listing stands.
+    The state of a listing.
 
     Source: decisions, section 5, listings.
     """
@@ -31,7 +31,7 @@ class State(models.TextChoices):
 
 
 class GivenSlug(models.Model):
-    """A slug that has been given once, and is never given again."""
+    """A slug that was used once and is never reused."""
 
     kind = models.CharField(max_length=16)
     slug = Text()
@@ -96,7 +96,7 @@ class Company(models.Model):
 
 
 class Ownership(models.Model):
-    """An account that owns a listing. A listing may have several owners, or none."""
+    """An account that owns a listing. A listing can have several owners, or none."""
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="ownerships")
     company = models.ForeignKey(Company, models.CASCADE, related_name="ownerships")
@@ -112,7 +112,7 @@ class Ownership(models.Model):
 
 class Person(models.Model):
     """
-    A person's profile. ``listed``: public by itself, since imported, or claimed and approved.
+    A person's profile. ``listed``: public by itself, because it was imported, or claimed and approved.
 
     Source: decisions, section 2, only reviewed.
     """
@@ -144,7 +144,7 @@ class Person(models.Model):
 
 
 class Position(models.Model):
-    """A person's place in a company. ``rank`` is the order within the company."""
+    """A person's position in a company. ``rank`` is the order within the company."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="positions")
     person = models.ForeignKey(Person, models.PROTECT, related_name="positions")
@@ -160,7 +160,7 @@ class Position(models.Model):
 
 
 class Proposal(models.Model):
-    """A governance proposal of a company, as its ``document`` shows it."""
+    """A governance proposal of a company; ``document`` is its published form."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="proposals")
     rank = models.PositiveIntegerField()
@@ -174,7 +174,7 @@ class Proposal(models.Model):
 
 
 class CapTableEntry(models.Model):
-    """A token holder of a company, as its ``document`` shows it."""
+    """A token holder of a company; ``document`` is its published form."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="cap_table")
     rank = models.PositiveIntegerField()
@@ -218,7 +218,7 @@ class Framework(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """What a framework is."""
+        """The kind of a framework."""
 
         SCORE = "score"
         PROGRAM = "program"
@@ -253,7 +253,7 @@ class Framework(models.Model):
 
 
 class FrameworkSpecification(models.Model):
-    """A version of a framework's private specification. Rows are never changed: runs name the version they used."""
+    """A version of a framework's private specification. Rows never change: runs refer to their version."""
 
     framework = models.ForeignKey(Framework, models.CASCADE, related_name="specifications")
     version = models.PositiveIntegerField()
@@ -271,7 +271,7 @@ class FrameworkSpecification(models.Model):
 
 
 class PendingChange(models.Model):
-    """Fields of a published listing that wait for a reviewer. At most one undecided row for a company."""
+    """Fields of a published listing that need review. At most one undecided row per company."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="pending_changes")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
@@ -300,7 +300,7 @@ class PendingChange(models.Model):
 
 
 class HistoryEntry(models.Model):
-    """One change: who, through what, and each changed field before and after. Never changed, never deleted."""
+    """A change: its actor, its channel, and each changed field before and after. Never changed or deleted."""
 
     company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history")
     person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="history")
@@ -327,10 +327,10 @@ class HistoryEntry(models.Model):
 
 
 class Petition(models.Model):
-    """What somebody asks of the reviewers: a listing or a profile to be theirs, or an edit of a listing."""
+    """A request to the reviewers: a claim of a listing or a profile, or a suggested edit."""
 
     class Kind(models.TextChoices):
-        """What is asked for."""
+        """The kind of a request."""
 
         CLAIM = "claim"
         PROFILE = "profile"
@@ -371,7 +371,7 @@ class Petition(models.Model):
 
 
 class Taking(models.Model):
-    """Which reviewer is working on what waits: ``company:slug``, ``change:7`` or ``petition:7``."""
+    """A review item assigned to a reviewer: ``company:slug``, ``change:7`` or ``petition:7``."""
 
     subject = models.CharField(max_length=220, unique=True)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -382,7 +382,7 @@ class Taking(models.Model):
 
 
 class Invitation(models.Model):
-    """An address that was invited to own a listing too. Only the digest of its token is kept."""
+    """An invitation to co-own a listing. Only the digest of its token is stored."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="invitations")
     email = models.EmailField(max_length=254)
@@ -396,7 +396,7 @@ class Invitation(models.Model):
 
 
 class Picture(models.Model):
-    """A logo or a portrait as it is served, in two sizes. Kept in the database, so that every node has it."""
+    """A logo or portrait in two sizes. Stored in the database, so that every node can serve it."""
 
     digest = models.CharField(max_length=32, unique=True)
     small = models.BinaryField()

@@ -149,7 +149,7 @@ def test_an_entry_without_field_changes_cannot_be_reverted():
     me = owner()
     mine = published(me)
     approved = next(entry for entry in operations.company_history(me, mine.slug).items if entry.action == "approved")
-    with pytest.raises(BadRequest, match="no field that can be put back"):
+    with pytest.raises(BadRequest, match="no change that can be reverted"):
         operations.revert_company(me, mine.slug, approved.pk)
 
 
@@ -206,7 +206,7 @@ def test_funding_rounds_open_once_and_close():
     mine = published(me)
     operations.open_funding_round(me, mine.slug, name="Seed", target="$1M")
     assert document("company", mine.slug)["company"]["raising"] is True
-    with pytest.raises(Conflict, match="open already"):
+    with pytest.raises(Conflict, match="already open"):
         operations.open_funding_round(me, mine.slug, name="Again")
     operations.close_funding_round(me, mine.slug)
     assert document("company", mine.slug)["company"]["raising"] is False

@@ -60,7 +60,7 @@ def test_the_same_picture_is_kept_once_and_without_what_the_file_carried_beside_
 def test_a_photo_is_turned_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # held sideways
-    small, _ = pictures.draw(picture(side=300, exif=exif))
+    small, _ = pictures.resize(picture(side=300, exif=exif))
     upright = Image.open(io.BytesIO(small)).convert("RGBA")
     assert upright.getbbox(alpha_only=True) == (36, 0, 108, 144)
 

@@ -18,15 +18,15 @@ def row(**columns):
 def test_a_row_that_differs_in_nothing_stays_as_it_is():
     standing = row(name="Acme")
     before = vars(standing).copy()
-    assert batch.alter(standing, {"name": "Acme"}, now()) is None
+    assert batch.update_row(standing, {"name": "Acme"}, now()) is None
     assert vars(standing) == before
 
 
 def test_a_row_that_differs_has_its_next_version_and_the_former_values_are_returned():
     standing = row(name="Acme", symbol="A")
-    assert batch.alter(standing, {"name": "Acme Works", "symbol": "A"}, None) == {"name": "Acme"}
+    assert batch.update_row(standing, {"name": "Acme Works", "symbol": "A"}, None) == {"name": "Acme"}
     assert (standing.name, standing.version) == ("Acme Works", 4)
-    assert batch.alter(standing, {"symbol": "A"}, None, further=True) == {}
+    assert batch.update_row(standing, {"symbol": "A"}, None, other_changes=True) == {}
     assert standing.version == 5
 
 
@@ -36,12 +36,12 @@ def test_a_row_that_differs_has_its_next_version_and_the_former_values_are_retur
 def test_the_moment_of_a_change_never_moves_back(hours, believed):
     standing, began = row(name="Acme"), now()
     given = standing.updated_at + hours * HOUR
-    batch.alter(standing, {"name": "Acme Works"}, given)
+    batch.update_row(standing, {"name": "Acme Works"}, given)
     assert (standing.updated_at == given) is believed
     assert believed or standing.updated_at >= began
 
 
 def test_a_change_without_a_moment_happened_now():
     standing, began = row(name="Acme"), now()
-    batch.alter(standing, {"name": "Acme Works"}, None)
+    batch.update_row(standing, {"name": "Acme Works"}, None)
     assert began <= standing.updated_at <= now()

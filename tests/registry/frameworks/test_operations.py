@@ -40,9 +40,9 @@ def test_a_malformed_framework_is_refused_by_its_fields():
     frameworks.create_framework(COMMAND, name="A", kind="score")
     with pytest.raises(BadFields, match="is taken"):
         frameworks.create_framework(COMMAND, name="A", kind="score")
-    with pytest.raises(BadFields, match="is no company here"):
+    with pytest.raises(BadFields, match="no company has the slug"):
         frameworks.create_framework(COMMAND, name="B", kind="program", company="nobody")
-    with pytest.raises(BadFields, match=r"sections\[0\].criteria\[0\].weight is not a number above 0"):
+    with pytest.raises(BadFields, match=r"sections\[0\].criteria\[0\].weight is not a number greater than 0"):
         frameworks.author_framework(COMMAND, "a", _with_weight(0))
     with pytest.raises(NotFound):
         frameworks.author_framework(COMMAND, "nobody", SPECIFICATION)

@@ -88,7 +88,7 @@ def test_joining_makes_the_person_public_and_the_history_names_the_reviewer():
 def test_a_profile_is_edited_by_its_own_account_alone_and_is_public_at_once():
     me, judge = owner(), reviewer()
     mine = published(me, positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
-    with pytest.raises(BadRequest, match="No person is joined"):
+    with pytest.raises(BadRequest, match="This account has no profile"):
         profiles.update_profile(me, ProfileChange(bio="Me."))
     profiles.join_person(judge, "ada-moss", me.account_id)
     update = profiles.update_profile(me, ProfileChange(name="Ada M. Moss", bio="Sails."))

@@ -79,7 +79,7 @@ def test_each_decision_is_taken_once():
     with pytest.raises(Conflict, match="submitted and cannot be submitted"):
         decisions.submit_company(me, mine.slug)
     operations.update_company(me, mine.slug, CompanyChange(industry="Energy"))
-    with pytest.raises(Conflict, match="somebody changed it"):
+    with pytest.raises(Conflict, match="someone else changed it"):
         decisions.approve_company(judge, mine.slug, expected_version=2)
     decisions.reject_company(judge, mine.slug, "Not an organization.")
     with pytest.raises(Conflict, match="rejected and cannot be approved"):
@@ -183,7 +183,7 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
     judge, waiting = reviewer(), PendingChange.objects.get()
     decisions.decide_change(judge, waiting.pk, approve=True)
     assert document("company", mine.slug)["company"]["symbol"] == "NEW"
-    with pytest.raises(Conflict, match="approved already"):
+    with pytest.raises(Conflict, match="already approved"):
         decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
@@ -193,7 +193,7 @@ def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
     operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
     seen = PendingChange.objects.get()
     operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
-    with pytest.raises(Conflict, match="withdrawn already"):
+    with pytest.raises(Conflict, match="already withdrawn"):
         decisions.decide_change(reviewer(), seen.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     waits = PendingChange.objects.get(decision="")

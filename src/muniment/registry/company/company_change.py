@@ -1,5 +1,5 @@
 """
-A change of a listing, validated by the schema. Pure: no table is asked.
+Changes of a listing, validated by the schema. Pure: no database access.
 
 Source: decisions, section 5, update_*; tools, update_my_company.
 """
@@ -16,22 +16,22 @@ from muniment.schema.validation import Fault, Validation
 HINT: Final = "list_company_form_options lists the accepted values and lengths."
 
 Edit = dict[str, Any]
-"""A change as the schema has read it: stored values by the names of the fields, None for what is cleared."""
+"""A validated change: stored values by field name, None to clear."""
 
 
 class BadFields(BadRequest):
-    """Invalid values. ``faults`` names each, for the form that shows them in place."""
+    """Invalid values. ``faults`` lists each with its field, for forms that show them in place."""
 
     def __init__(self, faults: Iterable[Fault], hint: str = HINT) -> None:
         self.faults = list(faults)
-        told = "; ".join(f"{fault.field} {fault.reason}" for fault in self.faults[:5])
+        summary = "; ".join(f"{fault.field} {fault.reason}" for fault in self.faults[:5])
         more = len(self.faults) - 5
-        super().__init__(f"{told}{f'; and {more} more' if more > 0 else ''}.", hint)
+        super().__init__(f"{summary}{f'; and {more} more' if more > 0 else ''}.", hint)
 
 
 class CompanyChange(dict[str, Any]):
     """
-    The fields of a listing that an owner changes, by their names on the wire: an absent one stays, None clears it.
+    The fields of a listing to change, by wire name: absent fields stay, None clears.
 
     Lists replace, objects merge by key. ``fundingRound`` edits the open round or opens one.
     """

@@ -1,7 +1,7 @@
 """
-A listing under change: who may touch it, how an edit becomes rows, history and public documents.
+Edit listings: check access, compare a change with the stored rows, write it with history and publish it.
 
-Used by the operations of owners and of reviewers, each of which is one transaction.
+Used by the operations of owners and reviewers, each of which is one transaction.
 """
 
 from collections.abc import Callable
@@ -34,24 +34,24 @@ from muniment.registry.reading import columns
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault
 
-_SHOWN_BY_OTHERS: Final = {"name", "symbol", "icon", "state", "listedAt"}
+_REFERENCED: Final = {"name", "symbol", "icon", "state", "listedAt"}
 
 
 def missing(slug: str) -> NotFound:
-    """Give the refusal of a listing that is unknown or another's: which of the two is not revealed."""
+    """Return the error for a listing that is unknown or not the actor's; it does not reveal which."""
     return NotFound(
-        f"You have no company with the slug {slug[:200]!r}.", "list_my_companies gives the slugs of your companies."
+        f"You have no company with the slug {slug[:200]!r}.", "Call list_my_companies for the slugs of your companies."
     )
 
 
 def decides(actor: Actor) -> bool:
-    """Tell whether *actor* works as a reviewer: on the pages or the command line, never through a token or an app."""
+    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
     return actor.is_reviewer and actor.via in {"web", "command", "system"}
 
 
 def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     """
-    Find a listing that *actor* owns; reviewers at work reach every listing.
+    Return a listing that *actor* owns; reviewers have access to every listing.
 
     Raises:
         NotFound: unknown, or not the actor's.
@@ -74,21 +74,21 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
 
 def expect_version(company: Company, expected: int | None) -> None:
     """
-    Refuse a lost update.
+    Prevent a lost update.
 
     Raises:
-        Conflict: the listing has moved on.
+        Conflict: the listing has another version.
     """
     if expected is not None and company.version != expected:
         raise Conflict(
-            f"{company.slug!r} is at version {company.version}, not {expected}: somebody changed it meanwhile.",
+            f"{company.slug!r} is at version {company.version}, not {expected}: someone else changed it.",
             f"Read it again, and repeat the change with expectedVersion {company.version} if it still fits.",
         )
 
 
 @dataclass(slots=True)
 class Difference:
-    """What an edit would change, in the contract's words, and how to do it."""
+    """The effect of an edit, in wire form, and how to write it."""
 
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
@@ -99,12 +99,11 @@ class Difference:
         return bool(self.after)
 
     def write_columns(self, row: Company | Person) -> None:
-        """Give *row* the new values, not yet saved."""
         for name, value in self.columns.items():
             setattr(row, name, value)
 
     def to_wire(self) -> dict[str, dict[str, Any]]:
-        """Give before and after for each field."""
+        """Return the values before and after for each field."""
         return {key: {"before": self.before[key], "after": value} for key, value in self.after.items()}
 
 
@@ -114,11 +113,11 @@ def compare(company: Company, edit: Edit, *, replace: bool = False) -> Differenc
 
     Args:
         company: the listing.
-        edit: what the schema read of a change.
-        replace: objects replace the stored ones, instead of merging with them.
+        edit: a validated change.
+        replace: replace stored objects instead of merging with them.
 
     Raises:
-        BadFields: a position names an unknown person; a funding round is closed before it opens.
+        BadFields: a position names an unknown person; a funding round closes before it opens.
     """
     found = Difference()
     for name, value in edit.items():
@@ -137,7 +136,7 @@ def compare(company: Company, edit: Edit, *, replace: bool = False) -> Differenc
 
 
 def compare_field(row: Company | Person, field: Field, value: Any, found: Difference, *, replace: bool = False) -> None:
-    """Add to *found* what *value* changes of a field of *row*."""
+    """Add the effect of *value* on a field of *row* to *found*."""
     kind = field.kind
     if field.column:
         stored = getattr(row, field.column)
@@ -162,10 +161,10 @@ def _compare_documents(
     given: list[dict[str, Any]],
     found: Difference,
 ) -> None:
-    stands = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
-    if stands == given:
+    stored = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
+    if stored == given:
         return
-    found.before[key], found.after[key] = stands, given
+    found.before[key], found.after[key] = stored, given
 
     def write(_: Touched) -> None:
         rows: Any = [model(company=company, rank=n, document=each) for n, each in enumerate(given)]
@@ -176,15 +175,18 @@ def _compare_documents(
 
 
 def _compare_positions(company: Company, given: list[PositionRow], found: Difference) -> None:
-    standing = list(
+    stored = list(
         Position.objects.filter(company=company)
         .order_by("rank")
         .values_list("person__slug", "person__name", "title", "extra", "person_id")
     )
     people = {person.slug: person for person in Person.objects.filter(slug__in=[place.slug for place in given])}
-    named = {name: slug for slug, name, *_ in reversed(standing)}
+    named = {name: slug for slug, name, *_ in reversed(stored)}
     faults = [
-        Fault(f"positions[{index}].person.slug", f"{place.slug!r} is nobody here; give only a name for a new person")
+        Fault(
+            f"positions[{index}].person.slug",
+            f"is unknown: no person has the slug {place.slug!r}; give only a name for a new person",
+        )
         for index, place in enumerate(given)
         if place.slug and place.slug not in people
     ]
@@ -192,35 +194,35 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
         raise BadFields(faults, "GET /api/v1/people lists the slugs of people.")
     wanted = [(place.slug or named.get(place.name, ""), place.name, place.title, place.extra) for place in given]
     if [(slug, title, extra) for slug, _, title, extra in wanted] == [
-        (slug, title, extra) for slug, _, title, extra, _ in standing
+        (slug, title, extra) for slug, _, title, extra, _ in stored
     ]:
         return
-    names = {**{slug: name for slug, name, *_ in standing}, **{slug: person.name for slug, person in people.items()}}
-    found.before["positions"] = [PositionRow(*place[:4]).to_document() for place in standing]
+    names = {**{slug: name for slug, name, *_ in stored}, **{slug: person.name for slug, person in people.items()}}
+    found.before["positions"] = [PositionRow(*place[:4]).to_document() for place in stored]
     found.after["positions"] = [
         PositionRow(slug, names.get(slug, name), title, extra).to_document() for slug, name, title, extra in wanted
     ]
 
-    def write(touched: Touched) -> None:
+    def write(affected: Touched) -> None:
         slugs = [slug for slug, *_ in wanted if slug]
         keys = dict(Person.objects.filter(slug__in=slugs).values_list("slug", "pk"))
-        made: dict[str, int] = {}
+        created: dict[str, int] = {}
         Position.objects.filter(company=company).delete()
         rows = []
         for rank, (slug, name, title, extra) in enumerate(wanted):
             if slug:
                 key = keys[slug]
             else:
-                key = made[name] = made.get(name) or make_person(name).pk
+                key = created[name] = created.get(name) or make_person(name).pk
             rows.append(Position(company=company, person_id=key, rank=rank, title=title, extra=extra))
         Position.objects.bulk_create(rows)
-        touched.person(*(row.person_id for row in rows), *(place[4] for place in standing))
+        affected.person(*(row.person_id for row in rows), *(place[4] for place in stored))
 
     found.steps.append(write)
 
 
 def make_person(name: str) -> Person:
-    """Make a person who is named in a position; public while a published listing names them."""
+    """Create a person named in a position; public while a published listing names them."""
     return Person.objects.create(slug=give_slug("person", name), name=name.strip(), document_id=new_id())
 
 
@@ -232,18 +234,20 @@ def _compare_round(company: Company, given: dict[str, Any], found: Difference) -
     )
     if current is None and given.get("closed") and "opened" not in given:
         raise BadFields(
-            [Fault("fundingRound.closed", "is given, and no round is open")],
+            [Fault("fundingRound.closed", "is given, but no round is open")],
             "Open a round first: name, target, opened.",
         )
-    stands = _round(opened) if current else None
+    stored = _round(opened) if current else None
     for name, value in given.items():
         part = settings.SCHEMA.funding_round.by_name[name]
         setattr(opened, part.column, part.kind.empty if value is None else value)
     if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
-        raise BadFields([Fault("fundingRound.closed", "is before opened")], "Give a closing date after the opening.")
-    if stands == _round(opened):
+        raise BadFields(
+            [Fault("fundingRound.closed", "is before opened")], "Give a closing date after the opening date."
+        )
+    if stored == _round(opened):
         return
-    found.before["fundingRound"], found.after["fundingRound"] = stands, _round(opened)
+    found.before["fundingRound"], found.after["fundingRound"] = stored, _round(opened)
     found.steps.append(lambda _: opened.save())
 
 
@@ -253,35 +257,35 @@ def _round(row: FundingRound) -> dict[str, Any]:
 
 def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:
     """
-    Write *difference* with its history, and bring the public documents up to it. The last step of an operation.
+    Write *difference* with its history and publish it. The last step of an operation.
 
     Returns:
-        What was published of the company, or None when it is not public.
+        The published view of the company, or None if it is not public.
     """
     loaded: dict[int, CompanyView] = {}
-    touched = Touched(loaded=loaded)
+    affected = Touched(loaded=loaded)
     difference.write_columns(company)
     company.version += 1
     company.updated_at = now()
     company.save(update_fields=["version", "updated_at", *difference.columns])
     for step in difference.steps:
-        step(touched)
+        step(affected)
     history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
-    publish_company(company, touched, changed=set(difference.after))
+    publish_company(company, affected, changed=set(difference.after))
     return loaded.get(company.pk)
 
 
-def publish_company(company: Company, touched: Touched, *, changed: set[str]) -> None:
-    """Publish *company* and what shows it; *changed* are the fields that differ, in the contract's words."""
+def publish_company(company: Company, affected: Touched, *, changed: set[str]) -> None:
+    """Publish *company* and what refers to it; *changed* are the changed fields, by wire name."""
     if company.state != State.PUBLISHED and not company.published:
         return
-    touched.company(company.pk)
-    if changed & _SHOWN_BY_OTHERS:
-        touched.company_with_dependents(company.pk)
+    affected.company(company.pk)
+    if changed & _REFERENCED:
+        affected.company_with_dependents(company.pk)
     if "description" in changed:
-        touched.frameworks_of(company.pk)
-    if touched.people:
-        Person.objects.filter(pk__in=list(touched.people)).update(updated_at=company.updated_at)
-    if touched.frameworks:
-        Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=company.updated_at)
-    publish(touched)
+        affected.frameworks_of(company.pk)
+    if affected.people:
+        Person.objects.filter(pk__in=list(affected.people)).update(updated_at=company.updated_at)
+    if affected.frameworks:
+        Framework.objects.filter(pk__in=list(affected.frameworks)).update(updated_at=company.updated_at)
+    publish(affected)

@@ -1,5 +1,5 @@
 """
-What owners do with their listings.
+Operations of owners on their listings.
 
 Each function is one transaction; the pages, the tool server and the command line call the same ones.
 
@@ -51,10 +51,10 @@ class OwnedCompany:
     A listing as its owner sees it.
 
     Args:
-        bundle: ``{company, distribution, proposals, positions, capTable, fundingRounds}`` on the wire; the
-            lists of proposals and holders are finished JSON (``msgspec.Raw``).
-        pending_changes: fields that wait for a reviewer, with what they would become.
-        role: what the actor is to it.
+        bundle: ``{company, distribution, proposals, positions, capTable, fundingRounds}`` in wire form; proposals and
+            holders are encoded JSON (``msgspec.Raw``).
+        pending_changes: fields pending review, with their new values.
+        role: the actor's role in it.
     """
 
     slug: str
@@ -71,7 +71,7 @@ class OwnedCompany:
 
 @dataclass(frozen=True, slots=True)
 class CompanyUpdate:
-    """What an update did, or in a dry run would do. ``diff`` has before and after for each field."""
+    """The result of an update, or of its dry run. ``diff`` has before and after for each field."""
 
     company: OwnedCompany
     version: int
@@ -81,7 +81,7 @@ class CompanyUpdate:
 
 
 def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[OwnedCompany]:
-    """List the listings that *actor* owns, the last changed first; without their bundles."""
+    """List the listings that *actor* owns, last changed first, without their bundles."""
     if actor.account_id is None:
         return Page([], page, page_size, 0)
     mine = Company.objects.filter(ownerships__account_id=actor.account_id)
@@ -91,30 +91,30 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
         "company_id", "role"
     )
     pending, roles = dict(waiting), dict(held)
-    items = [_shown(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found.items]
+    items = [_owned_company(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found.items]
     return found.with_items(items)
 
 
 def get_company(actor: Actor, slug: str) -> OwnedCompany:
     """
-    Give a listing that *actor* owns, in any state.
+    Return a listing that *actor* owns, in any state.
 
     Raises:
         NotFound: unknown, or not owned.
     """
-    return _whole(actor, owned(actor, slug))
+    return _read_whole(actor, owned(actor, slug))
 
 
-def _seen(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) -> OwnedCompany:
+def _with_status(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) -> OwnedCompany:
     ((pending, role),) = rows(
         "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
         " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
         (company.pk, company.pk, actor.account_id),
     )
-    return _shown(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
+    return _owned_company(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
 
 
-def _shown(
+def _owned_company(
     actor: Actor, company: Company, pending: dict[str, Any], role: str | None, bundle: dict[str, Any] | None = None
 ) -> OwnedCompany:
     return OwnedCompany(
@@ -131,25 +131,25 @@ def _shown(
     )
 
 
-def _whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
+def _read_whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
     view = view or company_views([company.pk])[company.pk]
     bundle = company_bundle(view, company_object(view, settings.SCHEMA))
     bundle["fundingRounds"] = [each.to_document(settings.SCHEMA.funding_round) for each in view.rounds]
-    return _seen(actor, company, bundle)
+    return _with_status(actor, company, bundle)
 
 
 def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> OwnedCompany:
     """
-    Make a draft that *actor* owns.
+    Create a draft that *actor* owns.
 
     Args:
-        actor: whoever has an account.
+        actor: any actor with an account.
         change: at least the name.
-        slug: the address of the listing, for ever; one is made from the name when empty.
+        slug: the permanent address of the listing; derived from the name when empty.
 
     Raises:
-        BadFields: a value that the form does not take; a slug that is taken.
-        Forbidden: nobody is signed in.
+        BadFields: a value is invalid, or the slug is taken.
+        Forbidden: the actor has no account.
 
     Source: decisions, section 2, slugs: never given again.
     """
@@ -159,18 +159,18 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
         raise BadFields([Fault("name", "is missing")])
     edit = read_change(change, settings.SCHEMA)
     if slug and (fault := slug_fault(slug)):
-        raise BadFields([Fault("slug", fault)], "Leave the slug out to have one made from the name.")
+        raise BadFields([Fault("slug", fault)], "Omit the slug to derive one from the name.")
     try:
         with transaction.atomic():
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
             given = slug or give_slug("company", edit["name"])
-            company = Company.objects.create(slug=given, name="", version=0)  # the first version writes the rest
+            company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
             Ownership.objects.create(account_id=actor.account_id, company=company)
             write(actor, company, compare(company, edit), "created")
-            return _whole(actor, company)
+            return _read_whole(actor, company)
     except IntegrityError:
-        raise BadFields([Fault("slug", f"{slug!r} is taken")], "Choose another slug, or leave it out.") from None
+        raise BadFields([Fault("slug", f"{slug!r} is taken")], "Choose another slug, or omit it.") from None
 
 
 def update_company(
@@ -184,17 +184,17 @@ def update_company(
     """
     Change the fields given in *change* on a company that the actor owns.
 
-    The name, symbol and type of a published listing wait for a reviewer; all else is public at once.
+    Changes to the name, symbol and type of a published listing need review; other changes are published at once.
 
     Args:
-        change: absent fields are UNSET and stay; None clears a nullable field.
-        expected_version: refuse with Conflict if the listing has moved on.
-        dry_run: give the diff, change nothing.
+        change: absent fields stay; None clears a nullable field.
+        expected_version: raise Conflict if the listing has another version.
+        dry_run: return the diff without changing anything.
 
     Raises:
-        NotFound: unknown slug, or not owned (which of the two is not revealed).
-        BadFields: a value is outside the form options; names the field.
-        Conflict: *expected_version* is not the listing's.
+        NotFound: unknown, or not owned (which of the two is not revealed).
+        BadFields: a value is invalid; names the field.
+        Conflict: *expected_version* is not the current version.
 
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
     """
@@ -212,19 +212,19 @@ def _update(
     if company.state == State.PUBLISHED and not decides(actor):
         waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
     difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace)
-    asked = compare(company, waiting)
+    requested = compare(company, waiting)
     view = None
     if not dry_run:
         if difference:
             view = write(actor, company, difference, action)
         if waiting:
-            _ask(actor, company, {name: _on_wire(name, value) for name, value in waiting.items()}, asked)
+            _request_review(actor, company, {name: _on_wire(name, value) for name, value in waiting.items()}, requested)
     return CompanyUpdate(
-        company=_whole(actor, company, view),
+        company=_read_whole(actor, company, view),
         version=company.version,
         applied=list(difference.after),
-        awaiting_review=list(asked.after),
-        diff={**difference.to_wire(), **asked.to_wire()},
+        awaiting_review=list(requested.after),
+        diff={**difference.to_wire(), **requested.to_wire()},
     )
 
 
@@ -234,38 +234,38 @@ def _on_wire(name: str, value: Any) -> Any:
     return kind.empty if shown is None else shown
 
 
-def _ask(actor: Actor, company: Company, waiting: dict[str, Any], asked: Difference) -> None:
+def _request_review(actor: Actor, company: Company, waiting: dict[str, Any], requested: Difference) -> None:
     """
-    Put fields before the reviewers, with what waits already; a value that stands anyhow withdraws the wish.
+    Add fields to the pending change; a value equal to the current one withdraws its field.
 
-    Other wishes are another change, in the same place of the queue: a reviewer decides on what they saw.
+    A different pending change is a new row in the old place of the queue: reviewers decide on what they saw.
     """
     pending = PendingChange.objects.filter(company=company, decision="").first()
-    stood = pending.changes if pending else {}
-    wishes = {key: value for key, value in stood.items() if key not in waiting}
-    wishes |= {key: value for key, value in waiting.items() if key in asked.after}
-    if wishes != stood:
+    previous = pending.changes if pending else {}
+    wanted = {key: value for key, value in previous.items() if key not in waiting}
+    wanted |= {key: value for key, value in waiting.items() if key in requested.after}
+    if wanted != previous:
         since = now()
         if pending is not None:
             pending.decision, pending.decided_at = "withdrawn", since
             pending.save(update_fields=["decision", "decided_at"])
             since = pending.asked_at
-        if wishes:
+        if wanted:
             PendingChange.objects.create(
                 company=company,
                 account_id=actor.account_id,
                 via=actor.via,
                 credential=actor.credential,
-                changes=wishes,
+                changes=wanted,
                 asked_at=since,
             )
-    if asked:
-        history.entry(actor, "asked", before=asked.before, after=asked.after, company=company).save()
+    if requested:
+        history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 
 
 def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 100) -> Page[HistoryEntry]:
     """
-    Give what happened to a listing that *actor* owns, the latest first.
+    Return the history of a listing that *actor* owns, latest first.
 
     Raises:
         NotFound: unknown, or not owned.
@@ -277,12 +277,12 @@ def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 
 
 def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: int | None = None) -> CompanyUpdate:
     """
-    Put back what the history entry *entry_id* changed.
+    Revert the change of history entry *entry_id*.
 
     Raises:
         NotFound: unknown listing or entry, or not owned.
-        BadRequest: the entry changed nothing that can be put back; what it would put back is no longer taken.
-        Conflict: *expected_version* is not the listing's.
+        BadRequest: the entry has no revertible change, or an old value is no longer valid.
+        Conflict: *expected_version* is not the current version.
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
@@ -293,7 +293,7 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         change = _as_change(entry.before)
         if entry.action == "asked" or not change:
             raise BadRequest(
-                "This entry of the history changed no field that can be put back.",
+                "This history entry has no change that can be reverted.",
                 "Choose an entry that shows a field before and after.",
             )
         edit = read_change(change, settings.SCHEMA)
@@ -313,24 +313,24 @@ def open_funding_round(
 
     Raises:
         NotFound: unknown, or not owned.
-        Conflict: one is open already.
-        BadFields: the target is no amount, or the date is none.
+        Conflict: a round is already open.
+        BadFields: the target is not an amount, or the date is invalid.
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         if FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
-            raise Conflict("A funding round is open already.", "Close it before another is opened.")
+            raise Conflict("A funding round is already open.", "Close it before you open another.")
         given = {"name": name, "target": target, **({"opened": opened} if opened else {})}
         return update_company(actor, slug, CompanyChange(fundingRound=given))
 
 
 def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -> CompanyUpdate:
     """
-    Close the open funding round, today unless *closed* gives an ISO date.
+    Close the open funding round, today unless *closed* is an ISO date.
 
     Raises:
         NotFound: unknown, or not owned.
-        Conflict: none is open.
+        Conflict: no round is open.
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
@@ -341,7 +341,7 @@ def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -
 
 def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
     """
-    Set the address of the logo, which the pages have stored; empty removes it.
+    Set the path of the stored logo; empty removes it.
 
     Raises:
         NotFound: unknown, or not owned.
@@ -355,21 +355,21 @@ def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
 
 def add_owner(actor: Actor, slug: str, account_id: int) -> None:
     """
-    Make an account an owner of a listing that *actor* owns, or that a reviewer gives.
+    Make an account an owner of a listing that *actor* owns or reviews.
 
     Raises:
         NotFound: unknown, or not the actor's.
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        _, made = Ownership.objects.get_or_create(account_id=account_id, company=company)
-        if made:
+        _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
+        if created:
             history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
 
 
 def leave_company(actor: Actor, slug: str) -> None:
     """
-    Stop owning a listing. The last owner of a draft may leave it too: reviewers still reach it.
+    Stop owning a listing. The last owner can leave too: reviewers still have access.
 
     Raises:
         NotFound: unknown, or not owned.
@@ -377,7 +377,7 @@ def leave_company(actor: Actor, slug: str) -> None:
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         own: Any = {"company": company, "account_id": actor.account_id}
-        gone, _ = Ownership.objects.filter(**own).delete()
-        if not gone:
+        deleted, _ = Ownership.objects.filter(**own).delete()
+        if not deleted:
             raise missing(slug)
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

@@ -1,5 +1,5 @@
 """
-Logos and portraits: whatever comes in is decoded, measured and drawn anew; only what we drew is served.
+Logos and portraits: decode uploads and re-encode them; only re-encoded images are served.
 
 Source: service document, things done only in the web app.
 """
@@ -32,45 +32,45 @@ _HINT = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
 
 def store_picture(content: bytes) -> str:
     """
-    Draw *content* anew in two sizes and keep it.
+    Resize an uploaded image to two sizes and store them.
 
     Returns:
-        The path under which the large one is served.
+        The path of the large one.
 
     Raises:
-        BadRequest: it is no such picture, it moves, or it is too large.
+        BadRequest: not an accepted image, animated, or too large.
     """
-    small, large = draw(content)
+    small, large = resize(content)
     digest = hashlib.blake2b(large, digest_size=16).hexdigest()
     Picture.objects.get_or_create(digest=digest, defaults={"small": small, "large": large})
     return f"/pictures/{digest}-{LARGE}.webp"
 
 
-def draw(content: bytes) -> tuple[bytes, bytes]:
+def resize(content: bytes) -> tuple[bytes, bytes]:
     """
-    Decode and draw anew, small and large, without anything that the file carried beside its pixels.
+    Decode and re-encode an image, small and large, without its metadata.
 
     Raises:
         BadRequest: as :func:`store_picture`.
     """
-    from PIL import Image, ImageOps  # eight megabytes, which most processes never need
+    from PIL import Image, ImageOps  # 8 MB: imported on first use
 
     if len(content) > MAX_BYTES:
-        raise BadRequest(f"The picture has {len(content) / (1 << 20):.1f} MB.", _HINT)
+        raise BadRequest(f"The image has {len(content) / (1 << 20):.1f} MB.", _HINT)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # measured below, before it is decoded
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below, before decoding
             picture = Image.open(io.BytesIO(content), formats=FORMATS)
             width, height = picture.size
             if width * height > MAX_PIXELS:
-                raise BadRequest(f"The picture has {width * height / 1e6:.0f} megapixels.", _HINT)
+                raise BadRequest(f"The image has {width * height / 1e6:.0f} megapixels.", _HINT)
             if getattr(picture, "n_frames", 1) > 1:
-                raise BadRequest("The picture moves.", "Send a still one.")
+                raise BadRequest("Animated images are not accepted.", "Send a still image.")
             picture.load()
     except Image.DecompressionBombError:
-        raise BadRequest("The picture has far more than 16 megapixels.", _HINT) from None
+        raise BadRequest("The image has far more than 16 megapixels.", _HINT) from None
     except (OSError, ValueError, SyntaxError):
-        raise BadRequest("The file is not a picture that can be read.", _HINT) from None
+        raise BadRequest("The file is not a readable image.", _HINT) from None
     upright = ImageOps.exif_transpose(picture)
     mode = "RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB"
     return _webp(upright.convert(mode), SMALL), _webp(upright.convert(mode), LARGE)
@@ -88,30 +88,30 @@ def _webp(picture: "Image.Image", side: int) -> bytes:
 
 
 def picture_bytes(digest: str, size: int) -> bytes | None:
-    """Give a stored picture as it is served, or None."""
+    """Return a stored image, or None."""
     column = "small" if size == SMALL else "large"
     found = Picture.objects.filter(digest=digest).values_list(column, flat=True).first()
     return bytes(found) if found is not None else None
 
 
 def sized(address: str, size: int) -> str:
-    """Give the path of a picture of ours in *size*, empty when the address is none of ours."""
+    """Return the path of a stored image in *size*; empty if the address is not one of ours."""
     match = _ADDRESS.fullmatch(address)
     return f"/pictures/{match['digest']}-{size}.webp" if match else ""
 
 
 def set_portrait(actor: Actor, address: str) -> Person:
     """
-    Set the picture of the actor's own person; empty removes it.
+    Set the portrait of the actor's own profile; empty removes it.
 
     Raises:
-        BadRequest: no person is joined to the account.
+        BadRequest: the account has no profile.
     """
     account_id = actor.account_id or 0  # no account has this number
     with transaction.atomic():
         person = Person.objects.select_for_update().filter(account_id=account_id).first()
         if person is None:
-            raise BadRequest("No person is joined to this account.", "Claim or make your profile first.")
+            raise BadRequest("This account has no profile.", "Claim or create your profile first.")
         before = person.extra.get("picture")
         extra = {key: value for key, value in person.extra.items() if key != "picture"}
         person.extra = {**extra, "picture": address} if address else extra

@@ -1,7 +1,7 @@
 """
-What the imports of all kinds share: the run, the comparison with what stands, the writing of many rows.
+Shared parts of the imports: the run, the comparison with stored rows, and bulk writes.
 
-Each batch is one transaction. A row is compared with what stands, and written only where it differs.
+Each batch is one transaction. A row is written only if it differs from the stored one.
 
 Source: decisions, section 6.
 """
@@ -25,12 +25,12 @@ from muniment.schema.validation import Fault
 
 Row = TypeVar("Row", CompanyRow, PersonRow, FrameworkRow)
 Tell = Callable[[int, Fault], None]
-"""Told the line and what is wrong with it."""
+"""Called with a line's number and its fault."""
 
 
 @dataclass(slots=True)
 class BatchCounts:
-    """What became of the good rows of one kind."""
+    """The number of valid rows of one kind, by result."""
 
     new: int = 0
     changed: int = 0
@@ -38,18 +38,17 @@ class BatchCounts:
 
     @property
     def total(self) -> int:
-        """Give the number of good rows."""
         return self.new + self.changed + self.unchanged
 
 
 @dataclass(slots=True)
 class BatchRun:
     """
-    What one import carries from batch to batch.
+    The state of an import across batches.
 
     Args:
-        dry: find out, write nothing; ``names`` then holds what would have been made.
-        settled: people whose row brought the moment of their last change: it is not moved by what follows.
+        dry: compare only, write nothing; ``names`` then holds what would be created.
+        settled: people whose row has a time of change, which later batches must not move.
     """
 
     actor: Actor
@@ -62,31 +61,31 @@ class BatchRun:
     settled: set[str] = field(default_factory=set)
 
     def settle(self, row: PersonRow) -> None:
-        """Note that the row of a person brought the moment of the last change."""
+        """Record that a person's row has a time of change."""
         if row.updated_at:
             self.settled.add(row.slug)
 
-    def leaves(self, line: int, standing: Any) -> bool:
-        """Tell whether a row stays as it stands: drafts are not written over what is published."""
-        if standing is None or not self.draft or not standing.published:
+    def skips(self, line: int, existing: Any) -> bool:
+        """Return whether to skip a row, because drafts do not overwrite published rows."""
+        if existing is None or not self.draft or not existing.published:
             return False
-        self.warn(line, Fault("", f"{standing.slug!r} is published; --draft leaves it as it stands"))
+        self.warn(line, Fault("", f"{existing.slug!r} is published; --draft leaves it unchanged"))
         return True
 
 
-def standing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> dict[str, Any]:
-    """Give the rows that stand under *slugs*, by slug; held where they are to be written whole."""
+def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> dict[str, Any]:
+    """Return the stored rows of *slugs*, by slug; locked if they are going to be written."""
     rows: Any = model._default_manager.filter(slug__in=list(slugs))  # noqa: SLF001 - Django's public name
     if lock:
-        rows = rows.order_by("pk").select_for_update()  # one order for all, so that none waits in a circle
+        rows = rows.order_by("pk").select_for_update()  # a fixed lock order prevents deadlocks
     return {row.slug: row for row in rows}
 
 
-def not_given_before(
-    run: BatchRun, kind: str, rows: list[tuple[int, Row]], standing: dict[str, Any]
+def without_used_slugs(
+    run: BatchRun, kind: str, rows: list[tuple[int, Row]], existing: dict[str, Any]
 ) -> list[tuple[int, Row]]:
-    """Leave out rows whose slug belonged to something that is gone: a slug is never given again."""
-    new = [row.slug for _, row in rows if row.slug not in standing]
+    """Reject rows with the slug of a deleted row: slugs are never reused."""
+    new = [row.slug for _, row in rows if row.slug not in existing]
     gone = set(GivenSlug.objects.filter(kind=kind, slug__in=new).values_list("slug", flat=True))
     if not gone:
         return rows
@@ -94,39 +93,39 @@ def not_given_before(
     kept = []
     for line, row in rows:
         if row.slug in gone:
-            run.tell(line, Fault(key, f"{row.slug!r} was given before, and is never given again"))
+            run.tell(line, Fault(key, f"{row.slug!r} was used by a deleted row and cannot be reused"))
         else:
             kept.append((line, row))
     return kept
 
 
-def alter(
-    standing: Any, columns: dict[str, Any], updated_at: datetime | None, *, further: bool = False
+def update_row(
+    existing: Any, columns: dict[str, Any], updated_at: datetime | None, *, other_changes: bool = False
 ) -> dict[str, Any] | None:
     """
-    Give a standing row the values of *columns*.
+    Set changed *columns* of a stored row.
 
     Args:
-        standing: the row.
+        existing: the row.
         columns: the values by column.
-        updated_at: when it changed, as the file says; a moment before what stands here is not believed.
-        further: something beside the columns changed too.
+        updated_at: the time of change in the file; ignored if it is before the stored one.
+        other_changes: something besides the columns changed too.
 
     Returns:
-        The former values of what changed, or None when nothing did.
+        The previous values of changed columns, or None if nothing changed.
     """
-    before = {name: getattr(standing, name) for name, value in columns.items() if getattr(standing, name) != value}
-    if not before and not further:
+    before = {name: getattr(existing, name) for name, value in columns.items() if getattr(existing, name) != value}
+    if not before and not other_changes:
         return None
     for name in before:
-        setattr(standing, name, columns[name])
-    standing.version += 1
-    standing.updated_at = updated_at if updated_at and updated_at > standing.updated_at else now()
+        setattr(existing, name, columns[name])
+    existing.version += 1
+    existing.updated_at = updated_at if updated_at and updated_at > existing.updated_at else now()
     return before
 
 
 def save(rows: Sequence[models.Model]) -> None:
-    """Write whole rows that stand already, many at once."""
+    """Update whole rows in bulk."""
     if rows:
         model = type(rows[0])
         names = [each.name for each in model._meta.concrete_fields if not each.primary_key]  # noqa: SLF001 - Django's public name
@@ -136,14 +135,14 @@ def save(rows: Sequence[models.Model]) -> None:
 
 
 def make(kind: str, rows: Sequence[Any]) -> None:
-    """Write new rows, many at once, and note that their slugs are given."""
+    """Insert new rows in bulk and record their slugs."""
     if rows:
         type(rows[0]).objects.bulk_create(rows)
         GivenSlug.objects.bulk_create([GivenSlug(kind=kind, slug=row.slug) for row in rows])
 
 
 def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
-    """Give a slug made from *name* that was never given to anything of *kind* and is none of *taken*."""
+    """Return a slug derived from *name* that was never used for *kind* and is not in *taken*."""
     stem = slug_from_name(name)[:190].rstrip("-") or new_id()
     used = {*taken, *GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True)}
     slug, number = stem, 1
@@ -154,7 +153,7 @@ def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
 
 
 def give_slug(kind: str, name: str) -> str:
-    """Give a free slug made from *name* away, in the caller's transaction: two that ask at once get two."""
+    """Reserve a free slug derived from *name*, in the caller's transaction; concurrent calls get different ones."""
     while True:
         slug = free_slug(kind, name)
         _, is_ours = GivenSlug.objects.get_or_create(kind=kind, slug=slug)
@@ -162,10 +161,10 @@ def give_slug(kind: str, name: str) -> str:
             return slug
 
 
-def imported(
+def history_entry(
     run: BatchRun, before: dict[str, Any], after: dict[str, Any], record: Record | None = None, **subject: Any
 ) -> HistoryEntry:
-    """Make the history entry of an imported row, not yet saved; values by column."""
+    """Make the history entry of an history_entry row, not yet saved; values by column."""
     return history.entry(
         run.actor,
         "imported",

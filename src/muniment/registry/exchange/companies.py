@@ -1,7 +1,7 @@
 """
-A batch of imported companies becomes rows of the tables, with their parts.
+Import a batch of companies with their parts.
 
-What a row leaves out of its parts stays as it stands; its company object is whole.
+Parts absent from a row stay unchanged; the company object replaces the stored one.
 """
 
 from collections import defaultdict
@@ -16,12 +16,12 @@ from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
-    alter,
+    existing_rows,
     free_slug,
     make,
-    not_given_before,
     save,
-    standing_rows,
+    update_row,
+    without_used_slugs,
 )
 from muniment.registry.exchange.rows import CompanyRow
 from muniment.registry.models import (
@@ -40,16 +40,16 @@ from muniment.registry.publishing.publisher import Touched, publish
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
-"""What people and frameworks show of a company, and what orders a person's positions."""
-Standing = list[tuple[str, str, str | None, Any, int]]
-"""Positions as they stand: the person's slug and name, title, extra, the person's key."""
+"""Columns of a company that people and frameworks show, or that order a person's positions."""
+StoredPositions = list[tuple[str, str, str | None, Any, int]]
+"""Stored positions: the person's slug and name, title, extra, the person's key."""
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of the companies of a batch as they stand."""
+    """The stored parts of a batch's companies."""
 
-    positions: dict[int, Standing]
+    positions: dict[int, StoredPositions]
     proposals: dict[int, list[Any]]
     cap_table: dict[int, list[Any]]
     funding_rounds: dict[int, list[RoundRow]]
@@ -78,23 +78,23 @@ def _parts(keys: list[int]) -> _Parts:
 
 @dataclass(slots=True)
 class _People:
-    """The people that the positions of a batch name, found or to be made."""
+    """The people named in the positions of a batch, existing or to be created."""
 
     run: BatchRun
     known: dict[str, Person]
     made: dict[str, Person] = field(default_factory=dict)
 
     def unknown(self, place: PositionRow) -> bool:
-        """Tell whether nobody has the slug of *place*, and no name is given to make somebody."""
+        """Return whether the person does not exist and has no name to create them with."""
         if not place.slug or place.name.strip():
             return False
         return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
 
-    def resolve(self, place: PositionRow, standing: Standing, here: dict[str, str]) -> str:
-        """Give the slug of the person in *place*, making the person where needed."""
+    def resolve(self, place: PositionRow, stored: StoredPositions, here: dict[str, str]) -> str:
+        """Return the slug of the person in *place*; create the person if needed."""
         slug = place.slug
         if not slug:
-            slug = here.get(place.name) or next((each[0] for each in standing if each[1] == place.name), "")
+            slug = here.get(place.name) or next((each[0] for each in stored if each[1] == place.name), "")
             slug = slug or self.free_slug(place.name)
             here[place.name] = slug
         if slug not in self.known and slug not in self.made:
@@ -102,7 +102,6 @@ class _People:
         return slug
 
     def free_slug(self, name: str) -> str:
-        """Give a slug made from *name* that was never given."""
         return free_slug("person", name, {*self.known, *self.made})
 
 
@@ -112,7 +111,7 @@ def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> Batch
 
 
 class _CompanyBatch:
-    """One batch: what is made, what changes, what has to be published anew."""
+    """One batch: rows to create, to change and to publish."""
 
     def __init__(self, run: BatchRun) -> None:
         self.run = run
@@ -123,23 +122,23 @@ class _CompanyBatch:
         self.entries: list[HistoryEntry] = []
         self.new_parts: list[tuple[Company, CompanyRow, list[tuple[str, str | None, Any]] | None]] = []
         self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
-        self.touched_people: dict[int, None] = {}
+        self.affected_people: dict[int, None] = {}
         self.described: list[int] = []
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
-        """Compare, write, publish."""
-        standing = standing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
-        rows = not_given_before(self.run, "company", rows, standing)
-        parts = _parts([company.pk for company in standing.values()])
+        """Compare, write and publish."""
+        stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
+        rows = without_used_slugs(self.run, "company", rows, stored)
+        parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place[0] for places in parts.positions.values() for place in places)
-        people = _People(self.run, standing_rows(Person, slugs))
-        rows = self._without_strangers(rows, people)
+        people = _People(self.run, existing_rows(Person, slugs))
+        rows = self._without_unknown_people(rows, people)
         for line, row in rows:
-            company = standing.get(row.slug)
+            company = stored.get(row.slug)
             if company is None:
                 self._new(row, people)
-            elif self.run.leaves(line, company):
+            elif self.run.skips(line, company):
                 self.counts.unchanged += 1
             else:
                 self._compare(row, company, parts, people)
@@ -147,15 +146,23 @@ class _CompanyBatch:
             self._write(people)
         return self.counts
 
-    def _without_strangers(self, rows: list[tuple[int, CompanyRow]], people: _People) -> list[tuple[int, CompanyRow]]:
+    def _without_unknown_people(
+        self, rows: list[tuple[int, CompanyRow]], people: _People
+    ) -> list[tuple[int, CompanyRow]]:
         named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
         gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
         kept = []
         for line, row in rows:
             faults = [
-                Fault(f"positions[{index}].person.slug", f"{place.slug!r} is nobody here, and no name is given")
+                Fault(
+                    f"positions[{index}].person.slug",
+                    f"is unknown: no person has the slug {place.slug!r}",
+                )
                 if place.slug not in gone
-                else Fault(f"positions[{index}].person.slug", f"{place.slug!r} was given before, and is gone")
+                else Fault(
+                    f"positions[{index}].person.slug",
+                    f"{place.slug!r} was used by a deleted person and cannot be reused",
+                )
                 for index, place in enumerate(row.positions or ())
                 if people.unknown(place) or place.slug in gone
             ]
@@ -165,11 +172,13 @@ class _CompanyBatch:
                 kept.append((line, row))
         return kept
 
-    def _places(self, row: CompanyRow, standing: Standing, people: _People) -> list[tuple[str, str | None, Any]] | None:
+    def _places(
+        self, row: CompanyRow, stored: StoredPositions, people: _People
+    ) -> list[tuple[str, str | None, Any]] | None:
         if row.positions is None:
             return None
         here: dict[str, str] = {}
-        return [(people.resolve(place, standing, here), place.title, place.extra) for place in row.positions]
+        return [(people.resolve(place, stored, here), place.title, place.extra) for place in row.positions]
 
     def _new(self, row: CompanyRow, people: _People) -> None:
         self.counts.new += 1
@@ -188,19 +197,19 @@ class _CompanyBatch:
         columns = dict(row.columns)
         if not self.run.draft:
             columns["state"] = State.PUBLISHED
-        standing = parts.positions.get(company.pk, [])
-        places = self._places(row, standing, people)
+        stored = parts.positions.get(company.pk, [])
+        places = self._places(row, stored, people)
         kept = CompanyRow(row.slug, {})
         before: dict[str, Any] = {}
         after: dict[str, Any] = {}
-        if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in standing]:
-            before["positions"] = [PositionRow(*place[:4]).to_document() for place in standing]
+        if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in stored]:
+            before["positions"] = [PositionRow(*place[:4]).to_document() for place in stored]
             after["positions"] = [
                 PositionRow(slug, (people.known.get(slug) or people.made[slug]).name, title, extra).to_document()
                 for slug, title, extra in places
             ]
             self.stale[Position].append(company.pk)
-            self.touched_people.update(dict.fromkeys(place[4] for place in standing))
+            self.affected_people.update(dict.fromkeys(place[4] for place in stored))
         else:
             places = None
         for name, key, model in (
@@ -208,13 +217,13 @@ class _CompanyBatch:
             ("cap_table", "capTable", CapTableEntry),
             ("funding_rounds", "fundingRounds", FundingRound),
         ):
-            given, stands = getattr(row, name), getattr(parts, name).get(company.pk, [])
-            if given is not None and given != stands:
+            given, stored_part = getattr(row, name), getattr(parts, name).get(company.pk, [])
+            if given is not None and given != stored_part:
                 setattr(kept, name, given)
-                before[key] = self._part_on_wire(stands)
+                before[key] = self._part_on_wire(stored_part)
                 after[key] = self._part_on_wire(given)
                 self.stale[model].append(company.pk)
-        former = alter(company, columns, row.updated_at, further=bool(after))
+        former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1
             return
@@ -226,7 +235,7 @@ class _CompanyBatch:
         self.new_parts.append((company, kept, places))
         self.entries.append(history.entry(self.run.actor, "imported", before=before, after=after, company=company))
         if REFERENCE & former.keys():
-            self.touched_people.update(dict.fromkeys(place[4] for place in standing))
+            self.affected_people.update(dict.fromkeys(place[4] for place in stored))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
 
@@ -249,7 +258,7 @@ class _CompanyBatch:
             for rank, (slug, title, extra) in enumerate(places or ()):
                 person = people.known.get(slug) or people.made[slug]
                 positions.append(Position(company=company, person=person, rank=rank, title=title, extra=extra))
-                self.touched_people[person.pk] = None
+                self.affected_people[person.pk] = None
             key = company.pk
             proposals += [Proposal(company_id=key, rank=n, document=each) for n, each in enumerate(row.proposals or ())]
             holders += [
@@ -270,10 +279,10 @@ class _CompanyBatch:
     def _publish(self, people: _People) -> None:
         settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}
         settled |= {person.pk for person in people.made.values()}
-        moved = [key for key in self.touched_people if key not in settled]
+        moved = [key for key in self.affected_people if key not in settled]
         Person.objects.filter(pk__in=moved).update(updated_at=now())
-        touched = Touched(people=self.touched_people).company(*(company.pk for company in self.order))
+        affected = Touched(people=self.affected_people).company(*(company.pk for company in self.order))
         if self.described:
-            touched.frameworks_of(*self.described)
-            Framework.objects.filter(pk__in=list(touched.frameworks)).update(updated_at=now())
-        publish(touched)
+            affected.frameworks_of(*self.described)
+            Framework.objects.filter(pk__in=list(affected.frameworks)).update(updated_at=now())
+        publish(affected)

@@ -1,8 +1,8 @@
 """
-Export: the published registry in the form that import reads, oldest publication first.
+Export the published registry in the form that import reads, oldest publication first.
 
-What is written is one snapshot, taken without holding up writers; each file appears whole or not at all.
-Drafts, accounts and history are no part of it: a backup keeps those.
+All files are one snapshot, taken without blocking writers; each file appears only when complete. Drafts, accounts and
+history are not exported: a backup contains them.
 
 Source: decisions, section 6.
 """
@@ -31,15 +31,15 @@ def export_registry(
     folder: Path, *, private: bool = False, progress: Callable[[str, int], object] = lambda _kind, _rows: None
 ) -> dict[str, int]:
     """
-    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*, which is made if needed.
+    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*, creating it if needed.
 
     Args:
-        folder: where the files go; files of those names are replaced.
-        private: write the private specifications and prices of frameworks too.
+        folder: the target; existing files of those names are replaced.
+        private: include the private specifications and prices of frameworks.
         progress: called with the kind and the number of rows written.
 
     Returns:
-        The rows by kind.
+        The number of rows by kind.
 
     Raises:
         OSError: the folder cannot be written.
@@ -91,8 +91,8 @@ def _companies() -> Iterator[dict[str, Any]]:
 def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
     row = view.columns
     company = company_object(view, settings.SCHEMA)
-    del company["raising"], company["updatedAt"]  # the first follows from the rounds, the second stands on the line
-    company.pop("teamSize", None)  # what is counted from positions is counted again
+    del company["raising"], company["updatedAt"]  # derived from the rounds; updatedAt is a member of the line
+    company.pop("teamSize", None)  # an import counts positions again
     if row["team_size"] is not None:
         company["teamSize"] = row["team_size"]
     if row["treasury_minor"] is not None:
@@ -105,12 +105,12 @@ def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _people() -> Iterator[dict[str, Any]]:
     published = Person.objects.filter(published=True).order_by("publication_number")
-    for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot has no cursor of the server
+    for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot cannot use server-side cursors
         for person in published.filter(pk__in=keys):
             yield settings.SCHEMA.person.published(vars(person), {})
 
 
-def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - of this module alone
+def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - private to this module
     published = Framework.objects.filter(published=True).select_related("company").order_by("publication_number")
     for framework in published:
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()

@@ -1,4 +1,4 @@
-"""A batch of imported frameworks becomes rows of the tables, with their private specifications."""
+"""Import a batch of frameworks with their private specifications."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from muniment.kernel.ids import now
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
-    alter,
-    imported,
+    existing_rows,
+    history_entry,
     make,
-    not_given_before,
     save,
-    standing_rows,
+    update_row,
+    without_used_slugs,
 )
 from muniment.registry.exchange.rows import FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
@@ -21,20 +21,20 @@ from muniment.schema.validation import Fault
 
 
 def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
-    """Write a batch of frameworks, with a new version of the specification where it differs."""
+    """Write a batch of frameworks, with a new version of the specification if it differs."""
     counts = BatchCounts()
-    standing = standing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
-    rows = _with_company(run, not_given_before(run, "framework", rows, standing))
+    existing = existing_rows(Framework, (row.slug for _, row in rows), lock=not run.dry)
+    rows = _with_company(run, without_used_slugs(run, "framework", rows, existing))
     named = {row.company for _, row in rows if row.company}
     companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))
-    authored = _specifications([framework.pk for framework in standing.values()])
+    authored = _specifications([framework.pk for framework in existing.values()])
     made: list[Framework] = []
     changed: list[Framework] = []
     entries: list[HistoryEntry] = []
     specifications: list[FrameworkSpecification] = []
     for line, row in rows:
-        framework = standing.get(row.slug)
-        if run.leaves(line, framework):
+        framework = existing.get(row.slug)
+        if run.skips(line, framework):
             counts.unchanged += 1
             continue
         latest = authored.get(framework.pk) if framework else None
@@ -47,12 +47,14 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
             made.append(framework)
             before: dict[str, Any] | None = {}
         else:
-            before = alter(framework, columns, row.updated_at, further=text is not None)
+            before = update_row(framework, columns, row.updated_at, other_changes=text is not None)
             if before is None:
                 counts.unchanged += 1
                 continue
             changed.append(framework)
-        entries.append(imported(run, before or {}, {name: columns[name] for name in before or ()}, framework=framework))
+        entries.append(
+            history_entry(run, before or {}, {name: columns[name] for name in before or ()}, framework=framework)
+        )
         if text is not None:
             specifications.append(next_version(framework, text, latest, run.actor))
     counts.new, counts.changed = len(made), len(changed)
@@ -74,7 +76,7 @@ def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[t
         if row.company in known:
             kept.append((line, row))
         else:
-            run.tell(line, Fault("framework.company.id", f"{row.company!r} is no company here"))
+            run.tell(line, Fault("framework.company.id", f"is unknown: no company has the slug {row.company!r}"))
     return kept
 
 
@@ -82,7 +84,7 @@ def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpeci
     columns = dict(row.columns)
     authored = row.specification is not None or latest is not None
     if row.is_open and not authored:
-        run.warn(line, Fault("framework.isOpen", "is true without a specification; false is served"))
+        run.warn(line, Fault("framework.isOpen", "is true without a specification; published as false"))
     if row.is_open is not None and authored:
         columns["closed"] = not row.is_open
     if not run.draft:
@@ -91,7 +93,7 @@ def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpeci
 
 
 def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
-    """Give the latest specification of each framework."""
+    """Return the latest specification of each framework."""
     found = FrameworkSpecification.objects.filter(framework_id__in=keys).order_by("framework_id", "version")
     return {each.framework_id: each for each in found}
 
@@ -99,7 +101,7 @@ def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
 def next_version(
     framework: Framework, document: dict[str, Any], latest: FrameworkSpecification | None, actor: Actor
 ) -> FrameworkSpecification:
-    """Make the next version of a specification, not yet saved; its number is the document's where that is new."""
+    """Return the next, unsaved version of a specification; keeps the document's number if it is higher."""
     version = document["version"]
     if latest is not None and version <= latest.version:
         version = latest.version + 1

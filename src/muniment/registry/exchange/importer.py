@@ -1,8 +1,8 @@
 """
-Import: files of JSON lines become rows and published documents, batch by batch.
+Import JSON Lines files in batches.
 
-A batch is one transaction: what was committed is whole, and a second run completes a first that was cut
-off, since what stands already is compared and skipped. A bad row never stops the good ones.
+A batch is one transaction, so an interrupted import can be repeated: rows that are already stored are compared and
+skipped. Invalid rows never block valid ones.
 
 Source: decisions, section 6.
 """
@@ -38,11 +38,11 @@ from muniment.schema.validation import Fault, Validation
 BATCH_ROWS: Final = 500
 BATCH_BYTES: Final = 4 * 1024 * 1024
 PAGE_CACHE_KIB: Final = 64 * 1024
-COLLECTED_EVERY: Final = 50_000
+GC_THRESHOLD: Final = 50_000
 ATTEMPTS: Final = 5
-"""How often a batch is tried on PostgreSQL, where another writer may have been first."""
+"""Attempts per batch on PostgreSQL, where a concurrent writer can win."""
 KINDS: Final = ("people", "companies", "frameworks")
-"""In the order in which they need each other."""
+"""In order of dependency."""
 _READ: Final[dict[str, Callable[[dict[str, Any], Schema], tuple[Any, Validation]]]] = {
     "people": read_person,
     "companies": read_company,
@@ -52,7 +52,7 @@ _SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks"
 
 
 class Bad(NamedTuple):
-    """A row that was not imported, or that gave a warning: where, which field, why."""
+    """An invalid row, or a warning: its file, line, field and reason."""
 
     file: str
     line: int
@@ -60,12 +60,11 @@ class Bad(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        """Show it on one line."""
         return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
 
 
 class Source(NamedTuple):
-    """A file to import, and what its lines are."""
+    """A file to import, and the kind of its lines."""
 
     kind: str
     path: Path
@@ -73,29 +72,28 @@ class Source(NamedTuple):
 
 @dataclass(slots=True)
 class Summary:
-    """What an import did."""
+    """The result of an import."""
 
     counts: dict[str, BatchCounts] = field(default_factory=lambda: {kind: BatchCounts() for kind in KINDS})
     bad: int = 0
     warnings: int = 0
 
     def __str__(self) -> str:
-        """Tell it in a sentence for each kind that was met."""
-        said = [
+        parts = [
             f"{kind}: {counts.new:,} new, {counts.changed:,} changed, {counts.unchanged:,} unchanged"
             for kind, counts in self.counts.items()
             if counts.total
         ]
-        said.append(f"{self.bad:,} bad rows" if self.bad else "no bad row")
-        return "; ".join(said)
+        parts.append(f"{self.bad:,} invalid rows" if self.bad else "no invalid rows")
+        return "; ".join(parts)
 
 
 def sources_of(path: Path) -> list[Source]:
     """
-    Find what there is to import at *path*.
+    Return the files to import at *path*.
 
     Raises:
-        BadRequest: nothing there has the form.
+        BadRequest: there is nothing to import.
     """
     if path.is_dir():
         found = [
@@ -106,12 +104,14 @@ def sources_of(path: Path) -> list[Source]:
         ]
         if not found:
             raise BadRequest(
-                f"{path} holds none of companies.jsonl, people.jsonl and frameworks.jsonl.",
-                "Name a folder with at least one of them (also as .jsonl.gz), or one such file.",
+                f"{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.",
+                "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
             )
         return found
     if not path.is_file():
-        raise BadRequest(f"{path} is neither a folder nor a file.", "Name a folder made by muniment export, or a file.")
+        raise BadRequest(
+            f"{path} is neither a folder nor a file.", "Give a folder created by muniment export, or a file."
+        )
     return [Source(_kind_of(path), path)]
 
 
@@ -125,7 +125,7 @@ def _kind_of(path: Path) -> str:
             return kind
     raise BadRequest(
         f"{path} has no line that is a company, a person or a framework.",
-        "Name the file companies.jsonl, people.jsonl or frameworks.jsonl to say what its lines are.",
+        "Rename the file to companies.jsonl, people.jsonl or frameworks.jsonl.",
     )
 
 
@@ -145,21 +145,21 @@ def import_registry(
 
     Args:
         path: a folder with any of the three files, or one of them; gzip by extension.
-        actor: who the history names.
-        draft: leave new rows unpublished, and published ones as they stand.
+        actor: the actor in the history.
+        draft: leave new rows unpublished, and published ones unchanged.
         dry_run: read and compare everything, write nothing.
-        strict: import nothing if any row is bad.
-        tell: called with each bad row.
+        strict: import nothing if any row is invalid.
+        tell: called with each invalid row.
         warn: called with each warning.
-        progress: called with the file and the bytes of it that are read.
+        progress: called with the file and the bytes read so far.
 
     Raises:
-        BadRequest: nothing at *path* has the form.
+        BadRequest: there is nothing to import at *path*.
         OSError: a file cannot be read.
     """
     sources = sources_of(path)
     found = Summary()
-    with _elbow_room():
+    with _bulk_write_settings():
         if dry_run or strict:
             found = _Import(actor, draft=draft, dry=True, tell=tell, warn=warn, progress=progress).run(sources)
             if dry_run or found.bad:
@@ -169,21 +169,20 @@ def import_registry(
             draft=draft,
             dry=False,
             tell=tell,
-            warn=(lambda _bad: None) if strict else warn,  # the first pass told them
+            warn=(lambda _bad: None) if strict else warn,  # reported in the first pass
             progress=progress,
         ).run(sources)
 
 
 @contextmanager
-def _elbow_room() -> Iterator[None]:
+def _bulk_write_settings() -> Iterator[None]:
     """
-    Give a long run of writes what it likes: index pages that stay in memory, and few rounds of the collector.
+    Tune the process for bulk writes: a larger page cache for random index writes, and fewer garbage collections.
 
-    A batch holds some hundred thousand objects, none of them in a cycle; documents stand under digests of their
-    names, so that each goes to another page.
+    A batch has some hundred thousand objects without cycles, and published documents are keyed by digests.
     """
     thresholds = gc.get_threshold()
-    gc.set_threshold(COLLECTED_EVERY, *thresholds[1:])
+    gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             former = cursor.execute("PRAGMA cache_size").fetchone()[0]
@@ -214,7 +213,6 @@ class _Import:
         self.summary = Summary()
 
     def run(self, sources: list[Source]) -> Summary:
-        """Import all of *sources*."""
         for source in sources:
             for batch in _batches(self._rows(source)):
                 self._write(source, batch)
@@ -225,7 +223,7 @@ class _Import:
         for line in read_lines(source.path):
             row, faults, warnings = self._read(source.kind, line)
             if row is not None and row.slug in seen:
-                reason = f"{row.slug!r} stands in line {seen[row.slug]} already"
+                reason = f"{row.slug!r} is already in line {seen[row.slug]}"
                 row, faults = None, [Fault(_SLUG_FIELDS[source.kind], reason)]
             for warning in warnings if row is not None else ():
                 self.summary.warnings += 1
@@ -251,34 +249,34 @@ class _Import:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
         rows = [(line.number, row) for line, row in batch]
         for attempt in range(ATTEMPTS):
-            told: list[Bad] = []
+            rejected: list[Bad] = []
             warned: list[Bad] = []
-            self.state.tell = lambda line, fault: told.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this turn
-            self.state.warn = lambda line, fault: warned.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this turn
+            self.state.tell = lambda line, fault: rejected.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
+            self.state.warn = lambda line, fault: warned.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
                     counts: BatchCounts = write[source.kind](self.state, rows)
                 break
             except DatabaseError as error:
-                if attempt == ATTEMPTS - 1 or not _was_second(error):
+                if attempt == ATTEMPTS - 1 or not _lost_race(error):
                     raise
         total = self.summary.counts[source.kind]
         total.new += counts.new
         total.changed += counts.changed
         total.unchanged += counts.unchanged
-        self.summary.bad += len({bad.line for bad in told})
+        self.summary.bad += len({bad.line for bad in rejected})
         self.summary.warnings += len(warned)
-        for bad in told:
+        for bad in rejected:
             self.tell(bad)
         for bad in warned:
             self.warn(bad)
         self.progress(source.path, batch[-1][0].read)
 
 
-def _was_second(error: DatabaseError) -> bool:
-    """Tell whether another writer was first (unique, deadlock, serialisation), so that a second look helps."""
+def _lost_race(error: DatabaseError) -> bool:
+    """Return whether a concurrent writer won (unique, deadlock, serialization), so that a retry helps."""
     if connection.vendor == "sqlite":
-        return False  # its writers stand in one queue
+        return False  # SQLite has one writer at a time
     return isinstance(error, IntegrityError) or getattr(error.__cause__, "sqlstate", "") in {"40P01", "40001"}
 
 

@@ -1,4 +1,4 @@
-"""Files of JSON lines, read in bounded memory: each line an object, or what is wrong with it."""
+"""Read JSON Lines files in bounded memory: each line is an object, or has a fault."""
 
 import gzip
 import io
@@ -14,12 +14,12 @@ from muniment.kernel.texts import first_text_fault
 from muniment.schema.validation import Fault, kind_of
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
-"""The longest line that is read: more than ten times the largest listing known."""
+"""The longest accepted line: over ten times the largest known listing."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
 class ImportLine(NamedTuple):
-    """One line that is not blank. ``value`` is None where there is a fault. ``read`` counts bytes of the file."""
+    """A line that is not blank. ``value`` is None if there is a fault. ``read`` counts bytes of the file."""
 
     number: int
     value: dict[str, Any] | None
@@ -45,7 +45,7 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
                 too_long = len(content) > MAX_LINE_BYTES and _skip(source, content)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
                 yield ImportLine(
-                    number, None, Fault("", f"cannot be read: the gzip data is broken ({error})"), 0, file.tell()
+                    number, None, Fault("", f"cannot be read: the gzip data is damaged ({error})"), 0, file.tell()
                 )
                 return
             if not content:
@@ -62,14 +62,14 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
 
 
 def _skip(source: io.BufferedIOBase, content: bytes) -> bool:
-    """Pass over the rest of a line that is too long, without keeping it."""
+    """Skip the rest of a line that is too long."""
     while content and not content.endswith(b"\n"):
         content = source.readline(1 << 20)
     return True
 
 
 def decode(content: bytes) -> tuple[dict[str, Any] | None, Fault | None]:
-    """Decode one line; what is wrong with it names the field where it can."""
+    """Decode a line; its fault names the field if possible."""
     try:
         value = msgspec.json.decode(content)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""A batch of imported people becomes rows of the tables."""
+"""Import a batch of people."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from muniment.kernel.ids import new_id, now
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
-    alter,
-    imported,
+    existing_rows,
+    history_entry,
     make,
-    not_given_before,
     save,
-    standing_rows,
+    update_row,
+    without_used_slugs,
 )
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
@@ -19,18 +19,18 @@ from muniment.registry.publishing.publisher import Touched, publish
 
 
 def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
-    """Write a batch of people. Imported people are public, unless as drafts."""
+    """Write a batch of people. Imported people are public, except drafts."""
     counts = BatchCounts()
-    standing = standing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
+    existing = existing_rows(Person, (row.slug for _, row in rows), lock=not run.dry)
     made: list[Person] = []
     changed: list[Person] = []
     renamed: list[int] = []
     adopted: list[int] = []
     entries: list[HistoryEntry] = []
-    for line, row in not_given_before(run, "person", rows, standing):
+    for line, row in without_used_slugs(run, "person", rows, existing):
         run.settle(row)
-        person = standing.get(row.slug)
-        if run.leaves(line, person):
+        person = existing.get(row.slug)
+        if run.skips(line, person):
             counts.unchanged += 1
             continue
         columns = {name: value for name, value in row.columns.items() if value or name != "document_id"}
@@ -39,10 +39,10 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             columns.setdefault("document_id", new_id())
             person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
             made.append(person)
-            entries.append(imported(run, {}, {}, person=person))
+            entries.append(history_entry(run, {}, {}, person=person))
             continue
         adopted += _adopt(run, person, columns)
-        before = alter(person, columns, row.updated_at)
+        before = update_row(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
             run.settled.discard(row.slug)
         if before is None:
@@ -52,7 +52,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             renamed.append(person.pk)
         changed.append(person)
         after = {name: columns[name] for name in before}
-        entries.append(imported(run, before, after, run.schema.person, person=person))
+        entries.append(history_entry(run, before, after, run.schema.person, person=person))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
@@ -60,16 +60,16 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     save(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
     HistoryEntry.objects.bulk_create(entries)
-    touched = Touched().person(*(person.pk for person in (*made, *changed)))
+    affected = Touched().person(*(person.pk for person in (*made, *changed)))
     if renamed:
-        touched.person_with_companies(*renamed)
-        Company.objects.filter(pk__in=list(touched.companies)).update(updated_at=now())
-    publish(touched)
+        affected.person_with_companies(*renamed)
+        Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
+    publish(affected)
     return counts
 
 
 def _adopt(run: BatchRun, person: Person, columns: dict[str, Any]) -> list[int]:
-    """Make *person* public by itself; one who was so through a position changes nothing that is shown."""
+    """List *person* by itself; nothing changes for readers if a position made them public already."""
     if person.published and not person.listed:
         person.listed = True
         return [person.pk]

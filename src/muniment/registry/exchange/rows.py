@@ -1,4 +1,4 @@
-"""Lines of import files, read by the schema into what the tables hold. Pure: no table is asked here."""
+"""Read lines of import files by the schema into table columns. Pure: no database access."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from muniment.schema.validation import Fault, Validation
 
 @dataclass(slots=True)
 class CompanyRow:
-    """A company's line. ``columns`` are the table's; a part that is None was not given and stays as it is."""
+    """A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged."""
 
     slug: str
     columns: dict[str, Any]

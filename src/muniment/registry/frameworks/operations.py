@@ -1,5 +1,5 @@
 """
-Frameworks: made, described, authored, opened and closed by reviewers.
+Operations on frameworks: create, update and author, by reviewers.
 
 Source: decisions, section 2, isOpen; assessment-spec/1.
 """
@@ -24,9 +24,9 @@ from muniment.schema.framework import KINDS
 from muniment.schema.validation import Fault
 
 
-def _need_reviewer(actor: Actor) -> None:
+def _require_reviewer(actor: Actor) -> None:
     if not decides(actor):
-        raise Forbidden("Only reviewers author frameworks.", "Ask the operator of this registry for the role.")
+        raise Forbidden("Only reviewers can author frameworks.", "Ask the operator of this registry for the role.")
 
 
 def _framework(framework_id: str) -> Framework:
@@ -34,7 +34,7 @@ def _framework(framework_id: str) -> Framework:
     if found is None:
         raise NotFound(
             f"There is no framework with the frameworkId {framework_id[:200]!r}.",
-            "GET /api/v1/frameworks lists them.",
+            "GET /api/v1/frameworks lists the ids.",
         )
     return found
 
@@ -44,7 +44,10 @@ def _company(slug: str | None) -> Company | None:
         return None
     found = Company.objects.filter(slug=slug).first()
     if found is None:
-        raise BadFields([Fault("company", f"{slug!r} is no company here")], "GET /api/v1/companies lists the slugs.")
+        raise BadFields(
+            [Fault("company", f"is unknown: no company has the slug {slug!r}")],
+            "GET /api/v1/companies lists the slugs.",
+        )
     return found
 
 
@@ -52,33 +55,33 @@ def create_framework(
     actor: Actor, *, name: str, kind: str, description: str = "", company: str | None = None, framework_id: str = ""
 ) -> Framework:
     """
-    Make a framework: listed at once, not runnable until it is authored.
+    Create a framework: listed at once, runnable once it is authored.
 
     Args:
         actor: a reviewer.
-        name: what it is called.
+        name: the name.
         kind: ``score`` or ``program``.
-        description: the public summary, markdown.
-        company: slug of the company behind it; a program needs one.
-        framework_id: its address for ever; made from the name when empty.
+        description: the public summary, Markdown.
+        company: the slug of the company behind it; a program needs one.
+        framework_id: the permanent id; derived from the name when empty.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        BadFields: a value that its field does not take; an id that is taken.
+        Forbidden: the actor is not a reviewer.
+        BadFields: a value is invalid, or the id is taken.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     chosen = framework_id or slug_from_name(name)
     faults = [Fault("name", "is empty")] if not name.strip() else []
     if kind not in KINDS:
-        faults.append(Fault("kind", f"is {kind!r}, which is none of {', '.join(KINDS)}"))
+        faults.append(Fault("kind", f"is {kind!r}, not one of {', '.join(KINDS)}"))
     if fault := slug_fault(chosen):
         faults.append(Fault("frameworkId", fault))
     if kind == "program" and not company:
-        faults.append(Fault("company", "is missing: a program is run by a company"))
+        faults.append(Fault("company", "is missing: a program needs the company that runs it"))
     if found := first_text_fault({"name": name, "description": description}):
         faults.append(Fault(*found))
     if faults:
-        raise BadFields(faults, "A framework has a name, a kind, a summary and, as a program, a company.")
+        raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
     try:
         with transaction.atomic():
             GivenSlug.objects.create(kind="framework", slug=chosen)
@@ -90,7 +93,7 @@ def create_framework(
             publish(Touched().framework(framework.pk))
             return framework
     except IntegrityError:
-        raise BadFields([Fault("frameworkId", f"{chosen!r} is taken")], "Choose another.") from None
+        raise BadFields([Fault("frameworkId", f"{chosen!r} is taken")], "Choose another id.") from None
 
 
 def update_framework(
@@ -104,30 +107,30 @@ def update_framework(
     closed: bool | Unset = UNSET,
 ) -> Framework:
     """
-    Change what is given of a framework.
+    Change the fields given.
 
     Args:
         actor: a reviewer.
-        framework_id: which.
-        name: what it is called.
+        framework_id: the framework.
+        name: the name.
         description: the public summary.
-        run_cost: credits that a run costs; None for the registry's setting.
-        listed: whether it is shown.
-        closed: whether no run can be started although it is authored.
+        run_cost: the credits that a run costs; None for the registry's setting.
+        listed: whether it is public.
+        closed: whether runs are closed although it is authored.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        NotFound: there is none of that id.
-        BadFields: a value that its field does not take.
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown framework.
+        BadFields: a value is invalid.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
     values = {key: value for key, value in given.items() if value is not UNSET}
     faults = [Fault(*found)] if (found := first_text_fault(values)) else []
     if "name" in values and not str(values["name"]).strip():
         faults.append(Fault("name", "is empty"))
     if isinstance(run_cost, int) and not 0 <= run_cost < 2**31:
-        faults.append(Fault("runCost", "is not a whole number from 0"))
+        faults.append(Fault("runCost", "is not a non-negative integer"))
     if faults:
         raise BadFields(faults, "A framework has a name, a summary and a price.")
     with transaction.atomic():
@@ -145,17 +148,17 @@ def author_framework(actor: Actor, framework_id: str, document: dict[str, Any]) 
     """
     Store the next version of a framework's private specification; the framework is then open.
 
-    The same document as the standing version makes no new one.
+    A document equal to the current version does not create a new one.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        NotFound: there is no framework of that id.
-        BadFields: the document misses the form; has the path of each fault.
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown framework.
+        BadFields: the document is invalid; has the path of each fault.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     faults = [Fault(path, why) for path, why in faults_of(document)]
     if faults:
-        raise BadFields(faults, "The form is described as assessment-spec/1.")
+        raise BadFields(faults, "See the format assessment-spec/1.")
     with transaction.atomic():
         framework = _framework(framework_id)
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
@@ -170,9 +173,9 @@ def author_framework(actor: Actor, framework_id: str, document: dict[str, Any]) 
 
 def current_specification(framework_id: str) -> FrameworkSpecification | None:
     """
-    Give the standing version of a framework's specification, or None before it is authored.
+    Return the current version of a framework's specification, or None before it is authored.
 
-    For whoever runs an assessment, and for reviewers: what it holds is private.
+    It is private: only assessments and reviewers may use it.
     """
     found = FrameworkSpecification.objects.filter(framework__slug=framework_id).select_related("framework")
     return found.order_by("-version").first()

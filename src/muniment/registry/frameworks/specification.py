@@ -1,5 +1,5 @@
 """
-The private specification of a framework: its form, and what is wrong with one that misses it. Pure.
+Validate the private specification of a framework. Pure.
 
 Source: assessment-spec/1.
 """
@@ -15,23 +15,23 @@ PHRASES: Final = ("anyPhrase", "allPhrases")
 SOURCES: Final = ("profile", "positions", "proposals", "capTable", "distribution", "documents")
 EVALUATORS: Final = ("auto", "rules", "model")
 METHODS: Final = ("weighted_mean",)
-MOST: Final = 10**12
-DEEPEST: Final = 50
+MAX_NUMBER: Final = 10**12
+MAX_DEPTH: Final = 50
 
 Found = Iterator[tuple[str, str]]
 
 
 def faults_of(specification: object) -> list[tuple[str, str]]:
     """
-    Give every fault of *specification*, each as the path of the field and what it should be.
+    Return every fault of *specification*, each as a field's path and what is wrong.
 
     Returns:
-        An empty list when the specification is whole. The path of the whole document is ``$``.
+        An empty list if the specification is valid. The path of the whole document is ``$``.
     """
     if not isinstance(specification, dict):
         return [("$", "is not an object")]
     if _is_deep(specification):
-        return [("$", f"is nested more than {DEEPEST} deep")]
+        return [("$", f"is nested more than {MAX_DEPTH} levels deep")]
     unfit = first_text_fault(specification)
     return [*_document(specification), *([unfit] if unfit else [])]
 
@@ -41,7 +41,7 @@ def _document(document: dict[str, Any]) -> Found:
         yield "schema", f'is not "{SCHEMA}"'
     version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < 2**31:
-        yield "version", "is not a whole number from 1"
+        yield "version", "is not a positive integer"
     low, high = 0.0, 0.0
     scale = document.get("scale")
     if not isinstance(scale, dict):
@@ -53,7 +53,7 @@ def _document(document: dict[str, Any]) -> Found:
         if not missing:
             low, high = scale["min"], scale["max"]
             if low >= high:
-                yield "scale.max", "is not above scale.min"
+                yield "scale.max", "is not greater than scale.min"
     yield from _overall(document.get("overall"))
     sections = document.get("sections")
     if not isinstance(sections, list) or not sections:
@@ -71,7 +71,7 @@ def _overall(overall: object) -> Found:
         yield "overall", "is not an object"
         return
     if overall.get("method", METHODS[0]) not in METHODS:
-        yield "overall.method", f"is none of {', '.join(METHODS)}"
+        yield "overall.method", f"is not one of {', '.join(METHODS)}"
     if overall.get("bands") is not None:
         yield from _bands(overall["bands"])
 
@@ -93,7 +93,7 @@ def _bands(bands: object) -> Found:
         else:
             lowest.add(band["min"])
         if not _is_text(band.get("label")):
-            yield f"{path}.label", "is not a text"
+            yield f"{path}.label", "is not text"
 
 
 def _section(section: object, path: str, scale: tuple[float, float], seen: dict[str, str]) -> Found:
@@ -102,7 +102,7 @@ def _section(section: object, path: str, scale: tuple[float, float], seen: dict[
         return
     yield from _id(section, path, seen)
     if not _is_text(section.get("title")):
-        yield f"{path}.title", "is not a text"
+        yield f"{path}.title", "is not text"
     yield from _weight(section, path)
     criteria = section.get("criteria")
     if not isinstance(criteria, list) or not criteria:
@@ -119,13 +119,13 @@ def _criterion(criterion: object, path: str, scale: tuple[float, float], seen: d
     yield from _id(criterion, path, seen)
     for key in ("title", "requirement"):
         if not _is_text(criterion.get(key)):
-            yield f"{path}.{key}", "is not a text"
+            yield f"{path}.{key}", "is not text"
     yield from _weight(criterion, path)
     for key in ("guidance", "remediation"):
         if criterion.get(key) is not None and not isinstance(criterion[key], str):
-            yield f"{path}.{key}", "is not a text"
+            yield f"{path}.{key}", "is not text"
     if criterion.get("evaluator", "auto") not in EVALUATORS:
-        yield f"{path}.evaluator", f"is none of {', '.join(EVALUATORS)}"
+        yield f"{path}.evaluator", f"is not one of {', '.join(EVALUATORS)}"
     yield from _levels(criterion.get("levels"), f"{path}.levels", scale)
     yield from _gate(criterion.get("gate"), f"{path}.gate", scale)
     yield from _evidence(criterion.get("evidence"), f"{path}.evidence")
@@ -160,7 +160,7 @@ def _levels(levels: object, path: str, scale: tuple[float, float]) -> Found:
             continue
         yield from _level(level.get("level"), f"{at}.level", scale)
         if not _is_text(level.get("descriptor")):
-            yield f"{at}.descriptor", "is not a text"
+            yield f"{at}.descriptor", "is not text"
         if _is_number(level.get("level")):
             if level["level"] in given:
                 yield f"{at}.level", "is described twice"
@@ -189,7 +189,7 @@ def _evidence(evidence: object, path: str) -> Found:
         yield f"{path}.sources", f"is not a list of {', '.join(SOURCES)}"
     least = evidence.get("minCitations")
     if least is not None and (isinstance(least, bool) or not isinstance(least, int) or least < 0):
-        yield f"{path}.minCitations", "is not a whole number from 0"
+        yield f"{path}.minCitations", "is not a non-negative integer"
 
 
 def _condition(condition: object, path: str) -> Found:
@@ -202,7 +202,7 @@ def _condition(condition: object, path: str) -> Found:
     elif operation in COMPARISONS:
         yield from _comparison(condition, path)
     else:
-        yield f"{path}.op", f"is none of {', '.join((*COMPARISONS, *PHRASES))}"
+        yield f"{path}.op", f"is not one of {', '.join((*COMPARISONS, *PHRASES))}"
 
 
 def _phrases(condition: dict[str, Any], path: str) -> Found:
@@ -210,7 +210,7 @@ def _phrases(condition: dict[str, Any], path: str) -> Found:
     if not isinstance(terms, list) or not terms or not all(_is_text(term) for term in terms):
         yield f"{path}.terms", "is not a list of at least one text"
     if condition.get("in", "documents") not in SOURCES:
-        yield f"{path}.in", f"is none of {', '.join(SOURCES)}"
+        yield f"{path}.in", f"is not one of {', '.join(SOURCES)}"
 
 
 def _comparison(condition: dict[str, Any], path: str) -> Found:
@@ -231,16 +231,16 @@ def _comparison(condition: dict[str, Any], path: str) -> Found:
 def _id(owner: dict[str, Any], path: str, seen: dict[str, str]) -> Found:
     given = owner.get("id")
     if not _is_text(given):
-        yield f"{path}.id", "is not a text"
+        yield f"{path}.id", "is not text"
     elif given in seen:
-        yield f"{path}.id", f"is the id of {seen[given]} too"
+        yield f"{path}.id", f"is also the id of {seen[given]}"
     else:
         seen[str(given)] = path
 
 
 def _weight(owner: dict[str, Any], path: str) -> Found:
     if not _is_number(owner.get("weight")) or owner["weight"] <= 0:
-        yield f"{path}.weight", "is not a number above 0"
+        yield f"{path}.weight", "is not a number greater than 0"
 
 
 def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
@@ -250,9 +250,9 @@ def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
 
 
 def _is_deep(value: object) -> bool:
-    """Tell what is nested deeper than anything reads it: without recursion, which would end at such a value."""
+    """Return whether *value* is nested too deeply; iterative, because recursion would overflow."""
     layer = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         layer = [
             member
             for each in layer
@@ -265,8 +265,8 @@ def _is_deep(value: object) -> bool:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    """Tell a number that can be reckoned with: no NaN, no infinity, none that a float does not hold."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST <= value <= MOST
+    """Return whether *value* is a finite number within bounds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MAX_NUMBER <= value <= MAX_NUMBER
 
 
 def _is_text(value: object) -> bool:

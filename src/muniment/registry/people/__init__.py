@@ -1,1 +1,1 @@
-"""People: their profiles."""
+"""People and their profiles."""

@@ -1,5 +1,5 @@
 """
-A person's own profile: joined to an account after a reviewer agrees, edited by that account alone.
+Profiles of people: linked to an account after review, and edited only by that account.
 
 Source: decisions, section 5; tools, get_my_profile and update_my_profile.
 """
@@ -25,12 +25,12 @@ HINT: Final = "A profile has a name and a bio."
 
 
 class ProfileChange(dict[str, Any]):
-    """The fields of a profile that its person changes, by their names on the wire: an absent one stays."""
+    """The fields of a profile to change, by wire name; absent fields stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileUpdate:
-    """What an update did, or in a dry run would do."""
+    """The result of an update, or of its dry run."""
 
     person: Person
     applied: list[str]
@@ -38,25 +38,23 @@ class ProfileUpdate:
 
 
 def get_profile(actor: Actor) -> Person | None:
-    """Give the person joined to the actor's account, or None."""
+    """Return the person linked to the actor's account, or None."""
     return Person.objects.filter(account_id=actor.account_id).first() if actor.account_id else None
 
 
 def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False) -> ProfileUpdate:
     """
-    Change the profile of the actor's own person; it is public at once.
+    Change the actor's own profile; the change is public at once.
 
     Raises:
-        BadRequest: no person is joined to the account; a value that its field does not take.
+        BadRequest: the account has no profile; a value is invalid.
     """
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
         found = Person.objects.select_for_update().filter(account_id=actor.account_id) if actor.account_id else None
         person = found.first() if found is not None else None
         if person is None:
-            raise BadRequest(
-                "No person is joined to this account.", "Claim or make your profile at /manage/profile first."
-            )
+            raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
         difference = _compare(person, edit)
         if difference and not dry_run:
             difference.write_columns(person)
@@ -76,7 +74,7 @@ def _compare(person: Person, edit: Edit) -> Difference:
 
 
 def publish_person(person: Person, *, renamed: bool) -> None:
-    """Publish a person, and with a new name the companies that show it."""
+    """Publish a person and, after a new name, the companies that show it."""
     touched = Touched()
     if renamed:
         touched.person_with_companies(person.pk)
@@ -86,12 +84,12 @@ def publish_person(person: Person, *, renamed: bool) -> None:
 
 def create_profile(actor: Actor, change: ProfileChange) -> Person:
     """
-    Make a profile for the actor's account; it becomes public when a reviewer lists it or a listing names it.
+    Create a profile for the actor's account; it is public once a reviewer lists it or a listing names the person.
 
     Raises:
-        Forbidden: nobody is signed in.
-        Conflict: the account has a profile.
-        BadFields: a value that its field does not take.
+        Forbidden: the actor has no account.
+        Conflict: the account already has a profile.
+        BadFields: a value is invalid.
     """
     if actor.account_id is None:
         raise Forbidden("A profile belongs to an account.", "Sign in first.")
@@ -108,27 +106,29 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
             history.entry(actor, "created", before={}, after=difference.after, person=person).save()
             return person
     except IntegrityError:
-        raise Conflict("This account has a profile already.", "Edit it at /manage/profile.") from None
+        raise Conflict("This account already has a profile.", "Edit it at /manage/profile.") from None
 
 
 def join_person(actor: Actor, slug: str, account_id: int) -> Person:
     """
-    Join a person to an account, as a claim asked for; the person is then public.
+    Link a person to an account, after a claim; the person is then public.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        NotFound: nobody has the slug.
-        Conflict: the person or the account is joined to another.
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has the slug.
+        Conflict: the person or the account is linked to another.
     """
     if not decides(actor):
-        raise Forbidden("Only reviewers join people to accounts.", "Ask the operator of this registry for the role.")
+        raise Forbidden(
+            "Only reviewers can link people to accounts.", "Ask the operator of this registry for the role."
+        )
     with transaction.atomic():
         person = Person.objects.select_for_update().filter(slug=slug).first()
         if person is None:
-            raise NotFound(f"Nobody here has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
+            raise NotFound(f"No person has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
         taken = Person.objects.filter(account_id=account_id).exclude(pk=person.pk).exists()
         if taken or person.account_id not in {None, account_id}:
-            raise Conflict("The person or the account is joined to another.", "Part the two first.")
+            raise Conflict("The person or the account is already linked to another.", "Unlink them first.")
         person.account_id, person.listed, person.updated_at = account_id, True, now()
         person.version += 1
         person.save()

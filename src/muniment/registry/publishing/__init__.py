@@ -1,1 +1,1 @@
-"""Publishing: render published documents and write them in the transaction that changes the source."""
+"""Render published documents and write them in the transaction that changes the source rows."""

@@ -1,9 +1,9 @@
 """
-A change becomes published documents, in the same transaction.
+Publish changes as documents, in the transaction that makes them.
 
-The rule, whose proof is that no reader ever misses a change: finish all writes to the source; reserve
-sequence numbers, which takes the lock of the edition; only then read and render; write the documents;
-commit. A row's publication number is the sequence of its first publication, so order is total and stable.
+So that no reader misses a change, the order is fixed: finish all writes to the source rows; reserve sequence numbers,
+which locks the edition; only then read and render; write the documents; commit. A row's publication number is the
+sequence of its first publication, so the order is total and stable.
 
 Source: decisions, section 2, only reviewed; createdAt, order.
 """
@@ -46,44 +46,42 @@ from muniment.registry.reading import columns, marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
-"""Called with the new edition after each commit that published; filled where the process is composed."""
+"""Called with the new edition after each commit that published."""
 
 CHUNK: Final = 500
 
 
 @dataclass(slots=True)
 class Touched:
-    """The rows, by primary key, whose documents a change may have altered; in the order of their publication."""
+    """The rows, by primary key, whose documents a change may affect, in the order of their publication."""
 
     companies: dict[int, None] = field(default_factory=dict)
     people: dict[int, None] = field(default_factory=dict)
     frameworks: dict[int, None] = field(default_factory=dict)
     loaded: dict[int, CompanyView] | None = None
-    """Where :func:`publish` leaves what it loads of companies, for a caller who goes on to show it."""
+    """Filled by :func:`publish` with the companies that it loads, for callers that show them."""
 
     def company(self, *keys: int) -> "Touched":
-        """Add companies alone: nothing that others show of them has changed."""
+        """Add companies whose references elsewhere are unchanged."""
         self.companies.update(dict.fromkeys(keys))
         return self
 
     def person(self, *keys: int) -> "Touched":
-        """Add people alone."""
         self.people.update(dict.fromkeys(keys))
         return self
 
     def framework(self, *keys: int) -> "Touched":
-        """Add frameworks alone."""
         self.frameworks.update(dict.fromkeys(keys))
         return self
 
     def company_with_dependents(self, *keys: int) -> "Touched":
-        """Add companies, the people in their positions, and their frameworks: a name, symbol, icon or state changed."""
+        """Add companies with their people and frameworks, after a change of name, symbol, icon or state."""
         self.company(*keys)
         self.person(*Position.objects.filter(company_id__in=keys).values_list("person_id", flat=True))
         return self.frameworks_of(*keys)
 
     def frameworks_of(self, *companies: int) -> "Touched":
-        """Add the frameworks of companies: they show the company and its description."""
+        """Add the frameworks of companies, which show the company and its description."""
         found = Framework.objects.filter(company_id__in=companies).order_by("publication_number", "pk")
         return self.framework(*found.values_list("pk", flat=True))
 
@@ -94,7 +92,7 @@ class Touched:
 
 
 class _Move(NamedTuple):
-    """What happens to one document."""
+    """The change of one document."""
 
     kind: str
     pk: int
@@ -104,21 +102,21 @@ class _Move(NamedTuple):
 
 
 def _store(vendor: str) -> ModuleType:
-    """Give the module that keeps the published tables: in the SQLite file, or as the feed on PostgreSQL."""
+    """Return the module of the published tables: in the SQLite file, or as the feed on PostgreSQL."""
     return importlib.import_module("muniment.store.published" if vendor == "sqlite" else "muniment.store.postgres_feed")
 
 
 def create_tables(using: str = "default") -> None:
-    """Make the tables of published documents where they are missing."""
+    """Create missing tables of published documents."""
     chosen: Any = connections[using]
     if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.postgres_feed") is None:
-        return  # the feed comes with the follower
+        return  # the feed is installed with the replica
     chosen.ensure_connection()
     _store(chosen.vendor).create(chosen.connection)
 
 
 def documents() -> Iterator[PublishedDocument]:
-    """Render every public document from the rows as they stand, in the order of publication."""
+    """Render every public document, in the order of publication."""
     kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
         (Company, lambda keys: _companies(keys, None)),
         (Person, _people),
@@ -133,7 +131,7 @@ def documents() -> Iterator[PublishedDocument]:
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
-    """Tell where the published documents stand: edition, epoch, and when they last changed."""
+    """Return the edition, the epoch and the time of the last change of the published documents."""
     chosen: Any = connections[using]
     chosen.ensure_connection()
     edition, epoch, at = _store(chosen.vendor).head(chosen.connection)
@@ -141,23 +139,23 @@ def head(using: str = "default") -> tuple[int, str, str]:
 
 
 def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
-    """Give kind, key and ETag of every published document as it stands. Inside a transaction or a snapshot."""
+    """Return kind, key and ETag of every published document. Call it in a transaction or a snapshot."""
     chosen: Any = connections[using]
     found: Iterator[tuple[str, str, str]] = _store(chosen.vendor).etags(chosen.connection)
     return found
 
 
 def clear(*, edition: int) -> None:
-    """Empty what is published, inside the caller's transaction; every reader and follower will notice."""
+    """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
     _store(connection.vendor).clear(_raw(), edition=edition)
 
 
 def publish_all(*, at: str) -> None:
     """
-    Fill with every public document what :func:`clear` has emptied, without a word in the feed.
+    Publish every public document after :func:`clear`, without feed entries.
 
     Args:
-        at: when they last changed, as the wire shows it.
+        at: the time of their last change, in wire form.
     """
     with connection.wrap_database_errors:
         _store(connection.vendor).load(_raw(), documents(), at=at)
@@ -165,17 +163,17 @@ def publish_all(*, at: str) -> None:
 
 def renew_outdated() -> bool:
     """
-    Make every published document anew if another version of the software wrote them.
+    Render all published documents again if another version of the software wrote them.
 
     Returns:
-        Whether that was so. The numbering goes on under a new epoch: followers and readers begin again.
+        Whether it was necessary. Numbering continues in a new epoch, so replicas and readers start over.
     """
     if not _is_outdated():
         return False
     with transaction.atomic():
         _store(connection.vendor).reserve(_raw(), 0)
         if not _is_outdated():
-            return False  # another node has done it while this one waited
+            return False  # another node did it while this one waited
         clear(edition=head()[0])
         publish_all(at=timestamp(now()))
     return True
@@ -189,21 +187,25 @@ def _is_outdated() -> bool:
     return False
 
 
-def publish(touched: Touched) -> int | None:
+def publish(affected: Touched) -> int | None:
     """
-    Bring the published documents of *touched* rows up to what the tables say.
+    Update the published documents of the affected rows.
 
-    Call it once, as the last step of an operation, inside its transaction. Rows that are not public and
-    were not before give no entry.
+    Call it once, as the last step of an operation, in its transaction. Rows that are not public and were not public
+    before create no entry.
 
     Returns:
-        The new edition, or None when nothing public changed.
+        The new edition, or None if nothing public changed.
     """
     store, raw = _store(connection.vendor), _raw()
-    # The raw connection tells a full disk or a lost server as the driver does; callers know Django's errors.
+    # The raw connection raises the driver's errors; callers expect Django's.
     with connection.wrap_database_errors:
-        store.reserve(raw, 0)  # holds the edition, so that what is decided next stays true
-    moves = [*_company_moves(touched.companies), *_person_moves(touched.people), *_framework_moves(touched.frameworks)]
+        store.reserve(raw, 0)  # locks the edition, so that the following decisions stay valid
+    moves = [
+        *_company_moves(affected.companies),
+        *_person_moves(affected.people),
+        *_framework_moves(affected.frameworks),
+    ]
     if not moves:
         return None
     with connection.wrap_database_errors:
@@ -215,9 +217,9 @@ def publish(touched: Touched) -> int | None:
     at = timestamp(now())
     write = store.apply if connection.vendor == "sqlite" else store.write
     with connection.wrap_database_errors:
-        write(raw, _entries(numbered, first, at, touched.loaded), changes_kept=settings.CHANGES_KEPT)
+        write(raw, _entries(numbered, first, at, affected.loaded), changes_kept=settings.CHANGES_KEPT)
     edition = first + len(moves) - 1
-    transaction.on_commit(lambda: _tell(edition))
+    transaction.on_commit(lambda: _notify(edition))
     return edition
 
 
@@ -226,15 +228,15 @@ def _raw() -> Any:
     return connection.connection
 
 
-def _tell(edition: int) -> None:
+def _notify(edition: int) -> None:
     for hook in on_published:
         hook(edition)
 
 
-def _change(*, public: bool, stands: bool) -> str:
+def _change(*, public: bool, was_public: bool) -> str:
     if public:
-        return "updated" if stands else "published"
-    return "unlisted" if stands else ""
+        return "updated" if was_public else "published"
+    return "unlisted" if was_public else ""
 
 
 def _in_order(keys: dict[int, None], moves: Iterable[_Move]) -> list[_Move]:
@@ -252,8 +254,8 @@ def _company_moves(keys: dict[int, None]) -> list[_Move]:
     return _in_order(
         keys,
         (
-            _Move("company", pk, slug, _change(public=state == State.PUBLISHED, stands=stands), number)
-            for pk, slug, state, stands, number in found
+            _Move("company", pk, slug, _change(public=state == State.PUBLISHED, was_public=was_public), number)
+            for pk, slug, state, was_public, number in found
         ),
     )
 
@@ -272,8 +274,8 @@ def _person_moves(keys: dict[int, None]) -> list[_Move]:
     return _in_order(
         keys,
         (
-            _Move("person", pk, slug, _change(public=listed or pk in named, stands=stands), number)
-            for pk, slug, listed, stands, number in found
+            _Move("person", pk, slug, _change(public=listed or pk in named, was_public=was_public), number)
+            for pk, slug, listed, was_public, number in found
         ),
     )
 
@@ -291,10 +293,12 @@ def _framework_moves(keys: dict[int, None]) -> list[_Move]:
                 "framework",
                 pk,
                 slug,
-                _change(public=listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED), stands=stands),
+                _change(
+                    public=listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED), was_public=was_public
+                ),
                 number,
             )
-            for pk, slug, kind, listed, stands, number, state in found
+            for pk, slug, kind, listed, was_public, number, state in found
         ),
     )
 
@@ -344,7 +348,7 @@ def _entries(
 
 
 def company_views(keys: list[int]) -> dict[int, CompanyView]:
-    """Load what companies' documents are made of, by primary key."""
+    """Load the data of companies' documents, by primary key."""
     if not keys:
         return {}
     views = {row["id"]: CompanyView(row) for row in columns(Company, f"WHERE id IN ({marks(keys)})", keys)}

@@ -1,8 +1,8 @@
 """
-Rows become the public documents of the contract: order of keys, absent values, additions. Pure.
+Render rows as the contract's public documents: order of keys, absent values, additions. Pure.
 
-The contract's keys come first, in its order, then our additions (``raising``, ``updatedAt``), then what
-open objects add, in sorted order.
+The contract's keys come first, in its order, then our additions (``raising``, ``updatedAt``), then additional members
+of open objects, sorted.
 
 Source: service document, Resources; decisions, section 2, absent values.
 """
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(slots=True)
 class CompanyView:
-    """What a company's documents are made of. ``proposals`` and ``cap_table`` are finished JSON."""
+    """The data of a company's documents. ``proposals`` and ``cap_table`` are encoded JSON."""
 
     columns: dict[str, Any]
     positions: list["PlaceView"] = field(default_factory=list)
@@ -35,13 +35,13 @@ class CompanyView:
 
     @property
     def raising(self) -> bool:
-        """Tell whether a funding round is open."""
+        """Return whether a funding round is open."""
         return any(each.closed_on is None for each in self.rounds)
 
 
 @dataclass(slots=True)
 class PlaceView:
-    """One position with both of its ends; the end that shows it is left out of what it shows."""
+    """A position with both ends; a document omits its own end."""
 
     title: str | None
     extra: dict[str, Any]
@@ -51,12 +51,12 @@ class PlaceView:
 
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
-    """Give the place in the order of a kind: by listing date, and within it by publication."""
+    """Return the sort position within a kind: by listing date, then by publication."""
     return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
 
 
 def company_reference(columns: dict[str, Any]) -> dict[str, Any]:
-    """Give a company as people and frameworks refer to it."""
+    """Return a company as people and frameworks refer to it."""
     slug = columns["slug"]
     return {
         "id": slug,
@@ -73,7 +73,7 @@ def company_object(view: CompanyView, schema: Schema) -> dict[str, Any]:
 
 
 def company_bundle(view: CompanyView, company: Any) -> dict[str, Any]:
-    """Give what the detail endpoint answers as ``data``. *company* is the finished object."""
+    """Return the ``data`` of the detail endpoint. *company* is the finished object."""
     return {
         "company": company,
         "distribution": view.columns["distribution"],
@@ -84,7 +84,6 @@ def company_bundle(view: CompanyView, company: Any) -> dict[str, Any]:
 
 
 def position_in_company(place: PlaceView) -> dict[str, Any]:
-    """Give the contract's Position."""
     further = place.extra.get("person")
     person = {"name": place.person_name, "slug": place.person_slug, **(_sorted(further) if further else {})}
     return _place(place, {"person": person})
@@ -97,7 +96,6 @@ def _place(place: PlaceView, other_end: dict[str, Any]) -> dict[str, Any]:
 
 
 def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
-    """Render a company."""
     row = view.columns
     company = company_object(view, schema)
     item = _encode(company)
@@ -136,7 +134,7 @@ def _sorted(extra: dict[str, Any]) -> dict[str, Any]:
 
 
 def person_document(columns: dict[str, Any], places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
-    """Render a person with the positions in published companies, which are in the companies' order."""
+    """Render a person with positions in published companies, in the companies' order."""
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
     positions = [_place(place, {"company": place.company}) for place in places]
@@ -162,7 +160,7 @@ def framework_document(
     Args:
         columns: the framework's row.
         company: the row of the published company behind it, or None.
-        authored: whether a specification stands.
+        authored: whether it has a specification.
     """
     derived = {
         "isOpen": authored and not columns["closed"],

@@ -1,5 +1,5 @@
 """
-What visitors with an account ask of the reviewers: a listing or a profile to be theirs, an edit of a listing.
+Requests to the reviewers: claims of listings and profiles, and suggested edits.
 
 Source: decisions, section 5: both go to the reviewers' queue.
 """
@@ -23,46 +23,47 @@ from muniment.schema.validation import Fault
 
 MAX_TEXT = 2_000
 MAX_OPEN = 20
-"""How many undecided petitions an account may have, so that nobody floods the queue."""
+"""Undecided requests that an account can have, so that it cannot flood the queue."""
+_DECIDED = {"approved": "approved", "refused": "declined"}
 on_petition_decided: list[Callable[[Petition], object]] = []
-"""Called after the commit of a decision."""
+"""Called after a decision is committed."""
 
 
 def claim_company(actor: Actor, slug: str, text: str) -> Petition:
     """
-    Ask to own a published listing.
+    Request to own a published listing.
 
     Raises:
-        Forbidden: nobody is signed in.
+        Forbidden: the actor has no account.
         NotFound: there is no such public listing.
-        Conflict: the actor owns it, or has asked already.
-        BadFields: the text does not say who the actor is to it.
+        Conflict: the actor owns it, or has already requested it.
+        BadFields: the text is empty or invalid.
     """
     company = _public_company(actor, slug)
     if company.ownerships.filter(account_id=_account(actor)).exists():
-        raise Conflict("You own this listing already.", "Edit it at /manage.")
-    return _ask(actor, Petition(kind="claim", company=company, text=_said(text)))
+        raise Conflict("You already own this listing.", "Edit it at /manage.")
+    return _save_request(actor, Petition(kind="claim", company=company, text=_check_text(text)))
 
 
 def claim_person(actor: Actor, slug: str, text: str) -> Petition:
     """
-    Ask to be joined to a public person.
+    Request to be linked to a public person.
 
     Raises:
-        Forbidden: nobody is signed in.
+        Forbidden: the actor has no account.
         NotFound: there is no such public person.
-        Conflict: the person or the account is joined already, or the actor has asked.
-        BadFields: the text says nothing.
+        Conflict: the person or the account is already linked, or the actor has already requested it.
+        BadFields: the text is empty or invalid.
     """
     account_id = _account(actor)
     person = Person.objects.filter(slug=slug, published=True).first()
     if person is None:
-        raise NotFound(f"Nobody here has the slug {slug[:200]!r}.", "Search among all people.")
+        raise NotFound(f"No person has the slug {slug[:200]!r}.", "Search at /people.")
     if person.account_id is not None:
-        raise Conflict("This profile belongs to an account already.", "Tell the operator if that is wrong.")
+        raise Conflict("This profile already belongs to an account.", "Contact the operator if that is wrong.")
     if Person.objects.filter(account_id=account_id).exists():
-        raise Conflict("Your account has a profile already.", "Edit it at /manage/profile.")
-    return _ask(actor, Petition(kind="profile", person=person, text=_said(text)))
+        raise Conflict("Your account already has a profile.", "Edit it at /manage/profile.")
+    return _save_request(actor, Petition(kind="profile", person=person, text=_check_text(text)))
 
 
 def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> Petition:
@@ -70,49 +71,53 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     Suggest an edit of a published listing.
 
     Raises:
-        Forbidden: nobody is signed in.
+        Forbidden: the actor has no account.
         NotFound: there is no such public listing.
-        BadFields: nothing differs, or a value that the form does not take.
-        Conflict: the actor has a suggestion for it that waits.
+        BadFields: nothing changes, or a value is invalid.
+        Conflict: the actor already has an open suggestion for it.
     """
     company = _public_company(actor, slug)
     difference = compare(company, read_change(change, settings.SCHEMA))
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
-        raise BadFields([Fault("text", "is empty, and no field differs")], "Change a field, or say what is wrong.")
-    return _ask(actor, Petition(kind="suggestion", company=company, changes=changes, text=_said(text, needed=False)))
+        raise BadFields(
+            [Fault("text", "is empty, and no field has changed")], "Change a field, or describe what is wrong."
+        )
+    return _save_request(
+        actor, Petition(kind="suggestion", company=company, changes=changes, text=_check_text(text, needed=False))
+    )
 
 
 def decide_petition(actor: Actor, petition_id: int, *, approve: bool, note: str = "") -> Petition:
     """
-    Grant or refuse what was asked.
+    Approve or decline a request.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        NotFound: there is no such petition.
-        Conflict: another reviewer was first.
-        BadRequest: a refusal without a note; what was asked can no longer be done.
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown request.
+        Conflict: another reviewer decided first.
+        BadRequest: no note for a declined request; the request can no longer be applied.
     """
     if not decides(actor):
-        raise Forbidden("Only reviewers decide.", "Ask the operator of this registry for the role.")
+        raise Forbidden("Only reviewers can decide on requests.", "Ask the operator of this registry for the role.")
     if not approve and not note.strip():
-        raise BadRequest("note is empty.", "Say why, so that they can answer.")
+        raise BadRequest("The note is empty.", "Give a reason, so that the requester can respond.")
     with transaction.atomic():
         petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
         if petition is None:
-            raise NotFound(f"There is no petition with the number {petition_id}.", "/review lists what waits.")
+            raise NotFound(f"Request {petition_id} not found.", "Open requests are at /review.")
         if petition.decision:
-            raise Conflict(f"This is {petition.decision} already.", "/review lists what waits.")
+            raise Conflict(f"This request is already {_DECIDED[petition.decision]}.", "Open requests are at /review.")
         petition.decision = "approved" if approve else "refused"
         petition.note, petition.decided_at, petition.decided_by_id = note.strip(), now(), actor.account_id
         petition.save()
         if approve:
-            _grant(actor, petition)
+            _apply(actor, petition)
         transaction.on_commit(lambda: [hook(petition) for hook in on_petition_decided])
         return petition
 
 
-def _grant(actor: Actor, petition: Petition) -> None:
+def _apply(actor: Actor, petition: Petition) -> None:
     if petition.company is not None and petition.kind == Petition.Kind.CLAIM:
         add_owner(actor, petition.company.slug, petition.account_id)
     elif petition.company is not None and petition.changes:
@@ -123,7 +128,7 @@ def _grant(actor: Actor, petition: Petition) -> None:
 
 def _account(actor: Actor) -> int:
     if actor.account_id is None:
-        raise Forbidden("This needs an account.", "Sign in first.")
+        raise Forbidden("An account is required.", "Sign in first.")
     return actor.account_id
 
 
@@ -131,38 +136,38 @@ def _public_company(actor: Actor, slug: str) -> Company:
     _account(actor)
     company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first()
     if company is None:
-        raise NotFound(f"There is no company called {slug[:200]} here.", "Search among all companies.")
+        raise NotFound(f"No company has the slug {slug[:200]!r}.", "Search at /companies.")
     return company
 
 
-def _said(text: str, *, needed: bool = True) -> str:
-    said = text.strip()
+def _check_text(text: str, *, needed: bool = True) -> str:
+    checked = text.strip()
     faults = []
-    if needed and not said:
-        faults.append(Fault("text", "is empty: say how a reviewer can tell that it is yours"))
-    if len(said) > MAX_TEXT:
-        faults.append(Fault("text", f"has {len(said):,} characters, at most {MAX_TEXT:,} are taken"))
-    if fault := text_fault(said):
+    if needed and not checked:
+        faults.append(Fault("text", "is empty: say how a reviewer can verify your request"))
+    if len(checked) > MAX_TEXT:
+        faults.append(Fault("text", f"has {len(checked):,} characters; the limit is {MAX_TEXT:,}"))
+    if fault := text_fault(checked):
         faults.append(Fault("text", fault))
     if faults:
         raise BadFields(faults, "A few sentences are enough.")
-    return said
+    return checked
 
 
-def _ask(actor: Actor, petition: Petition) -> Petition:
+def _save_request(actor: Actor, petition: Petition) -> Petition:
     petition.account_id = _account(actor)
     try:
         with transaction.atomic():
             if Petition.objects.filter(account_id=petition.account_id, decision="").count() >= MAX_OPEN:
-                raise Conflict(f"{MAX_OPEN} of your requests wait already.", "Wait for the reviewers' answers.")
+                raise Conflict(f"You already have {MAX_OPEN} open requests.", "Wait for the reviewers' decisions.")
             petition.save()
     except IntegrityError:
-        raise Conflict("You have asked this already.", "A reviewer looks at it; you will be mailed.") from None
+        raise Conflict("You have already requested this.", "We'll email you when a reviewer decides.") from None
     return petition
 
 
 def describe(petition: Petition) -> dict[str, Any]:
-    """Give before and after of each field that a suggestion changes, against what stands now."""
+    """Return before and after of each field that a suggestion changes, compared with the current listing."""
     if petition.company is None or not petition.changes:
         return {}
     change = CompanyChange(petition.changes)

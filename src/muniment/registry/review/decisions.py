@@ -1,7 +1,7 @@
 """
-The way of a listing from draft to published, and what reviewers decide on it.
+The review workflow of listings, from draft to published, and the reviewers' decisions.
 
-Each decision is taken once: it names the state it expects, under a lock, and stands in the history.
+Each decision is made once: it checks the expected state under a lock and is recorded in the history.
 
 Source: decisions, section 5, listings.
 """
@@ -22,7 +22,7 @@ from muniment.registry.models import Company, PendingChange, State
 from muniment.registry.publishing.publisher import Touched
 
 on_decided: list[Callable[[Company, str, str], object]] = []
-"""Called after commit with the listing, what happened (as the history names it), and the reviewer's note."""
+"""Called after the commit with the listing, the history action and the reviewer's note."""
 
 _FROM: Final[dict[str, tuple[str, ...]]] = {
     "submitted": (State.DRAFT, State.CHANGES_REQUESTED),
@@ -42,24 +42,24 @@ _TO: Final = {
 }
 
 
-def _need_reviewer(actor: Actor) -> None:
+def _require_reviewer(actor: Actor) -> None:
     if not decides(actor):
-        raise Forbidden("Only reviewers decide on listings.", "Ask the operator of this registry for the role.")
+        raise Forbidden("Only reviewers can decide on listings.", "Ask the operator of this registry for the role.")
 
 
-def _need_note(note: str) -> str:
+def _require_note(note: str) -> str:
     if not note.strip():
-        raise BadRequest("note is empty.", "Say what the owner should know or change.")
+        raise BadRequest("The note is empty.", "Say what the owner should know or change.")
     return note.strip()
 
 
 def submit_company(actor: Actor, slug: str, *, expected_version: int | None = None) -> Company:
     """
-    Put a draft, or one that changes were requested on, before the reviewers.
+    Submit a draft, or a listing with requested changes, for review.
 
     Raises:
         NotFound: unknown, or not owned.
-        Conflict: it is in another state, or has moved on.
+        Conflict: it is in another state, or has another version.
     """
     return _move(actor, slug, "submitted", expected_version=expected_version)
 
@@ -71,51 +71,51 @@ def approve_company(actor: Actor, slug: str, *, expected_version: int | None = N
     Args:
         actor: a reviewer.
         slug: the listing.
-        expected_version: what the reviewer looked at.
+        expected_version: the version that the reviewer looked at.
         note: shown to the owner.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        Conflict: another reviewer was first, or the owner changed it meanwhile.
+        Forbidden: the actor is not a reviewer.
+        Conflict: another reviewer decided first, or the owner changed it.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     return _move(actor, slug, "approved", expected_version=expected_version, note=note)
 
 
 def request_changes(actor: Actor, slug: str, note: str) -> Company:
     """
-    Give a submitted listing back to its owner, with a note.
+    Return a submitted listing to its owner, with a note.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        Conflict: another reviewer was first.
+        Forbidden: the actor is not a reviewer.
+        Conflict: another reviewer decided first.
     """
-    _need_reviewer(actor)
-    return _move(actor, slug, "changes requested", note=_need_note(note))
+    _require_reviewer(actor)
+    return _move(actor, slug, "changes requested", note=_require_note(note))
 
 
 def reject_company(actor: Actor, slug: str, note: str) -> Company:
     """
-    Refuse a submitted listing, with a note.
+    Decline a submitted listing, with a note.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        Conflict: another reviewer was first.
+        Forbidden: the actor is not a reviewer.
+        Conflict: another reviewer decided first.
     """
-    _need_reviewer(actor)
-    return _move(actor, slug, "rejected", note=_need_note(note))
+    _require_reviewer(actor)
+    return _move(actor, slug, "rejected", note=_require_note(note))
 
 
 def unlist_company(actor: Actor, slug: str, note: str) -> Company:
     """
-    Take a published listing out of everything public: the API, counts, people's positions, search, programs.
+    Remove a published listing from everything public: the API, counts, positions, search, programs.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
         Conflict: it is not published.
     """
-    _need_reviewer(actor)
-    return _move(actor, slug, "unlisted", note=_need_note(note))
+    _require_reviewer(actor)
+    return _move(actor, slug, "unlisted", note=_require_note(note))
 
 
 def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
@@ -123,10 +123,10 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
     Publish an unlisted listing again, in its old place.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
         Conflict: it is not unlisted.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     return _move(actor, slug, "relisted", note=note)
 
 
@@ -137,7 +137,7 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
         if company.state not in _FROM[step]:
             raise Conflict(
                 f"{slug!r} is {company.get_state_display().lower()} and cannot be {step}.",
-                "Read it again: somebody may have decided meanwhile.",
+                "Reload it: someone else may have decided.",
             )
         before, company.state = company.state, _TO[step]
         company.reviewer_note = "" if step in {"submitted", "approved", "relisted"} else note
@@ -151,36 +151,36 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
             actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
         ).save()
         publish_company(company, Touched(), changed={"state"})
-        transaction.on_commit(lambda: _tell(company, step, note))
+        transaction.on_commit(lambda: _notify(company, step, note))
         return company
 
 
 def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = "") -> PendingChange:
     """
-    Agree to the fields of a published listing that wait, or refuse them.
+    Approve or decline the pending change of a published listing.
 
     Args:
         actor: a reviewer.
-        change_id: the pending change; a reviewer decides on what they saw, so a change decided meanwhile is refused.
-        approve: publish the fields, or leave what stands.
-        note: shown to the owner; needed to refuse.
+        change_id: the pending change; reviewers decide on what they saw, so a replaced change is a conflict.
+        approve: publish the fields, or keep the current ones.
+        note: shown to the owner; required to decline.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        NotFound: there is no such change.
-        Conflict: another reviewer was first, or the owner withdrew it.
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown change.
+        Conflict: another reviewer decided first, or the owner withdrew it.
     """
-    _need_reviewer(actor)
+    _require_reviewer(actor)
     with transaction.atomic():
         found = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
         if found is None:
-            raise NotFound(f"There is no change with the number {change_id}.", "/review lists what waits.")
-        company: Company = found  # held before its change, as whoever asks holds it
+            raise NotFound(f"Change {change_id} not found.", "Pending changes are at /review.")
+        company: Company = found  # locked before its change, in the same order as owners' edits
         pending = PendingChange.objects.select_for_update().get(pk=change_id)
         if pending.decision:
-            raise Conflict(f"This change is {pending.decision} already.", "/review lists what waits.")
+            raise Conflict(f"This change is already {pending.decision}.", "Pending changes are at /review.")
         pending.decision = "approved" if approve else "rejected"
-        pending.note = note if approve else _need_note(note)
+        pending.note = note if approve else _require_note(note)
         pending.decided_at, pending.decided_by_id = now(), actor.account_id
         pending.save()
         step = "change approved" if approve else "change refused"
@@ -189,10 +189,10 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()
-        transaction.on_commit(lambda: _tell(company, step, note))
+        transaction.on_commit(lambda: _notify(company, step, note))
         return pending
 
 
-def _tell(company: Company, step: str, note: str) -> None:
+def _notify(company: Company, step: str, note: str) -> None:
     for hook in on_decided:
         hook(company, step, note)

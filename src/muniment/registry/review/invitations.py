@@ -1,5 +1,5 @@
 """
-Another owner for a listing: invited by mail, accepted by whoever holds the mailed link and is signed in.
+Invitations to co-own a listing: sent by mail, accepted by a signed-in account with the link.
 
 Source: decisions, section 5, several owners.
 """
@@ -25,46 +25,48 @@ from muniment.registry.company.editing import owned
 from muniment.registry.models import Company, Invitation, Ownership
 from muniment.schema.validation import Fault
 
-GOOD_FOR = timedelta(days=14)
+VALID_FOR = timedelta(days=14)
 MAX_OPEN = 20
-"""How many unanswered invitations a listing may have: mail goes to strangers."""
-SENT_AN_HOUR = 20
-"""How many an account may send, to whomever and for whichever listing."""
+"""Open invitations per listing, because the mail goes to arbitrary addresses."""
+MAX_PER_HOUR = 20
+"""Invitations that an account can send in an hour."""
 
 
 def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invitation:
     """
-    Invite *email* to own a listing too.
+    Invite *email* to co-own a listing.
 
     Args:
         actor: an owner of the listing.
         slug: the listing.
-        email: whom to invite; whether they have an account is not told.
-        base_url: the address under which the link is written.
+        email: the address; whether it has an account is not revealed.
+        base_url: the public URL of the instance.
 
     Raises:
         NotFound: unknown, or not owned.
-        BadFields: no address.
-        Conflict: too many invitations wait.
-        TooMany: the account has sent too many within the hour.
+        BadFields: the address is invalid.
+        Conflict: too many open invitations.
+        TooMany: the account sent too many within the hour.
     """
     address = email.strip().lower()
     try:
         validate_email(address)
     except ValidationError:
-        raise BadFields([Fault("email", "is no email address")], "Write it as name@example.org.") from None
+        raise BadFields([Fault("email", "is not an email address")], "Use the form name@example.org.") from None
     if actor.account_id is None:
-        raise Forbidden("An invitation comes from an account.", "Sign in first.")
+        raise Forbidden("Only accounts can send invitations.", "Sign in first.")
     owned(actor, slug)
-    _hold_to_rate(actor.account_id)
+    _check_rate(actor.account_id)
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         waiting = Invitation.objects.filter(
-            company=company, accepted_at__isnull=True, invited_at__gt=now() - GOOD_FOR
+            company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
         ).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
-            raise Conflict(f"{MAX_OPEN} invitations wait already.", "Wait for answers, or for them to expire.")
+            raise Conflict(
+                f"This listing already has {MAX_OPEN} open invitations.", "Wait until they are accepted or expire."
+            )
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
             company=company, email=address, token_digest=_digest(token), invited_by_id=actor.account_id
@@ -86,17 +88,17 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
 
 def find_invitation(token: str) -> Invitation:
     """
-    Find the invitation that a link names.
+    Return the invitation of a link.
 
     Raises:
-        NotFound: there is none, it is used, or it is too old.
+        NotFound: unknown, used, or expired.
     """
     found = Invitation.objects.select_related("company", "invited_by").filter(
-        token_digest=_digest(token), accepted_at__isnull=True, invited_at__gt=now() - GOOD_FOR
+        token_digest=_digest(token), accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
     )
     invitation = found.first()
     if invitation is None:
-        raise NotFound("This invitation is used or no longer good.", "Ask for a new one.")
+        raise NotFound("This invitation was used or has expired.", "Ask for a new one.")
     return invitation
 
 
@@ -105,31 +107,31 @@ def accept_invitation(actor: Actor, token: str) -> Company:
     Become an owner by an invitation.
 
     Raises:
-        Forbidden: nobody is signed in.
-        NotFound: the link is used or no longer good.
+        Forbidden: the actor has no account.
+        NotFound: the invitation was used or has expired.
     """
     if actor.account_id is None:
         raise Forbidden("A listing belongs to an account.", "Sign in first.")
     with transaction.atomic():
         invitation = find_invitation(token)
         held = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation.pk, accepted_at__isnull=True)
-        if held.first() is None:  # accepted, or replaced by a new one, since it was found
-            raise NotFound("This invitation is used or no longer good.", "Ask for a new one.")
+        if held.first() is None:  # accepted or replaced in the meantime
+            raise NotFound("This invitation was used or has expired.", "Ask for a new one.")
         invitation.accepted_at = now()
         invitation.save()
         company = invitation.company
-        _, made = Ownership.objects.get_or_create(account_id=actor.account_id, company=company)
-        if made:
+        _, created = Ownership.objects.get_or_create(account_id=actor.account_id, company=company)
+        if created:
             history.entry(actor, "owner added", before={}, after={"owner": actor.account_id}, company=company).save()
         return company
 
 
-def _hold_to_rate(account_id: int) -> None:
+def _check_rate(account_id: int) -> None:
     key = f"invitations-sent:{account_id}:{now():%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)
-    if cache.incr(key) > SENT_AN_HOUR:
+    if cache.incr(key) > MAX_PER_HOUR:
         raise TooMany(
-            f"You sent {SENT_AN_HOUR} invitations within this hour.", "Wait until the next hour.", retry_after_s=3_600
+            f"You have sent {MAX_PER_HOUR} invitations this hour.", "Try again in the next hour.", retry_after_s=3_600
         )
 
 

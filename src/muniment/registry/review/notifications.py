@@ -1,4 +1,4 @@
-"""What owners and petitioners are mailed when something is decided. Sent after the commit; it never undoes anything."""
+"""Mail to owners and requesters about decisions. Sent after the commit; a failure undoes nothing."""
 
 from typing import Final
 
@@ -47,21 +47,20 @@ _TO_REQUESTER: Final = {
 
 
 def tell_owners(company: Company, step: str, note: str) -> None:
-    """Mail every owner of *company* what happened to it."""
-    subject, said = (words % {"name": company.name} for words in _TO_OWNERS[step])
-    text = f"{said}\n{_noted(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+    subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
+    text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
         mail.send(owner.email, subject, text)
 
 
 def tell_petitioner(petition: Petition) -> None:
-    """Mail whoever asked how it was decided."""
+    """Mail the requester about the decision."""
     name = str(petition.company or petition.person)
-    said = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
+    sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
     subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
-    text = f"{said}\n{_noted(petition.note)}\n{settings.BASE_URL}/manage\n"
+    text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
     mail.send(petition.account.email, subject % {"name": name}, text)
 
 
-def _noted(note: str) -> str:
+def _note_block(note: str) -> str:
     return f"\n{gettext('Note from the reviewer:')}\n{note}\n" if note.strip() else ""

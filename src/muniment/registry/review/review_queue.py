@@ -1,7 +1,7 @@
 """
-What waits for the reviewers, oldest first, and who of them is working on it.
+The review queue, oldest first, and who is working on each item.
 
-Taking an item locks nothing: it tells the others. What cannot happen twice is decided by the decisions themselves.
+Assigning an item locks nothing: it informs the other reviewers. The decisions themselves prevent double decisions.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.company.editing import decides
 from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
 
-TAKEN_FOR = timedelta(hours=4)
+ASSIGNED_FOR = timedelta(hours=4)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One item of the queue. *subject* names it: ``company:slug``, ``change:7``, ``petition:7``."""
+    """An item of the queue. *subject* identifies it: ``company:slug``, ``change:7``, ``petition:7``."""
 
     subject: str
     what: str
@@ -36,63 +36,62 @@ class Waiting:
 
     @property
     def address(self) -> str:
-        """Give the page that decides on it."""
+        """Return the page that decides on it."""
         kind, _, key = self.subject.partition(":")
-        return f"/review/{_ROOMS[kind]}/{key}"
+        return f"/review/{_PAGES[kind]}/{key}"
 
 
-_ROOMS = {"company": "companies", "change": "changes", "petition": "requests"}
-_ASKED = {"claim": "claim of the listing", "profile": "claim of the profile", "suggestion": "suggested edit"}
+_PAGES = {"company": "companies", "change": "changes", "petition": "requests"}
+_REQUESTS = {"claim": "claim of the listing", "profile": "claim of the profile", "suggestion": "suggested edit"}
 
 
 def count_waiting(actor: Actor) -> int:
     """
-    Count what waits.
+    Count the items in the queue.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
     """
     need_reviewer(actor)
-    return _everything().count()
+    return _open_items().count()
 
 
 def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Waiting]:
     """
-    Give what waits, oldest first.
+    Return the items in the queue, oldest first.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
     """
     need_reviewer(actor)
-    found = Page.of(_everything().order_by("since", "of", "pk"), page, page_size)
-    told = _told(found.items)
-    subjects = [subject for subject, *_ in told.values()]
-    fresh = Taking.objects.filter(at__gt=now() - TAKEN_FOR, subject__in=subjects).select_related("account")
+    found = Page.of(_open_items().order_by("since", "of", "pk"), page, page_size)
+    described = _describe(found.items)
+    subjects = [subject for subject, *_ in described.values()]
+    fresh = Taking.objects.filter(at__gt=now() - ASSIGNED_FOR, subject__in=subjects).select_related("account")
     takings = {taking.subject: taking for taking in fresh}
     items = []
     for of, key, since in found.items:
-        if (of, key) not in told:
-            continue  # it has gone since
-        subject, what, name, by = told[of, key]
+        if (of, key) not in described:
+            continue  # decided in the meantime
+        subject, what, name, by = described[of, key]
         taking = takings.get(subject)
         mine = taking is not None and taking.account_id == actor.account_id
         items.append(Waiting(subject, what, name, since, by, str(taking.account) if taking else "", mine))
     return found.with_items(items)
 
 
-def _everything() -> QuerySet[Any, tuple[str, int, datetime]]:
-    """Name what waits: its kind, its key, and since when."""
+def _open_items() -> QuerySet[Any, tuple[str, int, datetime]]:
+    """Return the kind, the key and the start time of every open item."""
     since = {"company": Coalesce("submitted_at", "updated_at"), "change": F("asked_at"), "petition": F("asked_at")}
     companies, *others = (
         found.annotate(of=Value(of), since=since[of]).values_list("of", "pk", "since")
-        for of, found in _undecided().items()
+        for of, found in _open_by_kind().items()
     )
     everything: QuerySet[Any, tuple[str, int, datetime]] = companies.union(*others, all=True)
     return everything
 
 
-def _undecided() -> dict[str, QuerySet[Any]]:
-    """Give what waits, by its kind."""
+def _open_by_kind() -> dict[str, QuerySet[Any]]:
     return {
         "company": Company.objects.filter(state=State.SUBMITTED),
         "change": PendingChange.objects.filter(decision=""),
@@ -100,50 +99,50 @@ def _undecided() -> dict[str, QuerySet[Any]]:
     }
 
 
-def _told(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tuple[str, str, str, str]]:
-    """Give subject, what it is, name and who asks, by kind and key."""
+def _describe(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tuple[str, str, str, str]]:
+    """Return subject, description, name and requester of each item, by kind and key."""
     keys: dict[str, list[int]] = {"company": [], "change": [], "petition": []}
     for of, key, _ in here:
         keys[of].append(key)
-    told: dict[tuple[str, int], tuple[str, str, str, str]] = {}
+    described: dict[tuple[str, int], tuple[str, str, str, str]] = {}
     for company in Company.objects.filter(pk__in=keys["company"]).prefetch_related("owners"):
         by = ", ".join(str(owner) for owner in company.owners.all())
-        told["company", company.pk] = (f"company:{company.slug}", "new listing", company.name, by)
+        described["company", company.pk] = (f"company:{company.slug}", "new listing", company.name, by)
     for change in PendingChange.objects.filter(pk__in=keys["change"]).select_related("company", "account"):
         what = f"change of {', '.join(change.changes)}"
-        told["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
+        described["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
     asked = Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person")
     for petition in asked:
         name = str(petition.company or petition.person)
-        told["petition", petition.pk] = (
+        described["petition", petition.pk] = (
             f"petition:{petition.pk}",
-            _ASKED[petition.kind],
+            _REQUESTS[petition.kind],
             name,
             str(petition.account),
         )
-    return told
+    return described
 
 
 def take(actor: Actor, subject: str) -> None:
     """
-    Tell the other reviewers that the actor works on *subject*.
+    Assign an item to the actor.
 
     Raises:
-        Forbidden: the actor is no reviewer.
-        Conflict: it does not wait, or not any more.
+        Forbidden: the actor is not a reviewer.
+        Conflict: it is not open, or no longer.
     """
     account_id = need_reviewer(actor)
     if account_id is None:
         return
-    if not _waits(subject):
-        raise Conflict("This does not wait for a review any more.", "Take another one.")
+    if not _is_open(subject):
+        raise Conflict("This is no longer in the review queue.", "Choose another item.")
     with transaction.atomic():
         Taking.objects.update_or_create(subject=subject, defaults={"account_id": account_id, "at": now()})
 
 
-def _waits(subject: str) -> bool:
+def _is_open(subject: str) -> bool:
     kind, _, key = subject.partition(":")
-    found = _undecided().get(kind)
+    found = _open_by_kind().get(kind)
     if found is None:
         return False
     if kind == "company":
@@ -153,18 +152,18 @@ def _waits(subject: str) -> bool:
 
 def leave(actor: Actor, subject: str) -> None:
     """
-    Tell the others that nobody works on *subject* any more.
+    Unassign an item.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
     """
     need_reviewer(actor)
     Taking.objects.filter(subject=subject).delete()
 
 
 def taken_by(subject: str) -> str:
-    """Give who works on *subject*, empty when nobody does."""
-    found = Taking.objects.filter(subject=subject, at__gt=now() - TAKEN_FOR).select_related("account").first()
+    """Return the account that *subject* is assigned to; empty if unassigned."""
+    found = Taking.objects.filter(subject=subject, at__gt=now() - ASSIGNED_FOR).select_related("account").first()
     return str(found.account) if found else ""
 
 
@@ -172,12 +171,12 @@ def likely_duplicates(
     actor: Actor, name: str, website: str, symbol: str, *, besides: str = ""
 ) -> list[tuple[Company, str]]:
     """
-    Give listings that may be the same: by name, by the website's host, by symbol.
+    Return listings that may be the same, by name, website host or symbol.
 
-    Reviewers are shown all, others what is public and what they own themselves.
+    Reviewers see all of them, others only public listings and their own.
 
     Returns:
-        At most six, each with what it shares.
+        At most six, each with what matches.
     """
     found: dict[int, tuple[Company, str]] = {}
     everything = Company.objects.exclude(slug=besides).exclude(state=State.REJECTED)
@@ -200,7 +199,7 @@ def likely_duplicates(
 
 
 def host_of(address: str) -> str:
-    """Give the host of an address without ``www.``, empty when it has none."""
+    """Return the host of a URL without ``www.``; empty if there is none."""
     rest = address.strip().lower().partition("://")[2] or address.strip().lower()
     host = rest.partition("/")[0].partition(":")[0].removeprefix("www.")
     return host if "." in host else ""
@@ -208,11 +207,11 @@ def host_of(address: str) -> str:
 
 def need_reviewer(actor: Actor) -> int | None:
     """
-    Give the account of a reviewer at work, None for the command line.
+    Return the account of a reviewer; None on the command line.
 
     Raises:
-        Forbidden: the actor is no reviewer.
+        Forbidden: the actor is not a reviewer.
     """
     if not decides(actor):
-        raise Forbidden("Only reviewers see what waits.", "Ask the operator of this registry for the role.")
+        raise Forbidden("Only reviewers can see the review queue.", "Ask the operator of this registry for the role.")
     return actor.account_id

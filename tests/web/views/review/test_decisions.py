@@ -98,7 +98,7 @@ def test_a_long_queue_comes_in_pages_oldest_first_whatever_waits(owner, first):
 )
 def test_only_what_waits_can_be_taken(submitted, first, subject):
     told = signed_in(first).post("/review/take", {"subject": subject, "do": "take"}, follow=True).content.decode()
-    assert "This does not wait for a review any more. Take another one." in told
+    assert "This is no longer in the review queue. Choose another item." in told
     assert not Taking.objects.exists()
 
 
@@ -116,7 +116,10 @@ def test_a_decided_item_can_no_longer_be_assigned(submitted, owner, first):
     PendingChange.objects.update(decision="rejected")
     Petition.objects.update(decision="refused")
     for subject in subjects:
-        assert b"does not wait" in page.post("/review/take", {"subject": subject, "do": "take"}, follow=True).content
+        assert (
+            b"no longer in the review queue"
+            in page.post("/review/take", {"subject": subject, "do": "take"}, follow=True).content
+        )
     assert not Taking.objects.exists()
     assert "Assign to me" not in page.get(f"/review/companies/{submitted}").content.decode()
 
@@ -124,7 +127,7 @@ def test_a_decided_item_can_no_longer_be_assigned(submitted, owner, first):
 def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):
     signed_in(first).post(f"/review/companies/{submitted}/decide", {"do": "approve"})
     late = signed_in(second).post(f"/review/companies/{submitted}/decide", {"do": "reject", "note": "No."}, follow=True)
-    assert b"somebody may have decided meanwhile" in late.content
+    assert b"someone else may have decided" in late.content
     assert Company.objects.get().state == "published"
 
 
@@ -135,7 +138,7 @@ def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, f
     late = signed_in(first).post(
         f"/review/companies/{submitted}/decide", {"do": "approve", "version": version}, follow=True
     )
-    assert b"somebody changed it meanwhile" in late.content
+    assert b"someone else changed it" in late.content
     assert Company.objects.get().state == "submitted"
 
 
@@ -168,7 +171,7 @@ def test_a_change_that_waits_is_shown_side_by_side_and_decided(submitted, first,
     client.post(f"/review/changes/{pending.pk}/decide", {"do": "approve"})
     assert Company.objects.get().name == "Tidal Works United"
     late = client.post(f"/review/changes/{pending.pk}/decide", {"do": "refuse", "note": "x"}, follow=True)
-    assert b"approved already" in late.content
+    assert b"already approved" in late.content
 
 
 def test_unlisting_and_listing_again(submitted, first):
@@ -239,7 +242,7 @@ def test_each_fault_of_a_specification_is_told_with_its_path_and_what_was_typed_
 def test_a_program_needs_its_company(first):
     answer = signed_in(first).post("/review/frameworks/new", {"name": "P", "kind": "program"})
     assert answer.status_code == 422
-    assert b"a program is run by a company" in answer.content
+    assert b"a program needs the company that runs it" in answer.content
 
 
 def rooms(slug):
