@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from muniment.jobs import handlers
+
 
 class AccountsConfig(AppConfig):
     """Accounts, identified by email address."""
@@ -10,19 +12,12 @@ class AccountsConfig(AppConfig):
     verbose_name = "Accounts"
 
     def ready(self) -> None:
-        from muniment.accounts import revocation, tokens
-        from muniment.jobs import handlers
+        from muniment.accounts import revocation, sessions, tokens
 
         revocation.watch_accounts()
         warn = handlers.Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry())
         sweep = handlers.Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens())
-        ended = handlers.Handler(kind="accounts.sessions_ended", work=_sweep_sessions)
+        ended = handlers.Handler(kind="accounts.sessions_ended", work=lambda _: sessions.sweep_sessions())
         handlers.register(warn, every_s=3_600)
         handlers.register(sweep, every_s=86_400)
         handlers.register(ended, every_s=86_400)
-
-
-def _sweep_sessions(_: object) -> int:
-    from muniment.accounts.sessions import sweep_sessions  # imports models, which are not loaded earlier
-
-    return sweep_sessions()

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from muniment.jobs import handlers
+
 
 class AssessmentsConfig(AppConfig):
     """Report runs and reports."""
@@ -12,7 +14,6 @@ class AssessmentsConfig(AppConfig):
     def ready(self) -> None:
         import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
         from muniment.assessments import operations
-        from muniment.jobs import handlers
 
         sweep = handlers.Handler(kind="assessments.grown_old", work=lambda _: operations.expire_runs())
         handlers.register(sweep, every_s=3600)

@@ -46,17 +46,15 @@ def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, rea
     if read_only and chosen:
         raise click.UsageError("--read-only and --scope cannot be combined.")
     migrated()
-    from muniment.accounts.operations import find_account
-    from muniment.accounts.scopes import READ_SCOPES
-    from muniment.accounts.tokens import create_token
+    from muniment.accounts import operations, scopes, tokens
 
     with problems_as_errors():
-        token = create_token(
+        token = tokens.create_token(
             COMMAND,
             name,
-            permitted=READ_SCOPES if read_only else chosen or SCOPES,
+            permitted=scopes.READ_SCOPES if read_only else chosen or SCOPES,
             days=None if days == "never" else int(days),
-            account=find_account(email),
+            account=operations.find_account(email),
         )
     click.echo(token.text)
 

@@ -86,7 +86,6 @@ def _load_demo(*, tells: bool = True) -> None:
     Args:
         tells: whether to renew and print the sign-ins; only one process does.
     """
-    from muniment.accounts import mail
     from muniment.registry.demo_accounts import load_demo
 
     summary, sign_ins = load_demo(renews=tells)
@@ -96,4 +95,3 @@ def _load_demo(*, tells: bool = True) -> None:
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
         if sign_in.token:
             click.echo(f"Token of the {sign_in.role} for /api/manage/mcp: {sign_in.token}", err=True)
-    mail.print_messages()

@@ -11,7 +11,6 @@ from muniment import config
 from muniment.cli.command import main, migrated
 from muniment.cli.extras import require_extras
 from muniment.server.app import logs
-from muniment.server.app.telemetry import Traces
 
 
 @main.command()
@@ -56,6 +55,8 @@ def _traced(settings: config.Config) -> Iterator[None]:
     if not settings.otlp_url:
         yield
         return
+    from muniment.server.app.traces import Traces
+
     traces = Traces(settings.otlp_url)
     try:
         yield

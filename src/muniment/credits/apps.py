@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from muniment.jobs import handlers
+
 
 class CreditsConfig(AppConfig):
     """The ledger of credits."""
@@ -15,7 +17,6 @@ class CreditsConfig(AppConfig):
         if not billing.is_on():
             return
         from muniment.credits.purchases import reconcile_purchases
-        from muniment.jobs import handlers
 
         handlers.register(
             handlers.Handler(kind="credits.left_open", work=reconcile_purchases, lease_s=120, back_off_s=30),

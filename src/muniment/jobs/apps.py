@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from muniment.jobs import handlers
+
 
 class JobsConfig(AppConfig):
     """The job queue."""
@@ -10,6 +12,6 @@ class JobsConfig(AppConfig):
     verbose_name = "Jobs"
 
     def ready(self) -> None:
-        from muniment.jobs import handlers, queue
+        from muniment.jobs import queue
 
         handlers.register(handlers.Handler(kind="jobs.grown_old", work=lambda _: queue.prune()), every_s=3600)

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from muniment.jobs import handlers
+
 
 class OAuthConfig(AppConfig):
     """Connected apps and their access."""
@@ -11,7 +13,6 @@ class OAuthConfig(AppConfig):
     verbose_name = "Connected apps"
 
     def ready(self) -> None:
-        from muniment.jobs import handlers
         from muniment.oauth import clients, grants
 
         ended = handlers.Handler(kind="oauth.grants_ended", work=lambda _: grants.sweep_grants())

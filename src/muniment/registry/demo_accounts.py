@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
@@ -45,7 +46,9 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
     """
     with migration_lock():
         summary = None if Company.objects.exists() else import_registry(Path(__file__).parents[1] / "demo")
-        return summary, demo_sign_ins() if renews else []
+        sign_ins = demo_sign_ins() if renews else []
+    mail.print_messages()
+    return summary, sign_ins
 
 
 def demo_sign_ins() -> list[SignIn]:

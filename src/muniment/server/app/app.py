@@ -22,7 +22,7 @@ from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses, Header
 
 if TYPE_CHECKING:
-    from muniment.server.app.telemetry import Traces
+    from muniment.server.app.traces import Traces
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

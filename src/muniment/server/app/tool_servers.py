@@ -10,12 +10,12 @@ from muniment.config import Config
 from muniment.kernel.rate import Limiter
 from muniment.schema.objects import Schema, registry_schema
 from muniment.server.app.app import MANAGE_PATH, App
+from muniment.server.app.registry_file import RegistryFile
+from muniment.server.app.startup import Startup
+from muniment.server.app.threads import Bridge
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.origin import OriginPolicy
-    from muniment.server.app.registry_file import RegistryFile
-    from muniment.server.app.startup import Startup
-    from muniment.server.app.threads import Bridge
 
 PUBLIC_PATH: Final = "/api/mcp"
 TOOL_PATHS: Final = (
@@ -44,10 +44,10 @@ class ToolServers:
         self,
         config: Config,
         app: App,
-        bridge: "Bridge",
+        bridge: Bridge,
         *,
-        file: "Callable[[], RegistryFile]",
-        startup: "Callable[[], Startup | None]",
+        file: Callable[[], RegistryFile],
+        startup: Callable[[], Startup | None],
     ) -> None:
         self._config = config
         self._app = app

@@ -2,18 +2,16 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from muniment.api.responses import Answer, Response
 from muniment.kernel.rate import Limiter, Verdict
+from muniment.mcp.declarations import Caller
+from muniment.mcp.protocol.http import Reply
 from muniment.server.fastpath.rest import Detail, RestAnswers
 from muniment.server.http.client_address import Header
-
-if TYPE_CHECKING:
-    from muniment.mcp.declarations import Caller
-    from muniment.mcp.protocol.http import Reply
 
 log = logging.getLogger("muniment.server")
 
@@ -28,7 +26,7 @@ class Ready(msgspec.Struct, frozen=True, gc=False):
 class ToolAnswers(Protocol):
     """A tool server whose ordinary calls need no waiting."""
 
-    def call(self, lines: "list[Header]", body: bytes, caller: "Caller") -> "tuple[Reply, Verdict | None] | None":
+    def call(self, lines: list[Header], body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
         """Answer a call and charge the caller's rate, or return None to leave it to the ordinary path."""
 
 

@@ -23,7 +23,6 @@ from muniment.server.app.app import App, Application
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
-from muniment.server.app.telemetry import Traces
 from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
@@ -35,6 +34,7 @@ from muniment.server.process.worker_process import LISTENING, READY, WorkerProce
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
     from muniment.jobs.worker import Worker
+    from muniment.server.app.traces import Traces
     from muniment.store.replica import Replica
 
 FOLLOW_AGAIN_S: Final = 1.0
@@ -230,7 +230,13 @@ class Process:
 
     async def _trace(self) -> None:
         """Trace requests as soon as the tracer is imported; earlier ones are not traced."""
-        self.front.traces = await asyncio.to_thread(Traces, self.config.otlp_url)
+
+        def begin() -> "Traces":
+            from muniment.server.app.traces import Traces
+
+            return Traces(self.config.otlp_url)
+
+        self.front.traces = await asyncio.to_thread(begin)
 
     def _each_second(self, connections: set[Any], now: float) -> None:
         """Tell the time, look after connections."""
