@@ -37,8 +37,8 @@ ELSEWHERE = ("browser", "clients", "contract", "deploy", "docs", "house", "serve
 """Folders whose tests run the product in another process, where no mutant is."""
 TESTS_S, TEST_S, FACTOR = 60, 30, 4
 """Seconds of tests per mutant, of one test, and how many times longer than measured they may take."""
-KILLED = {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR}
-"""A usage error, or a missing test, says nothing about the mutant."""
+SURVIVED = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+"""Every other status is a kill: a usage error too, when a broken module stops a test module's import."""
 PRELOADED = ("django.test", "httpx", "mcp", "msgspec", "PIL.Image", "psycopg", "pypdfium2", "html5lib")
 MAP, LOG = ROOT / "build" / "mutate" / "coverage", ROOT / "build" / "mutate" / "measured.log"
 LISTED = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())
@@ -144,6 +144,15 @@ def named() -> Iterator[Trial]:
         yield Trial(f"named {number}", each["rule"], file, each["file"], source, each["tests"], TESTS_S)
 
 
+def collect(trials: list[Trial]) -> None:
+    """Exit unless pytest finds every test while nothing is broken."""
+    tests = sorted({test for trial in trials for test in trial.tests})
+    command = [sys.executable, "-m", "pytest", "-qq", "--collect-only", "-p", "no:cacheprovider", *tests]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own tests
+    if found.returncode:
+        sys.exit(f"pytest does not find every test; measure again:\n{found.stdout[-2000:]}")
+
+
 def begin(trial: Trial, *, unchanged: bool) -> int:
     """Fork a process that runs the tests of *trial* with its module broken, and return the process id."""
     process = os.fork()
@@ -192,7 +201,7 @@ def run(trials: list[Trial], workers: int, *, unchanged: bool) -> None:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
                 del running[process]
-                trial.killed = os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) in KILLED
+                trial.killed = os.waitstatus_to_exitcode(status) not in SURVIVED
                 tell(trial)
         time.sleep(0.02)
 
@@ -222,6 +231,7 @@ def main() -> int:
         trials += draw(Coverage())
     if options.only:
         trials = [trial for trial in trials if trial.rank in options.only.split(",")]
+    collect(trials)
     for module in PRELOADED:
         importlib.import_module(module)
     print(f"{len(trials)} mutants after {time.monotonic() - began:.0f} s", flush=True)

@@ -141,12 +141,15 @@ def bomb(unpacked_bytes: int = 60 << 20) -> bytes:
     return docx(**{"word/media/a.bin": b"\0" * unpacked_bytes})
 
 
-def overlapping() -> bytes:
-    """Make a Word file in which two parts share the same bytes, as in extreme zip bombs."""
+def overlapping(by: int | None = None) -> bytes:
+    """Make a Word file in which two parts share the bytes of one, as in a zip bomb, or only *by* bytes."""
     made = docx(**{"word/media/a.bin": b"a" * 100, "word/media/b.bin": b"b" * 100})
     content, start = bytearray(made), made.index(b"PK\x01\x02")
     first, second = (made.index(b"word/media/" + name, start) - 46 for name in (b"a.bin", b"b.bin"))
-    content[second + 42 : second + 46] = content[first + 42 : first + 46]  # where the part begins
+    begins = content[first + 42 : first + 46]
+    if by is not None:
+        begins = (int.from_bytes(content[second + 42 : second + 46], "little") - by).to_bytes(4, "little")
+    content[second + 42 : second + 46] = begins  # where the part begins
     return bytes(content)
 
 

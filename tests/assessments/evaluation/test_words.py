@@ -11,3 +11,10 @@ def test_passages_split_no_phrase_and_stay_short():
         assert any(holds_phrase(fold(each), f"word{n} word{n + 1}") for each in found)
     assert quote_with(text, "word450 word451").count("word450 word451") == 1
     assert len(quote_with(text, "word450 word451")) <= 300
+
+
+def test_a_quote_at_the_end_of_a_long_text_is_as_long_as_any():
+    text = " ".join(f"word{n}" for n in range(900))
+    found = quote_with(text, "word898 word899")
+    assert found.endswith("word898 word899")
+    assert 280 <= len(found) <= 300

@@ -93,8 +93,9 @@ def test_a_disguise_is_told_in_words(content, content_type, reason):
         look(content, content_type)
 
 
-def test_parts_that_overlap_are_refused_before_one_is_unpacked(monkeypatch):
-    content = files.overlapping()
+@pytest.mark.parametrize("by", [None, 1])
+def test_parts_that_overlap_are_refused_before_one_is_unpacked(monkeypatch, by):
+    content = files.overlapping(by)
     monkeypatch.setattr(zipfile.ZipFile, "open", None)
     with pytest.raises(Rejected, match="overlap"):
         look(content, files.DOCX)
