@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, transaction
 
+from make.accounts import Letters
 from make.registry import (
     SPECIFICATION,
     agent_of,
@@ -17,13 +18,15 @@ from make.registry import (
     published,
     reviewer,
 )
+from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
+from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.frameworks import operations as frameworks
-from muniment.registry.models import PendingChange
+from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.publishing import publisher
 from muniment.registry.review import decisions
@@ -107,6 +110,90 @@ def test_only_reviewers_at_work_decide(who):
         with pytest.raises(Forbidden):
             decide()
     assert document("company", mine.slug) is None
+
+
+STEPS = {
+    "submitted": (decisions.submit_company, "draft", "submitted"),
+    "approved": (decisions.approve_company, "submitted", "published"),
+    "changes requested": (decisions.request_changes, "submitted", "changes_requested"),
+    "rejected": (decisions.reject_company, "submitted", "rejected"),
+    "unlisted": (decisions.unlist_company, "published", "unlisted"),
+    "relisted": (decisions.relist_company, "unlisted", "published"),
+}
+WITH_NOTE = ("changes requested", "rejected", "unlisted")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_each_step_moves_the_listing_and_is_in_the_history(step):
+    decide, before, after = STEPS[step]
+    me, judge = owner(), reviewer()
+    mine = draft(me)
+    Company.objects.update(state=before, reviewer_note="An earlier note.", version=7)
+    moved = decide(me if step == "submitted" else judge, mine.slug, *(["See the letter."] if step in WITH_NOTE else []))
+    kept = Company.objects.get()
+    assert (moved.pk, kept.state, kept.version) == (kept.pk, after, 8)
+    assert kept.reviewer_note == ("See the letter." if step in WITH_NOTE else "")
+    assert (kept.submitted_at is not None) is (step == "submitted")
+    assert kept.listed_on == (now().date() if step == "approved" else None)
+    entry = operations.company_history(me, mine.slug).items[0]
+    assert (entry.action, entry.before, entry.after) == (step, {"state": before}, {"state": after})
+    assert entry.note == ("See the letter." if step in WITH_NOTE else "")
+    assert (document("company", mine.slug) is not None) is (after == "published")
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("state", ["draft", "submitted", "changes_requested", "published", "rejected", "unlisted"])
+def test_a_step_starts_from_its_own_state_alone(step, state):
+    decide, before, _ = STEPS[step]
+    if state == before or (step, state) == ("submitted", "changes_requested"):
+        return
+    me = owner()
+    mine = draft(me)
+    Company.objects.update(state=state)
+    with pytest.raises(Conflict):
+        decide(me if step == "submitted" else reviewer(), mine.slug, *(["No."] if step in WITH_NOTE else []))
+    kept = Company.objects.get()
+    assert (kept.state, kept.version, len(operations.company_history(me, mine.slug).items)) == (state, 1, 1)
+
+
+def test_a_listing_that_returns_keeps_the_day_it_was_first_listed():
+    me, judge = owner(), reviewer()
+    mine = published(me)
+    Company.objects.update(listed_on="2024-05-01")
+    decisions.unlist_company(judge, mine.slug, "Closed.")
+    decisions.relist_company(judge, mine.slug, note="Open again.")
+    assert Company.objects.get().listed_on.isoformat() == "2024-05-01"
+    assert operations.company_history(me, mine.slug).items[0].note == "Open again."
+
+
+@pytest.mark.parametrize("note", ["", " \n"])
+@pytest.mark.parametrize("step", WITH_NOTE)
+def test_a_step_against_the_owner_needs_a_reason(step, note):
+    decide, before, _ = STEPS[step]
+    draft(owner())
+    Company.objects.update(state=before)
+    with pytest.raises(BadRequest):
+        decide(reviewer(), Company.objects.get().slug, note)
+    assert Company.objects.get().state == before
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, django_capture_on_commit_callbacks):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    me, other, left = (Account.objects.create_user(f"{name}@harbour.example") for name in ("me", "other", "left"))
+    mine = published(me.actor("web"), name="Tidal Works")
+    for more in (other, left):
+        operations.add_owner(me.actor("web"), mine.slug, more.pk)
+    Account.objects.filter(pk=left.pk).update(is_active=False)
+    operations.update_company(me.actor("web"), mine.slug, CompanyChange(name="Newer"))
+    letters = Letters()
+    with django_capture_on_commit_callbacks(execute=True):
+        decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=approve, note="Seen your letter.")
+    for address in (me.email, other.email):
+        [(_, text)] = letters.to(address)
+        assert "Seen your letter." in text
+        assert f"/manage/companies/{mine.slug}" in text
+    assert letters.to(left.email) == []
 
 
 def test_a_note_must_say_something():
@@ -207,8 +294,18 @@ def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gon
     me = owner()
     mine = published(me, name="Old Name")
     operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
-    decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=False, note="Not your mark.")
+    judge = reviewer()
+    declined = decisions.decide_change(judge, PendingChange.objects.get().pk, approve=False, note=" Not your mark. ")
+    assert (declined.decision, declined.note, declined.decided_by_id) == (
+        "rejected",
+        "Not your mark.",
+        judge.account_id,
+    )
+    assert declined.decided_at >= declined.asked_at
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
+    entry = operations.company_history(me, mine.slug).items[0]
+    assert (entry.action, entry.account_id, entry.note) == ("change refused", judge.account_id, " Not your mark. ")
+    assert (entry.before, entry.after) == ({}, {})
     operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
     operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))
     assert operations.get_company(me, mine.slug).pending_changes == {}
