@@ -16,7 +16,7 @@ KINDS: Final = ("score", "program")
 COMPANY_OF_FRAMEWORK: Final = Record(
     "FrameworkCompany",
     (
-        Field("id", Slug(), "Slug"),
+        Field("id", Slug(), "Slug", unless="slug"),
         Field("name", Text(), "Name", imported=False),
         Field("slug", Slug(), "Slug", null=True),
         Field("symbol", Text(), "Token symbol", null=True, imported=False),
@@ -35,7 +35,6 @@ def _programs_have_a_company(found: dict[str, Any], path: Path, validation: Vali
 
 FRAMEWORK: Final = Record(
     "Framework",
-    limits_on_import="warn",
     check=_programs_have_a_company,
     fields=(
         Field(

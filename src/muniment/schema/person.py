@@ -28,7 +28,8 @@ POSITION_OF_PERSON: Final = Record(
 
 PERSON: Final = Record(
     "Person",
-    (
+    limits_on_import="warn",
+    fields=(
         Field(
             "documentId",
             Text(),
