@@ -2,7 +2,6 @@
 
 from urllib.parse import quote
 
-import jsonschema
 import pytest
 
 from services.mcp import LEGACY, initialize, legacy, modern
@@ -68,22 +67,17 @@ def test_refusals_are_json_with_the_request_id(demo):
 
 
 class Seen:
-    """Calls tools and checks that every answer is valid by its schema and fits."""
+    """Calls tools and checks that every answer fits; the asker checks that it is valid by its schema."""
 
     def __init__(self, asker):
         self.asker = asker
         self.count = 0
-        self.checks = {
-            tool["name"]: jsonschema.Draft202012Validator(tool["outputSchema"])
-            for tool in asker.ask(*modern("tools/list")).result["tools"]
-        }
 
     def __call__(self, name, **arguments):
         found = self.asker.call(name, arguments)
         self.count += 1
         assert not found["isError"], (name, arguments, found)
         assert len(found["content"][0]["text"].encode()) <= 60_000, (name, arguments)
-        self.checks[name].validate(found["structuredContent"])
         return found["structuredContent"]
 
 

@@ -15,7 +15,8 @@ from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.oauth.models import Grant
 from muniment.registry.company import operations
-from muniment.registry.models import HistoryEntry
+from muniment.registry.exchange.importer import import_registry
+from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
 from muniment.schema.form_options import form_options
 from muniment.schema.objects import registry_schema
@@ -481,3 +482,23 @@ def test_a_profile_is_changed_and_public_at_once(server, owner):
 
 def test_the_form_options_are_the_public_ones(server, owner):
     assert server.data(token_of(owner), "list_company_form_options") == form_options(registry_schema("USD"))
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+@pytest.mark.requirement("mcp.structured", "mcp.size")
+def test_every_answer_about_a_real_registry_is_what_its_schema_says(server, owner, sample_data):
+    import_registry(sample_data)
+    slugs = list(Company.objects.order_by("pk").values_list("slug", flat=True))
+    owned = [Ownership(company_id=key, account=owner) for key in Company.objects.values_list("pk", flat=True)]
+    Ownership.objects.bulk_create(owned)
+    text, page = token_of(owner), 1
+    while page:
+        page = server.call(text, "list_my_companies", page=page, pageSize=100)["nextPage"]
+    largest = ["optimism", "cosmoshub", "ethereum"]
+    for slug in [*largest, *slugs[::4]]:
+        server.data(text, "get_my_company", slug=slug)
+    for slug in [*largest, *slugs[::40]]:
+        changes = {"description": "Another.", "name": "Another", "socials": {"email": "us@harbour.example"}}
+        server.data(text, "update_my_company", slug=slug, changes=changes, dryRun=True)
+    server.data(text, "get_my_profile")
