@@ -1,1 +1,1 @@
-"""REST version 1: its contract, its answers, its reference page. Without Django."""
+"""REST API version 1: contract, responses and reference page. Without Django."""

@@ -1,7 +1,7 @@
 """
-The REST application: finds the route, checks the request, keeps and sends finished answers.
+The ASGI application of the REST API: routing, request validation, caching.
 
-An ASGI application; the fast path reads its cache.
+The fast path reads its cache.
 """
 
 import asyncio
@@ -13,9 +13,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from muniment.api import reference_pages
+from muniment.api.handlers import V1, Context, Result, Values
 from muniment.api.parameters import decode, read
-from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, plain, preflight, refusal
-from muniment.api.routes import ROUTES, V1, Context, Made, Route, Values
+from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, plain, preflight
+from muniment.api.routes import ROUTES, Route
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.memory import size_of
@@ -33,23 +34,21 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 MAX_WAITING: Final = 64
-"""Slow look-ups that may wait for the pool at once; beyond it clients are asked to come again."""
-MAX_TARGET_KEPT: Final = 1024
+"""Concurrent slow queries; beyond this limit clients must retry."""
+MAX_CACHED_TARGET: Final = 1024
 SEGMENT: Final = 4
-"""Which part of a path names one thing, counted from 0: ``/api/v1/companies/{slug}``."""
+"""The index of the path segment that identifies a resource: ``/api/v1/companies/{slug}``."""
 FILE_CHUNK_BYTES: Final = 256 << 10
 _COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 
 
 class Api:
     """
-    Everything public that is neither a page of the registry nor a tool server.
-
-    That is ``/api/v1``, ``/openapi.json``, ``/docs``, ``/llms.txt`` and ``/exports``.
+    Serves ``/api/v1``, ``/openapi.json``, ``/docs``, ``/llms.txt`` and ``/exports``.
 
     Args:
         reader: of the published file.
-        config: for the public address and the folder of exports.
+        config: for the public URL and the folder of exports.
         schema: of the registry's objects.
     """
 
@@ -67,23 +66,23 @@ class Api:
         }
         self._pages = reference_pages.build(config, schema)
         self.hits = self.misses = 0
-        """Answers that were ready, and those that were looked up: plain numbers, for they are counted in every read."""
-        self._waiting: dict[object, asyncio.Future[Made]] = {}
+        """Cache hits and misses: plain numbers, because every read counts one."""
+        self._waiting: dict[object, asyncio.Future[Result]] = {}
 
     def start(self) -> None:
-        """Begin the background work: making exports."""
+        """Start creating exports in the background."""
         self.exports.start()
 
     def close(self) -> None:
-        """End the background work."""
+        """Stop the background work."""
         self.exports.close()
 
     def owns(self, path: str) -> bool:
-        """Tell whether this application answers *path*."""
+        """Return whether this application serves *path*."""
         return path.startswith(("/api/", "/exports/")) or path.rstrip("/") in {"/api", *self._pages}
 
     def names(self, collection: str, key: str) -> bool:
-        """Tell whether *key* names a member of ``companies``, ``people`` or ``frameworks``."""
+        """Return whether *key* identifies a member of ``companies``, ``people`` or ``frameworks``."""
         kind = next((kind for kind, room in _COLLECTIONS.items() if room == collection), "")
         return self.reader.document(kind, key) is not None
 
@@ -94,7 +93,7 @@ class Api:
         )
 
     def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
-        """Return *answer* in *encoding*; with *at_once*, None when compressing it would take long."""
+        """Return *answer* in *encoding*; with *at_once*, None if compressing would take long."""
         made = answer.form(encoding)
         if made is None:
             if at_once and encoding and len(answer.body) > QUICK_BYTES:
@@ -105,18 +104,17 @@ class Api:
         return made
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        del receive  # a GET's body, if there is one, means nothing
+        del receive  # the body of a GET has no meaning
         if scope["type"] != "http":
             return
         try:
             response = await self._respond(scope, send)
         except Problem as problem:
-            response = refusal(problem, self._lines_of(scope))
+            response = error_response(problem, self._lines_of(scope))
         except Exception:
             request_id = str(scope.get("state", {}).get("request_id", "none"))
             log.exception("request %s failed", request_id)
-            response = refusal(Internal(request_id), self._lines_of(scope))
+            response = error_response(Internal(request_id), self._lines_of(scope))
         if response is not None:
             await _send(send, response, head_only=scope["method"] == "HEAD")
 
@@ -126,7 +124,7 @@ class Api:
         query: bytes = scope.get("query_string", b"")
         path = decode(raw_path)
         if path is None:
-            raise NotFound("The path is no UTF-8 in percent-encoding.", f"{V1}/companies lists what there is.")
+            raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
         shown = path if len(path) == 1 else path.removesuffix("/")
         if shown.startswith("/exports/") and shown.count("/") == 2:
             return await self._file(method, shown.removeprefix("/exports/"), send)
@@ -134,7 +132,7 @@ class Api:
         route, segment = (None, "") if page else self._route(raw_path)
         if page is None and route is None:
             raise NotFound(
-                f"There is nothing at {path[:200]}.", "GET /openapi.json describes every address; /docs shows it."
+                f"There is nothing at {path[:200]}.", "GET /openapi.json describes all endpoints; /docs shows them."
             )
         if method == "OPTIONS":
             return preflight()
@@ -153,7 +151,7 @@ class Api:
         return await self._finished(key, answer, encoding)
 
     async def _finished(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
-        """Give an answer in *encoding*, compressed in the pool where that takes long."""
+        """Return an answer in *encoding*, compressed in the thread pool if that takes long."""
         made = self.encode(key, answer, encoding, at_once=True)
         if made is None:
             loop = asyncio.get_running_loop()
@@ -163,7 +161,7 @@ class Api:
         return made
 
     def _route(self, raw_path: bytes) -> tuple[Route | None, str]:
-        """Find the route of a path, and what its segment says. A trailing slash changes nothing."""
+        """Return the route of a path and its segment. A trailing slash is ignored."""
         parts = [decode(part) or "" for part in raw_path.removesuffix(b"/").split(b"/")]
         if any("/" in part for part in parts):
             return None, ""
@@ -178,46 +176,46 @@ class Api:
         return self._nested.get((prefix, suffix)), segment
 
     def _lines_of(self, scope: Scope) -> bytes:
-        """Give the header lines that a refusal carries too: those of its route, none where there is no route."""
+        """Return the header lines that a route adds to errors too; none without a route."""
         route, _ = self._route(_raw_path(scope))
         return self._lines[route.operation_id] if route else b""
 
     async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
-        """Give the answer, and what it is kept under."""
+        """Return the answer and its cache key."""
         if route.segment_name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
             prefix, _, _ = _cut(route.path)
             raise NotFound(
-                f"No {route.missing} has such a name.",
-                f"GET {prefix[:-1]} lists what there is; a name has 1 to {MAX_SLUG_CHARACTERS} characters.",
+                f"The {route.missing} identifier is not valid.",
+                f"It has 1 to {MAX_SLUG_CHARACTERS} characters; GET {prefix[:-1]} lists them.",
             )
         path = route.path.replace(f"{{{route.segment_name}}}", quote(segment)) if segment else route.path
         values, is_plain = read(route.by_name, query, path)
         target = raw_path + b"?" + query if query else raw_path
-        asked = (route.operation_id, segment, *values.values())
-        # Under the client's own words it is found by `ready`, which parses nothing; words that mean nothing to the
-        # route must not fill the cache with copies of one answer.
-        key: object = target if is_plain and len(target) <= MAX_TARGET_KEPT else asked
-        kept: Answer | None = self.cache.ready.get(key)
-        if kept is not None:
+        canonical_key = (route.operation_id, segment, *values.values())
+        # `ready` finds the raw target without parsing; unknown parameters must not fill the cache with copies of one
+        # answer.
+        key: object = target if is_plain and len(target) <= MAX_CACHED_TARGET else canonical_key
+        cached: Answer | None = self.cache.ready.get(key)
+        if cached is not None:
             self.hits += 1
         else:
             self.misses += 1
-            made = await self._read(route, segment or path, values, asked)
-            kept = made.answer
+            made = await self._read(route, segment or path, values, canonical_key)
+            cached = made.answer
             if made.depends:
-                size_bytes = len(kept.body) + size_of(key)
-                self.cache.put(key, kept, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
-        return key, kept
+                size_bytes = len(cached.body) + size_of(key)
+                self.cache.put(key, cached, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
+        return key, cached
 
-    async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Made:
-        """Ask the route: here when it is quick, else in the pool; equal questions are asked once."""
+    async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
+        """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""
         lines = self._lines[route.operation_id]
         if route.quick(self.context, values):
             return route.answer(self.context, segment, values, lines)
         waiting = self._waiting.get(canonical)
         if waiting is None:
             if len(self._waiting) >= MAX_WAITING:
-                raise Unavailable("Too many searches are under way.", "Try again in a moment.")
+                raise Unavailable("Too many searches are running.", "Try again in a few seconds.")
             loop = asyncio.get_running_loop()
             waiting = loop.run_in_executor(self.reader.pool, route.answer, self.context, segment, values, lines)
             self._waiting[canonical] = waiting
@@ -227,7 +225,7 @@ class Api:
     async def _file(self, method: str, name: str, send: Send) -> Response | None:
         path = self.exports.find(name)
         if path is None:
-            raise NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists what there is.")
+            raise NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
         if method == "OPTIONS":
             return preflight()
         if method not in {"GET", "HEAD"}:
@@ -253,12 +251,14 @@ async def _send(send: Send, response: Response, *, head_only: bool) -> None:
 
 
 async def _send_file(send: Send, path: Path, *, head_only: bool) -> None:
-    """Send a finished export, a piece at a time."""
+    """Send a finished export in chunks."""
     loop = asyncio.get_running_loop()
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise NotFound(f'There is no export named "{path.name}".', f"GET {V1}/exports lists what there is.") from None
+        raise NotFound(
+            f'There is no export named "{path.name}".', f"GET {V1}/exports lists the current files."
+        ) from None
     with file:
         headers = {
             "Content-Disposition": f'attachment; filename="{path.name}"',

@@ -1,4 +1,4 @@
-"""The machine-readable contract, OpenAPI 3.1, made from the declarations that check the requests."""
+"""The OpenAPI 3.1 contract, generated from the declarations that validate requests."""
 
 from importlib.metadata import version
 from typing import Any, Final
@@ -20,34 +20,38 @@ def _header(description: str, example: str, schema: Part | None = None) -> Part:
 
 
 HEADERS: Final[dict[str, Part]] = {
-    "ETag": _header("This version in this encoding; send it back as If-None-Match.", '"9f2c5e0a7b1d4c3e8f6a2b10"'),
-    "Last-Modified": _header("When what is shown last changed.", "Sat, 31 Jan 2026 09:30:00 GMT"),
-    "Cache-Control": _header("How long it may be reused.", "public, max-age=30, stale-while-revalidate=300"),
-    "Vary": _header("What the answer depends on.", "Accept-Encoding"),
+    "ETag": _header("The version in this encoding; send it as If-None-Match.", '"9f2c5e0a7b1d4c3e8f6a2b10"'),
+    "Last-Modified": _header("When the data last changed.", "Sat, 31 Jan 2026 09:30:00 GMT"),
+    "Cache-Control": _header("How long the response may be cached.", "public, max-age=30, stale-while-revalidate=300"),
+    "Vary": _header("The request headers that the response depends on.", "Accept-Encoding"),
     "Link": _header(
-        "Neighbouring pages (RFC 8288): first, prev, next, last.", '</api/v1/companies?page=2&pageSize=25>; rel="next"'
+        "Related pages (RFC 8288): first, prev, next, last.", '</api/v1/companies?page=2&pageSize=25>; rel="next"'
     ),
-    "X-Request-Id": _header("Echoed, or made; quote it when something went wrong.", "01jexample0000000000000000"),
-    "RateLimit": _header("What is left of what the client may ask at once.", '"burst";r=99;t=1'),
-    "X-Muniment-Edition": _header("The edition that this node shows; it grows with each published change.", "1204"),
-    "RateLimit-Policy": _header("The client's rate, and how much at once.", '"default";q=600;w=60, "burst";q=100;w=10'),
+    "X-Request-Id": _header(
+        "The request's id, echoed or generated; quote it when you report an error.", "01jexample0000000000000000"
+    ),
+    "RateLimit": _header("The remaining burst of the client's rate limit.", '"burst";r=99;t=1'),
+    "X-Muniment-Edition": _header(
+        "The edition that this node serves; it increases with each published change.", "1204"
+    ),
+    "RateLimit-Policy": _header("The client's rate limit and its burst.", '"default";q=600;w=60, "burst";q=100;w=10'),
     "Retry-After": _header("Seconds to wait.", "2", {"type": "integer", "minimum": 0}),
-    "Allow": _header("The methods that the address takes.", "GET, HEAD, OPTIONS"),
-    "Deprecation": _header("When the route became deprecated (RFC 9745).", "@1767225600"),
-    "Sunset": _header("When the route goes (RFC 8594).", "Wed, 01 Apr 2026 00:00:00 GMT"),
+    "Allow": _header("The supported methods.", "GET, HEAD, OPTIONS"),
+    "Deprecation": _header("When the route was deprecated (RFC 9745).", "@1767225600"),
+    "Sunset": _header("When the route will be removed (RFC 8594).", "Wed, 01 Apr 2026 00:00:00 GMT"),
 }
 _ALWAYS: Final = ("X-Request-Id", "X-Muniment-Edition", "RateLimit", "RateLimit-Policy")
 _CACHED: Final = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 _TAGS: Final = {
     "Companies": "Reviewed companies, DAOs, nonprofits, accelerators, incubators and funds.",
-    "People": "The people who hold positions there.",
-    "Frameworks": "What they are assessed by.",
+    "People": "People with positions at these organizations.",
+    "Frameworks": "Assessment frameworks and programs.",
     "Registry": "The registry as a whole.",
 }
 
 
 def openapi_document(config: Config, schema: Schema) -> Part:
-    """Return the whole contract."""
+    """Return the OpenAPI document."""
     shown = examples(schema)
     paths = {}
     for route in ROUTES:
@@ -60,8 +64,8 @@ def openapi_document(config: Config, schema: Schema) -> Part:
             "version": version("muniment"),
             "summary": "A public registry of reviewed organizations, people and assessment frameworks.",
             "description": (
-                "Read-only JSON over HTTP GET, without any key. Within v1 changes are additive only: tolerate members "
-                "that you do not know. Every refusal is `{error: {code, message, hint}}`; branch on `error.code`."
+                "Read-only JSON over HTTP GET, without an API key. Changes within v1 are additive: ignore members that "
+                "you do not know. Every error is `{error: {code, message, hint}}`; branch on `error.code`."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -72,13 +76,13 @@ def openapi_document(config: Config, schema: Schema) -> Part:
             "schemas": schemas(schema),
             "headers": HEADERS,
             "responses": {
-                "BadRequest": _refusal("A parameter holds what it does not take.", "bad_request"),
-                "NotFound": _refusal("Nothing has this name.", "not_found"),
-                "MethodNotAllowed": _refusal("Only GET, HEAD and OPTIONS.", "method_not_allowed", "Allow"),
-                "TooMany": _refusal("The client's rate is used up.", "too_many", "Retry-After"),
-                "InternalError": _refusal("Something broke on this side.", "internal_error"),
+                "BadRequest": _error("A parameter has an invalid value.", "bad_request"),
+                "NotFound": _error("Not found.", "not_found"),
+                "MethodNotAllowed": _error("Only GET, HEAD and OPTIONS.", "method_not_allowed", "Allow"),
+                "TooMany": _error("The rate limit is exceeded.", "too_many", "Retry-After"),
+                "InternalError": _error("An internal error.", "internal_error"),
                 "NotModified": {
-                    "description": "The version that If-None-Match names is still the current one.",
+                    "description": "The version in If-None-Match is still current.",
                     "headers": _headers(*_ALWAYS, *_CACHED),
                 },
             },
@@ -90,7 +94,7 @@ def _headers(*names: str) -> Part:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _refusal(description: str, example: str, *headers: str) -> Part:
+def _error(description: str, example: str, *headers: str) -> Part:
     return {
         "description": description,
         "headers": _headers(*_ALWAYS, *headers),
@@ -103,7 +107,7 @@ def _operation(route: Route, example: Any) -> Part:
     pages = ("Link",) if "pagination" in ENVELOPES[route.schema]["properties"] else ()
     responses: Part = {
         "200": {
-            "description": "Found.",
+            "description": "Success.",
             "headers": _headers(*_ALWAYS, *_CACHED, *pages, *own),
             "content": {"application/json": {"schema": ref(route.schema), "example": example}},
         },
@@ -128,9 +132,8 @@ def _operation(route: Route, example: Any) -> Part:
 
 
 def _head(whole: Part) -> Part:
-    """Describe HEAD: as GET, without any body."""
     responses = {
-        status: {"description": "As GET, without the body."} if status != "304" else response
+        status: {"description": "Like GET, without the body."} if status != "304" else response
         for status, response in whole["responses"].items()
     }
     return {
@@ -144,7 +147,7 @@ def _head(whole: Part) -> Part:
 _IF_NONE_MATCH: Final[Part] = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "An ETag that was given before: 304 when it is still the current version.",
+    "description": "The ETag of an earlier response: 304 if it is still current.",
     "schema": {"type": "string"},
     "example": '"9f2c5e0a7b1d4c3e8f6a2b10"',
 }
@@ -159,7 +162,7 @@ def _segment(route: Route) -> list[Part]:
             "name": route.segment_name,
             "in": "path",
             "required": True,
-            "description": f"Which {route.missing}: an identifier from the list.",
+            "description": f"The {route.missing}'s identifier, from the list.",
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_SLUG_CHARACTERS},
             "example": example,
         }

@@ -1,5 +1,5 @@
 """
-The end of a route, told in time.
+Deprecation of routes: the headers, and the minimum notice.
 
 Source: service document, Versioning, 4; RFC 9745; RFC 8594.
 """
@@ -17,7 +17,7 @@ _Handler = TypeVar("_Handler", bound=Callable[..., object])
 @dataclass(frozen=True, slots=True)
 class Deprecation:
     """
-    When a route became deprecated, when it goes, and where that is explained.
+    When a route was deprecated, when it will be removed, and where that is documented.
 
     Raises:
         ValueError: less than 90 days lie between the two.
@@ -33,7 +33,7 @@ class Deprecation:
             raise ValueError(message)
 
     def header_lines(self) -> bytes:
-        """Give the headers that every response of the route carries."""
+        """Return the headers of every response of the route."""
         deprecated = int(_midnight(self.since).timestamp())
         sunset = format_datetime(_midnight(self.sunset), usegmt=True)
         return (
@@ -51,7 +51,7 @@ _marks: dict[Callable[..., object], Deprecation] = {}
 
 def deprecated(*, since: date, sunset: date, explained_at: str) -> Callable[[_Handler], _Handler]:
     """
-    Mark a route's function as deprecated; importing it fails when the sunset comes too soon.
+    Mark a route's handler as deprecated; importing it fails if the notice is too short.
 
     Raises:
         ValueError: less than 90 days lie between *since* and *sunset*.
@@ -66,5 +66,5 @@ def deprecated(*, since: date, sunset: date, explained_at: str) -> Callable[[_Ha
 
 
 def deprecation_of(handler: Callable[..., object]) -> Deprecation | None:
-    """Give the mark of a route's function, or None."""
+    """Return the deprecation of a route's handler, or None."""
     return _marks.get(handler)

@@ -1,8 +1,8 @@
 """
-Parameters as declared values: the same declaration checks a request and describes it in the contract.
+Declarations of query parameters, which both validate requests and document them.
 
-A parameter that is not declared is ignored. One that is declared is given at most once, and what it does not
-take is refused with its name, the value, the rule and an address that works.
+Undeclared parameters are ignored. A declared one can be given once; an invalid value is an error with its name, the
+value, the rule and a working example.
 """
 
 import re
@@ -17,7 +17,7 @@ from muniment.schema.kinds import Boolean, Choice
 from muniment.schema.record import Record
 
 MAX_DIGITS: Final = 15
-"""Every client's numbers hold this many digits exactly."""
+"""Numbers of this many digits are exact in every client."""
 MAX_TEXT_CHARACTERS: Final = 200
 MAX_SHOWN_CHARACTERS: Final = 100
 _BROKEN_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -26,13 +26,13 @@ _BROKEN_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """
-    One query parameter.
+    A query parameter.
 
     Args:
-        schema: what the contract says of it, JSON Schema.
-        rule: what it takes, as it ends the sentence "takes …".
-        parse: gives the value, or raises ValueError.
-        example: a value that always works; empty when there is none.
+        schema: its JSON Schema in the contract.
+        rule: completes the sentence "it takes …".
+        parse: returns the value, or raises ValueError.
+        example: a value that always works; empty if there is none.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Parameter:
 
 
 def whole_number(name: str, description: str, *, minimum: int, maximum: int | None = None, default: int) -> Parameter:
-    """Declare a whole number in plain digits."""
+    """Declare an integer in plain digits."""
     top = 10**MAX_DIGITS - 1 if maximum is None else maximum
 
     def parse(text: str) -> int:
@@ -63,7 +63,7 @@ def whole_number(name: str, description: str, *, minimum: int, maximum: int | No
 
 
 def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
-    """Declare a closed set of words, told apart by case."""
+    """Declare a case-sensitive set of values."""
 
     def parse(text: str) -> str:
         if text not in values:
@@ -75,7 +75,7 @@ def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
 
 
 def flag(name: str, description: str) -> Parameter:
-    """Declare true or false."""
+    """Declare a boolean."""
 
     def parse(text: str) -> bool:
         if text not in {"true", "false"}:
@@ -115,7 +115,7 @@ def words(name: str, description: str, *, maximum: int, example: str) -> Paramet
 
 
 def moment(name: str, description: str) -> Parameter:
-    """Declare an RFC 3339 moment; given as the registry's own timestamps compare."""
+    """Declare an RFC 3339 timestamp; its value is normalized so that it can be compared."""
 
     def parse(value: str) -> str:
         # A plus sign that was not percent-encoded arrives as a space.
@@ -146,7 +146,7 @@ def filters_of(record: Record) -> tuple[Parameter, ...]:
 
 
 def decode(raw: bytes) -> str | None:
-    """Undo percent-encoding; None when it is broken, or what it says is no UTF-8, or holds NUL."""
+    """Decode percent-encoding; None if it is malformed, not UTF-8, or contains NUL."""
     if b"%" not in raw:
         decoded = raw
     elif _BROKEN_PERCENT.search(raw):
@@ -161,7 +161,7 @@ def decode(raw: bytes) -> str | None:
 
 
 def given(query: bytes) -> Iterable[tuple[str, str | None, str]]:
-    """Give name, value and raw value of everything in a query string; None for what cannot be decoded."""
+    """Return name, value and raw value of each query parameter; the value is None if it cannot be decoded."""
     for pair in query.split(b"&"):
         name, _, value = pair.replace(b"+", b" ").partition(b"=")
         known = decode(name)
@@ -171,17 +171,16 @@ def given(query: bytes) -> Iterable[tuple[str, str | None, str]]:
 
 def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[dict[str, Any], bool]:
     """
-    Read the declared parameters out of a query string.
+    Read the declared parameters of a query string.
 
     Args:
-        path: for the address in the hint.
+        path: for the example in the hint.
 
     Returns:
-        The values by name, None where absent, in the order of their declaration; and whether the query holds
-        nothing else.
+        The values by name in the order of declaration, None if absent; and whether the query has no other parameters.
 
     Raises:
-        BadRequest: a value that its parameter does not take; names both.
+        BadRequest: an invalid value; names the parameter and the value.
     """
     found: dict[str, Any] = {}
     plain = True
@@ -194,7 +193,7 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
             if name in found:
                 raise refused(parameter, path, "is given more than once")
             if value is None:
-                raise refused(parameter, path, f"is {shown(raw)}, which is no UTF-8 in percent-encoding")
+                raise refused(parameter, path, f"is {shown(raw)}, which is not valid percent-encoded UTF-8")
             try:
                 found[name] = parameter.parse(value)
             except ValueError:
@@ -204,11 +203,11 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
 
 
 def shown(value: str) -> str:
-    """Cut a value that came from outside to what a message can carry."""
+    """Truncate a client's value for a message."""
     return value if len(value) <= MAX_SHOWN_CHARACTERS else value[:MAX_SHOWN_CHARACTERS] + "…"
 
 
 def refused(parameter: Parameter, path: str, what: str) -> BadRequest:
-    """Make the refusal of a value."""
+    """Return the error for an invalid value."""
     example = f"{path}?{parameter.name}={quote(parameter.example)}" if parameter.example else path
     return BadRequest(f"{parameter.name} {what}; it takes {parameter.rule}, at most once.", f"For example: {example}")

@@ -1,4 +1,4 @@
-"""What describes the service: ``/openapi.json``, ``/docs`` with its assets, ``/llms.txt``."""
+"""Pages that describe the API: ``/openapi.json``, ``/docs`` with its assets, ``/llms.txt``."""
 
 import importlib.util
 from collections.abc import Callable
@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 
 from muniment.api.contract import openapi_document
+from muniment.api.handlers import Context
 from muniment.api.responses import Answer
-from muniment.api.routes import ROUTES, Context
+from muniment.api.routes import ROUTES
 from muniment.config import Config
 from muniment.kernel.ids import digest
 from muniment.schema.objects import Schema
@@ -24,7 +25,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The reference page sets style attributes, so inline styles must stay; scripts come from this instance alone."""
+"""The reference page sets style attributes, so inline styles are allowed; scripts come only from this instance."""
 _SAFE: Final = (
     f"content-security-policy: {POLICY}\r\nx-content-type-options: nosniff\r\nreferrer-policy: same-origin\r\n"
 ).encode()
@@ -52,8 +53,8 @@ header a:hover {{ text-decoration: underline; }}
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
 </head>
 <body>
-<noscript><p>This page needs JavaScript. The same reference, for machines, is <a href="/openapi.json">/openapi.json</a>;
-a summary is <a href="/llms.txt">/llms.txt</a>.</p></noscript>
+<noscript><p>This page needs JavaScript. The machine-readable version is at <a href="/openapi.json">/openapi.json</a>;
+a summary is at <a href="/llms.txt">/llms.txt</a>.</p></noscript>
 <header><a href="/">{title}</a> <a href="/companies">Companies</a> <a href="/people">People</a>
 <a href="/frameworks">Frameworks</a> <a href="/connect">Connect an agent</a></header>
 <main id="reference"></main>
@@ -61,14 +62,14 @@ a summary is <a href="/llms.txt">/llms.txt</a>.</p></noscript>
 </html>
 """
 _START: Final = """"use strict";
-// The theme that was chosen on the pages, else the system's; before anything is painted.
+// The theme chosen on the pages, otherwise the system's; set before the first paint.
 const system = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => {
   let kept = null;
   try {
     kept = localStorage.getItem("theme");
   } catch {
-    // A browser that keeps nothing follows the system.
+    // Without storage, follow the system.
   }
   document.documentElement.classList.toggle("dark-mode", kept ? kept === "dark" : system.matches);
 };
@@ -90,7 +91,7 @@ document.addEventListener("DOMContentLoaded", () =>
 
 
 class ReferencePage:
-    """Something that is the same for the whole life of the process, made when first asked for."""
+    """A page that is constant for the life of the process, generated on first use."""
 
     def __init__(self, content_type: bytes, make: Callable[[], bytes], *, headers: bytes = b"") -> None:
         self._content_type = content_type
@@ -99,7 +100,7 @@ class ReferencePage:
         self._answer: Answer | None = None
 
     def answer(self, _context: Context) -> Answer:
-        """Give the finished answer."""
+        """Return the finished answer."""
         if self._answer is None:
             body = self._make()
             self._answer = Answer(body, digest(body).encode(), lines=self._headers, content_type=self._content_type)
@@ -107,7 +108,7 @@ class ReferencePage:
 
 
 def build(config: Config, schema: Schema) -> dict[str, ReferencePage]:
-    """Give every page by its path."""
+    """Return every page by its path."""
     title = escape(config.registry_name)
     html = b"text/html; charset=utf-8"
     return {
@@ -125,17 +126,17 @@ def build(config: Config, schema: Schema) -> dict[str, ReferencePage]:
 
 
 def _asset(name: str) -> Path:
-    """Find a file of the package that carries the reference page, without importing the package."""
+    """Return the path of an asset of the reference page's package, without importing the package."""
     found = importlib.util.find_spec("drf_spectacular_sidecar")
     if found is None or found.origin is None:
-        message = "the package drf-spectacular-sidecar, which carries the reference page, is not installed"
+        message = "the package drf-spectacular-sidecar, which contains the reference page, is not installed"
         raise FileNotFoundError(message)
     return Path(found.origin).parent / "static/drf_spectacular_sidecar/swagger-ui-dist" / name
 
 
 def llms_text(config: Config) -> str:
     """
-    Tell a language model in a page what there is.
+    Return a one-page description for language models.
 
     Source: llmstxt.org.
     """
@@ -144,12 +145,12 @@ def llms_text(config: Config) -> str:
     return f"""# {config.registry_name}
 
 > A public registry of reviewed companies, DAOs, nonprofits, accelerators and funds, the people who work there and \
-the frameworks they are assessed by. Read-only JSON over HTTP GET without any key, and tools over MCP.
+the frameworks that assess them. Read-only JSON over HTTP GET without an API key, and tools over MCP.
 
-Lists take `page` and `pageSize` (at most 100) or `cursor`, and `q` for words to find. Details take the \
+Lists take `page` and `pageSize` (at most 100) or `cursor`, and `q` to search. Details take the \
 `id` (companies), `slug` (people) or `frameworkId` of a list item. \
 Errors are `{{"error": {{"code", "message", "hint"}}}}`; \
-the hint says what to do next. Answers carry an `ETag`; send it back as `If-None-Match`.
+the hint says what to do next. Responses have an `ETag`; send it as `If-None-Match`.
 
 ## REST API
 
@@ -157,12 +158,12 @@ the hint says what to do next. Answers carry an `ETag`; send it back as `If-None
 
 ## Contract
 
-- [OpenAPI 3.1]({base}/openapi.json): every parameter, answer and error
-- [Reference]({base}/docs): the same for people
+- [OpenAPI 3.1]({base}/openapi.json): every parameter, response and error
+- [Reference]({base}/docs): the same, for people
 
 ## Tools for agents (MCP, Streamable HTTP)
 
 - [Public tools]({base}/api/mcp): the same registry, read-only, without sign-in
-- [Owners' tools]({base}/api/manage/mcp): an owner's companies, documents, credits and reports; sign in first
+- [Owner tools]({base}/api/manage/mcp): your companies, documents, credits and reports; requires sign-in
 - [Manifest]({base}/.well-known/mcp.json): how to connect
 """

@@ -1,4 +1,4 @@
-"""Finished responses: every form of one version of a resource, made once and kept beside the body."""
+"""Encoded responses: every form of a version of a resource, created once and stored with the body."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -21,23 +21,23 @@ CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers:
 ALLOW: Final = "GET, HEAD, OPTIONS"
 JSON: Final = b"application/json"
 QUICK_BYTES: Final = 64 << 10
-"""A body up to this size is compressed in about a millisecond, so an event loop may do it itself."""
+"""Up to this size, compression takes about a millisecond, so the event loop can do it."""
 
 Header = tuple[bytes, bytes]
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """One finished response. A struct, for one is made at every miss of the cache."""
+    """A finished response. A struct for speed: each cache miss creates one."""
 
     status: int
     head: bytes
-    """The status line and the headers, each line ended, without the blank line after them."""
+    """The status line and the headers, with line ends, without the final blank line."""
     body: bytes
-    """What follows; empty for 204 and 304."""
+    """The body; empty for 204 and 304."""
 
     @property
     def headers(self) -> tuple[Header, ...]:
-        """Give the headers in pairs, names in lower case, as ASGI wants them."""
+        """Return the headers as pairs with lower-case names, for ASGI."""
         pairs = (line.partition(b": ") for line in self.head.split(b"\r\n")[1:-1])
         return tuple((name, value) for name, _, value in pairs)
 
@@ -46,12 +46,11 @@ _FORM = b"content-type: %s\r\ncontent-length: %d\r\n"
 
 
 def status_line(status: int) -> bytes:
-    """Give the first line of a response."""
     return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
 
 
 def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type: bytes = JSON) -> Response:
-    """Make a response that stands in one form only."""
+    """Return a response without alternative encodings."""
     lines = b"".join(f"{name.lower()}: {value}\r\n".encode("latin-1", "replace") for name, value in headers.items())
     form = (
         b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body)) if status not in {204, 304} else b""
@@ -59,15 +58,15 @@ def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type:
     return Response(status, status_line(status) + form + CORS + lines, body)
 
 
-def refusal(problem: Problem, lines: bytes = b"") -> Response:
-    """Make the error envelope of *problem*; *lines* are further header lines, each ended."""
+def error_response(problem: Problem, lines: bytes = b"") -> Response:
+    """Return the error response of *problem*; *lines* are additional header lines."""
     body = msgspec.json.encode(problem.to_wire())
     made = plain(int(problem.status), {"Cache-Control": "no-store", **problem.headers}, body)
     return Response(made.status, made.head + lines, made.body)
 
 
 def preflight() -> Response:
-    """Answer OPTIONS: any origin may read, with any header."""
+    """Return the response to OPTIONS: any origin may read, with any header."""
     return plain(
         204,
         {
@@ -82,31 +81,30 @@ def preflight() -> Response:
 
 class Answer(msgspec.Struct, gc=False):
     """
-    One version of one resource: every encoding of it and its 304, each made when first asked for.
+    A version of a resource: its encodings and its 304, each created on first use.
 
-    A struct, for one is made at every miss of the cache.
+    A struct for speed: each cache miss creates one.
     """
 
     body: bytes
-    """The bytes without any encoding."""
+    """The unencoded bytes."""
     tag: bytes
     """The opaque part of the ETag; each encoding adds its name."""
     updated_at: str = ""
-    """When it last changed, an RFC 3339 moment in UTC; "" when that is not known."""
+    """The RFC 3339 time of the last change, in UTC; "" if unknown."""
     lines: bytes = b""
-    """Further header lines, each ended."""
+    """Additional header lines."""
     content_type: bytes = JSON
     cache_control: bytes = CACHE_CONTROL
-    """What caches may do."""
     _forms: dict[bytes, Response] = {}
     _unchanged: dict[bytes, Response] = {}
 
     def form(self, encoding: bytes) -> Response | None:
-        """Give the response in *encoding* (empty: as it is) if it is made already."""
+        """Return the cached response in *encoding* (empty for none), or None."""
         return self._forms.get(encoding)
 
     def make(self, encoding: bytes) -> Response:
-        """Make the response in *encoding* and keep it."""
+        """Create the response in *encoding* and cache it."""
         body = encode(self.body, encoding)
         head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: %s\r\n%s" % (
             self.content_type,
@@ -119,11 +117,11 @@ class Answer(msgspec.Struct, gc=False):
         return made
 
     def encoding(self, accepted: bytes) -> bytes:
-        """Choose the encoding for an ``Accept-Encoding`` value."""
+        """Return the encoding for an ``Accept-Encoding`` value."""
         return b"" if not accepted or len(self.body) < SMALLEST_ENCODED else negotiated(accepted)
 
     def unchanged(self, encoding: bytes) -> Response:
-        """Give the 304 of *encoding*."""
+        """Return the 304 for *encoding*."""
         made = self._unchanged.get(encoding)
         if made is None:
             head = b"HTTP/1.1 304 Not Modified\r\netag: %s\r\n%s" % (etag(self.tag, encoding), self._common())
@@ -131,11 +129,11 @@ class Answer(msgspec.Struct, gc=False):
         return made
 
     def matches(self, if_none_match: bytes) -> bool:
-        """Tell whether an ``If-None-Match`` names this version in any of its encodings, or any version."""
+        """Return whether an ``If-None-Match`` value matches this version in any encoding."""
         return is_known(self.tag, if_none_match)
 
     def _common(self) -> bytes:
-        """Give the lines that every form carries, the 304 too."""
+        """Return the header lines of every form, including the 304."""
         modified = b"last-modified: %s\r\n" % http_date(self.updated_at) if self.updated_at else b""
         return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (
             modified,
@@ -146,7 +144,7 @@ class Answer(msgspec.Struct, gc=False):
 
 
 def http_date(moment: str) -> bytes:
-    """Show an RFC 3339 moment in UTC as HTTP does, in whole seconds."""
+    """Return an RFC 3339 UTC timestamp as an HTTP date."""
     return b"%s %s GMT" % (_http_day(moment[:10]), moment[11:19].encode())
 
 
@@ -157,6 +155,6 @@ def _http_day(day: str) -> bytes:
 
 
 def link_line(relations: Iterable[tuple[str, str]]) -> bytes:
-    """Give the ``Link`` header for relations and the addresses they lead to."""
+    """Return the ``Link`` header for relations and their URLs."""
     links = ", ".join(f'<{address}>; rel="{relation}"' for relation, address in relations)
     return f"link: {links}\r\n".encode("latin-1")

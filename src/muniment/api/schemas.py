@@ -1,5 +1,5 @@
 """
-The shapes of answers, as JSON Schema (the dialect of OpenAPI 3.1), with fictional examples.
+The JSON Schemas of responses (in the dialect of OpenAPI 3.1), with fictional examples.
 
 Source: service document, Resources and their fields; decisions, section 2, absent values and additions.
 """
@@ -18,7 +18,7 @@ MOMENT: Final[JsonSchema] = {"type": "string", "format": "date-time"}
 
 
 def open_object(properties: JsonSchema, required: tuple[str, ...] = (), description: str = "") -> JsonSchema:
-    """Describe an object that may carry further members."""
+    """Return the schema of an object that can have additional members."""
     said = {"description": description} if description else {}
     return {
         "type": "object",
@@ -30,21 +30,21 @@ def open_object(properties: JsonSchema, required: tuple[str, ...] = (), descript
 
 
 def ref(name: str) -> JsonSchema:
-    """Point at a shape."""
+    """Return a reference to a schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def array_of(items: JsonSchema) -> JsonSchema:
-    """Describe a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": items}
 
 
-def _said(schema: JsonSchema, description: str) -> JsonSchema:
+def _described(schema: JsonSchema, description: str) -> JsonSchema:
     return {**schema, "description": description}
 
 
 def nullable(*types: str) -> JsonSchema:
-    """Describe a value that may be null."""
+    """Return the schema of a nullable value."""
     return {"type": [*types, "null"]}
 
 
@@ -54,7 +54,7 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
         *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )
-    detail = open_object({"companyDescription": _said(TEXT, "The company's own description, markdown.")})
+    detail = open_object({"companyDescription": _described(TEXT, "The company's own description, markdown.")})
     return {
         **{record.name: record.definition(CONTRACT) for record in records},
         "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
@@ -73,8 +73,8 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
                         "type": "string",
                         "enum": ["bad_request", "not_found", "method_not_allowed", "internal_error"],
                     },
-                    "message": _said(TEXT, "What is wrong, for people."),
-                    "hint": _said(TEXT, "How to resolve it."),
+                    "message": _described(TEXT, "What is wrong, for people."),
+                    "hint": _described(TEXT, "How to resolve it."),
                 },
                 "required": ["code", "message", "hint"],
             }
@@ -87,7 +87,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "pageSize": {"type": "integer", "minimum": 1, "maximum": 100},
             "pageCount": {"type": "integer", "minimum": 1},
             "total": COUNT,
-            "nextCursor": _said(TEXT, "For `cursor`; absent on the last page."),
+            "nextCursor": _described(TEXT, "The next `cursor`; absent on the last page."),
         },
         ("page", "pageSize", "pageCount", "total"),
     ),
@@ -95,7 +95,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         {
             "sequence": {"type": "integer", "minimum": 1},
             "kind": {"type": "string", "enum": ["company", "person", "framework"]},
-            "id": _said(TEXT, "The slug or frameworkId."),
+            "id": _described(TEXT, "The slug or frameworkId."),
             "change": {"type": "string", "enum": ["published", "updated", "unlisted"]},
             "at": MOMENT,
         },
@@ -108,7 +108,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "rows": COUNT,
             "bytes": COUNT,
             "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-            "edition": _said(COUNT, "For GET /api/v1/changes?after="),
+            "edition": _described(COUNT, "For GET /api/v1/changes?after="),
             "at": MOMENT,
         },
         ("name", "url", "rows", "bytes", "sha256", "edition", "at"),
@@ -129,7 +129,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "FrameworkOne": open_object({"data": ref("FrameworkDetail")}, ("data",)),
     "StatsOne": open_object({"data": ref("Stats")}, ("data",)),
     "ChangeList": open_object(
-        {"data": array_of(ref("Change")), "nextAfter": _said(COUNT, "The next `after`.")}, ("data", "nextAfter")
+        {"data": array_of(ref("Change")), "nextAfter": _described(COUNT, "The next `after`.")}, ("data", "nextAfter")
     ),
     "ExportList": open_object({"data": array_of(ref("Export"))}, ("data",)),
 }
@@ -193,7 +193,7 @@ ERROR_EXAMPLES: Final[dict[str, Any]] = {
     "not_found": {
         "code": "not_found",
         "message": 'There is no company with the slug "blue-rivr".',
-        "hint": "GET /api/v1/companies lists what there is; the id of each item is its slug.",
+        "hint": "GET /api/v1/companies lists all; the id of each item is its slug.",
     },
     "method_not_allowed": {
         "code": "method_not_allowed",

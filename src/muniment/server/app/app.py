@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from muniment.api.application import Api
-from muniment.api.responses import Response, plain, refusal
+from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
@@ -323,7 +323,7 @@ class _Outgoing:
         if self.status:
             raise problem
         wants_page = self.surface in _OF_PAGES and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")
-        await self.finish(_refusal_page(problem) if wants_page else refusal(problem))
+        await self.finish(_refusal_page(problem) if wants_page else error_response(problem))
 
 
 _OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})

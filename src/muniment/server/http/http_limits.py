@@ -13,7 +13,7 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from muniment.api.responses import refusal
+from muniment.api.responses import error_response
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
 
@@ -211,7 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
             if cycle.response_started or self.pipeline:
                 self.transport.close()
                 return
-        response = refusal(problem)
+        response = error_response(problem)
         lines = self.front.closing_lines(self.front.request_id(None), None)
         closing = b"".join(b"%s: %s\r\n" % line for line in lines)
         self.transport.write(b"%s%sconnection: close\r\n\r\n%s" % (response.head, closing, response.body))

@@ -1,0 +1,268 @@
+"""The handlers of the REST routes: each queries the reader and returns a finished answer."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from muniment.api.parameters import shown
+from muniment.api.responses import Answer, link_line
+from muniment.kernel.ids import digest
+from muniment.kernel.problems import BadRequest, NotFound
+from muniment.store.cache import Dependency
+from muniment.store.exports import ExportFile, Exports
+from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
+from muniment.store.reader import FeedGapError, Found, ListPage, Reader
+
+V1: Final = "/api/v1"
+MAX_IDS: Final = 100
+
+
+class Context(NamedTuple):
+    """The dependencies of handlers: the reader, the exports, and the instance's public URL or an empty text."""
+
+    reader: Reader
+    exports: Exports
+    base_url: str
+
+
+class Result(NamedTuple):
+    """An answer with the edition that it was read from and the documents that it depends on."""
+
+    answer: Answer
+    edition: int
+    depends: tuple[Dependency, ...]
+
+
+Values = dict[str, Any]
+Handler = Callable[[Context, str, Values, bytes], Result]
+
+_REQUIRED_MEMBERS = {"company": ("id", "name"), "person": ("name", "slug")}
+
+
+def _list_query(path: str, values: Values) -> dict[str, Any]:
+    """Check the combination of a list's parameters and return them by the reader's names."""
+    page, size, cursor, sort = values["page"], values["pageSize"], values["cursor"], values["sort"]
+    if cursor is not None and page is not None:
+        raise BadRequest(
+            f"page is {page} and a cursor is given; use only one of them.", f"For example: {path}?page={page}"
+        )
+    if sort == "relevance" and values["q"] is None:
+        raise BadRequest(
+            'sort is "relevance" without q; relevance needs search words.', f"For example: {path}?sort=newest"
+        )
+    if size is None:
+        size = MAX_IDS if values["ids"] is not None else 25
+    return {
+        "page": page or 1,
+        "page_size": size,
+        "q": values["q"] or "",
+        "sort": sort,
+        "cursor": cursor,
+        "ids": values["ids"],
+        "updated_since": values["updatedSince"],
+    }
+
+
+def _company_query(path: str, values: Values) -> CompanyQuery:
+    filters = {name: values[name] for name in ("status", "type", "industry", "theme", "raising")}
+    return CompanyQuery(**_list_query(path, values), **filters, has_token=values["hasToken"])
+
+
+def list_companies(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Return a page of companies."""
+    query = _company_query(path, values)
+    with _cursor_of(path):
+        page = context.reader.companies(query)
+    return _listed("company", path, values, page, headers)
+
+
+def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Return a page of people."""
+    query = PeopleQuery(**_list_query(path, values))
+    with _cursor_of(path):
+        page = context.reader.people(query)
+    return _listed("person", path, values, page, headers)
+
+
+class _cursor_of:  # noqa: N801 - reads as a statement
+    """Turn an invalid cursor into a parameter error."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, CursorError):
+            raise BadRequest(
+                f"cursor {error}; it takes the pagination.nextCursor of an earlier page.",
+                f"Start again without it: {self._path}?pageSize=25",
+            ) from None
+
+
+def _listed(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Result:
+    items = page.items
+    if values["fields"] is not None:
+        kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
+        items = [_sparse(item, kept) for item in items]
+    pagination: dict[str, int | str] = {**page.to_wire()}
+    if page.next_cursor is not None:
+        pagination["nextCursor"] = page.next_cursor
+    body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
+    lines = _page_links(path, values, page) + headers
+    answer = Answer(body, digest(body).encode(), page.updated_at, lines)
+    return Result(answer, page.edition, ((kind, "*"),))
+
+
+def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
+    members = msgspec.json.decode(item, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({name: value for name, value in members.items() if name in kept})
+
+
+def _page_links(path: str, values: Values, page: ListPage) -> bytes:
+    """Return the links to related pages, with all other parameters unchanged."""
+    kept = {
+        name: _written(value)
+        for name, value in values.items()
+        if value is not None and name not in {"page", "pageSize", "cursor"}
+    }
+
+    rest = urlencode({"pageSize": page.page_size, **kept}, quote_via=quote)
+
+    def address(place: int | str, name: str = "page") -> str:
+        return f"{path}?{name}={place}&{rest}"  # a cursor is URL-safe base64
+
+    relations = [("first", address(1))]
+    if values["cursor"] is not None:
+        if page.next_cursor is not None:
+            relations.append(("next", address(page.next_cursor, "cursor")))
+        return link_line(relations)
+    if page.previous_page:
+        relations.append(("prev", address(page.previous_page)))
+    if page.next_page:
+        relations.append(("next", address(page.next_page)))
+    return link_line([*relations, ("last", address(page.page_count))])
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(part.replace(",", "\\,") for part in value)
+    return str(value)
+
+
+def _detail(context: Context, kind: str, path: str, key: str, headers: bytes) -> Result:
+    found = context.reader.document(kind, key)
+    if found is None:
+        raise unknown(context, kind, path, key)
+    return Result(_finished(found, headers), found.edition, ((kind, key),))
+
+
+def _finished(found: Found, headers: bytes) -> Answer:
+    return Answer(found.body, found.etag.encode(), found.updated_at, headers)
+
+
+def unknown(context: Context, kind: str, path: str, key: str) -> NotFound:
+    """Return the error for an unknown key, with similar ones."""
+    noun, member = {"company": ("slug", "id"), "person": ("slug", "slug"), "framework": ("frameworkId", "frameworkId")}[
+        kind
+    ]
+    near = context.reader.nearest(kind, key[:MAX_IDS])
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    return NotFound(
+        f'There is no {kind} with the {noun} "{shown(key)}".',
+        f"GET {path} lists all; the {member} of each item is its {noun}.{meant}",
+    )
+
+
+def get_company(context: Context, key: str, _values: Values, headers: bytes) -> Result:
+    """Return a company with its parts."""
+    return _detail(context, "company", f"{V1}/companies", key, headers)
+
+
+def get_person(context: Context, key: str, _values: Values, headers: bytes) -> Result:
+    """Return a person."""
+    return _detail(context, "person", f"{V1}/people", key, headers)
+
+
+def get_framework(context: Context, key: str, _values: Values, headers: bytes) -> Result:
+    """Return a framework."""
+    return _detail(context, "framework", f"{V1}/frameworks", key, headers)
+
+
+def list_frameworks(context: Context, _path: str, values: Values, headers: bytes) -> Result:
+    """Return all frameworks, or those of one kind."""
+    found = context.reader.frameworks(values["kind"])
+    return Result(_finished(found, headers), found.edition, (("framework", "*"),))
+
+
+def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    """Return the statistics."""
+    found = context.reader.stats()
+    depends = (("company", "*"), ("person", "*"), ("framework", "*"))
+    return Result(_finished(found, headers), found.edition, depends)
+
+
+def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -> Result:
+    """Return a page of a company's token holders."""
+    found = context.reader.cap_table(key, values["page"] or 1, values["pageSize"] or 25)
+    if found is None:
+        raise unknown(context, "company", f"{V1}/companies", key)
+    body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (
+        b",".join(found.items),
+        found.total,
+        msgspec.json.encode(found.next_page),
+    )
+    answer = Answer(body, digest(body).encode(), found.updated_at, headers)
+    return Result(answer, found.edition, (("company", key),))
+
+
+def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Return the changes after a sequence number."""
+    try:
+        found = context.reader.changes(values["after"] or 0, values["limit"] or 500)
+    except FeedGapError:
+        raise BadRequest(
+            f"after is {values['after'] or 0}; the feed no longer goes back that far.",
+            f"Download a full copy from {V1}/exports, then continue here after its edition: "
+            f"{path}?after={context.reader.edition}",
+        ) from None
+    rows = [
+        {"sequence": row.sequence, "kind": row.kind, "id": row.key, "change": row.change, "at": row.at}
+        for row in found.rows
+    ]
+    body = msgspec.json.encode({"data": rows, "nextAfter": found.next_after})
+    return Result(Answer(body, digest(body).encode(), found.updated_at, headers), found.edition, (("*", "*"),))
+
+
+def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    """Return the available export files."""
+    edition = context.reader.edition
+    files = context.exports.files()
+    body = msgspec.json.encode({"data": [_export(context, file) for file in files]})
+    at = max((file.at for file in files), default="")
+    # Files appear without a new edition, so the response is not cached.
+    return Result(Answer(body, digest(body).encode(), at, headers), edition, ())
+
+
+def _export(context: Context, file: ExportFile) -> dict[str, Any]:
+    return {
+        "name": file.name,
+        "url": f"{context.base_url}/exports/{file.name}",
+        "rows": file.rows,
+        "bytes": file.size_bytes,
+        "sha256": file.sha256,
+        "edition": file.edition,
+        "at": file.at,
+    }
+
+
+def companies_quick(context: Context, values: Values) -> bool:
+    return context.reader.is_quick(_company_query(f"{V1}/companies", values))
+
+
+def people_quick(context: Context, values: Values) -> bool:
+    return context.reader.is_quick(PeopleQuery(**_list_query(f"{V1}/people", values)))
