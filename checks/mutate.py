@@ -33,7 +33,7 @@ from mutants import ROOT, mutants
 SEED, DRAWN, WANTED = 16, 300, 0.9
 FEATURES = ("registry", "credits", "oauth", "documents", "assessments")
 OMITTED = {"admin.py", "apps.py", "migrations"}
-ELSEWHERE = ("browser", "clients", "contract", "deploy", "docs", "house", "server", "trouble", "upgrades")
+ELSEWHERE = ("browser", "clients", "conformance", "deploy", "docs", "house", "trouble", "upgrades")
 """Folders whose tests run the product in another process, where no mutant is."""
 TESTS_S, TEST_S, FACTOR = 60, 30, 4
 """Seconds of tests per mutant, of one test, and how many times longer than measured they may take."""
