@@ -182,10 +182,14 @@ def test_a_small_file_goes_in_one_call_up_to_8192_bytes(owner, company):
     assert Document.objects.count() == 1
 
 
-def test_a_small_file_that_is_rejected_leaves_nothing(owner, company):
+def test_a_small_file_that_is_rejected_leaves_nothing_and_rejected_uploads_stay(owner, company):
+    upload = begin(owner, company, b"no pdf", "b.pdf")
+    send(upload, b"no pdf")
+    with pytest.raises(BadRequest, match="was rejected"):
+        uploads.complete_upload(owner, upload.upload_id)
     with pytest.raises(BadRequest, match="was rejected"):
         uploads.upload_document(owner, company, "a.pdf", b"no pdf")
-    assert not Document.objects.exists()
+    assert [document.pk for document in Document.objects.all()] == [upload.upload_id]
     assert keys() == []
 
 
