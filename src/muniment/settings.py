@@ -129,7 +129,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["django.templatetags.i18n"],  # every template has texts
+            "builtins": ["muniment.web.templatetags.texts"],  # every template has texts
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -209,6 +209,7 @@ SESSION_COOKIE_SECURE = config.base_url.startswith("https://")
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True
