@@ -1,7 +1,7 @@
 """
-What a linter cannot see: ceilings, foreign words, who reads the environment, waivers without a reason, stale locks.
+Check what linters do not: file lengths, machine-specific text, environment access, unexplained waivers, stale locks.
 
-Prints each fault with its place and ends with 1 when there is one. Reads committed files only.
+Prints each fault with its place and exits with 1 if there is one. Reads committed files only.
 """
 
 import ast
@@ -23,7 +23,7 @@ EMPTY_NAMES = {"utils", "helpers", "common", "manager", "service", "base"}
 DJANGO_NAMES = {"src/muniment/store/sqlite/base.py", "src/muniment/store/postgresql/base.py"}
 """Django finds a database backend by this name."""
 
-# Written so that this file does not hold what it looks for.
+# Written so that this file does not match itself.
 FOREIGN = [
     (re.compile(r"(?<![\w.<{])/(?:work|tmp|root)/"), "a path of one machine"),
     (re.compile(r"\.\./shared\b"), "a path of one machine"),
@@ -36,23 +36,23 @@ FOREIGN = [
     (re.compile(r"\b(?:[T]ODO|[F]IXME|[X]XX)\b"), "unfinished work"),
 ]
 NAMES_THE_SAMPLE = {"Makefile"}
-"""Where the default place of the sample data may stand."""
+"""Files that may name the default folder of the sample data."""
 TEXT = {".py", ".md", ".toml", ".html", ".css", ".js", ".json", ".lock", ".txt", ".yml", ".ts", ".svg", ""}
 TEXT |= {".env", ".service", ".timer", ".yaml"}
 WAIVER = re.compile(
     r"# *(?:type: *ignore(?:\[[^\]]*\])?|(?:ruff: *)?noqa(?:: *[A-Z]+\d+(?:[, ]+[A-Z]+\d+)*)?)(?![\w-])", re.IGNORECASE
 )
-"""What a comment says to mypy or to ruff; a reason is whatever words it says beside that."""
+"""A directive to mypy or ruff; any other words of the comment are its reason."""
 
 
 def committed() -> list[Path]:
-    """List the files of the repository."""
+    """Return the files of the repository."""
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S607 - git of this machine
     return [ROOT / name for name in names.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
 def ceilings(files: list[Path]) -> Iterator[str]:
-    """Find files that have grown too long, and names that say nothing."""
+    """Find files that are too long, and names that mean nothing."""
     for file in files:
         if file.suffix != ".py":
             continue
@@ -63,11 +63,11 @@ def ceilings(files: list[Path]) -> Iterator[str]:
         elif lines > NOTICE and file.parent.name != "migrations":
             print(f"notice: {place}: {lines} lines, past {NOTICE}")
         if (file.stem in EMPTY_NAMES or file.parent.name in EMPTY_NAMES) and str(place) not in DJANGO_NAMES:
-            yield f"{place}: the name says nothing about what is in it"
+            yield f"{place}: the name does not describe the content"
 
 
 def foreign_words(files: list[Path]) -> Iterator[str]:
-    """Find words that speak of a machine, a package index or unfinished work."""
+    """Find paths of one machine, package index hosts and unfinished work."""
     for file in files:
         if file.suffix not in TEXT or str(file.relative_to(ROOT)) in NAMES_THE_SAMPLE:
             continue
@@ -78,7 +78,7 @@ def foreign_words(files: list[Path]) -> Iterator[str]:
 
 
 def environment_readers(files: list[Path]) -> Iterator[str]:
-    """Find code of the product that reads the environment beside config.py."""
+    """Find code of the product outside config.py that reads the environment."""
     for file in files:
         place = str(file.relative_to(ROOT))
         if file.suffix != ".py" or not place.startswith("src/") or place in ENVIRONMENT_READERS:
@@ -95,7 +95,7 @@ def environment_readers(files: list[Path]) -> Iterator[str]:
 
 
 def bare_waivers(files: list[Path]) -> Iterator[str]:
-    """Find what mypy or ruff is told to pass over without a reason, beside it or as a comment on the line above."""
+    """Find mypy and ruff waivers without a reason, either next to them or on the line above."""
     for file in files:
         if file.suffix != ".py" or not WAIVER.search(file.read_text()):
             continue
@@ -107,11 +107,11 @@ def bare_waivers(files: list[Path]) -> Iterator[str]:
             number = token.start[0]
             reasoned = words[number] or (number - 1 in alone and words[number - 1])
             if WAIVER.search(token.string) and not reasoned:
-                yield f"{file.relative_to(ROOT)}:{number}: no reason stands beside {token.string}"
+                yield f"{file.relative_to(ROOT)}:{number}: no reason is given for {token.string}"
 
 
 def _names_of_settings(tree: ast.Module) -> Iterator[ast.AST]:
-    """Find where Django is told its settings, which it takes from the environment alone."""
+    """Find where DJANGO_SETTINGS_MODULE is set, which Django reads from the environment only."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)
@@ -123,7 +123,7 @@ def _names_of_settings(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def stale_locks() -> Iterator[str]:
-    """Find requirements of pyproject.toml that the locks do not hold in a fitting version."""
+    """Find requirements of pyproject.toml without a matching version in the locks."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     runtime = project["project"]["dependencies"]
     extras = project["project"].get("optional-dependencies", {})

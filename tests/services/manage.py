@@ -64,7 +64,7 @@ class Manage:
         return self.asker.ask([*headers, *extra], body, path="/api/manage/mcp", **scope)
 
     def call(self, token: str, name: str, **arguments: Any) -> Any:
-        """Call a tool and give its structuredContent, which its outputSchema allows and describes whole."""
+        """Call a tool and return its structuredContent, after checking it against its outputSchema."""
         answer = self.ask(token, modern("tools/call", {"name": name, "arguments": arguments}))
         assert answer.status == 200, answer
         found = answer.result["structuredContent"]

@@ -109,13 +109,13 @@ class Asker:
             self.server._thin = thin
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """Call a tool; gives the result, which its outputSchema allows."""
+        """Call a tool and return the result, after checking it against its outputSchema."""
         result = self.ask(*modern("tools/call", {"name": name, "arguments": dict(arguments or {})})).result
         self.validate(name, result["structuredContent"])
         return result
 
     def validate(self, name: str, answer: Any) -> None:
-        """Fail unless a tool's answer is what its outputSchema says."""
+        """Fail unless a tool's result matches its outputSchema."""
         if name not in self._validators:
             self._validators[name] = jsonschema.Draft202012Validator(self.server.tools[name].tool.output_schema)
         self._validators[name].validate(answer)
@@ -194,7 +194,7 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
 
 @contextlib.contextmanager
 def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
-    """Give the public tool server over *reader*."""
+    """Yield the public tool server over *reader*."""
     offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry", schema=registry_schema("USD"))
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), **more))
     try:

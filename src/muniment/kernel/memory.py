@@ -6,11 +6,11 @@ import sys
 
 
 def give_back() -> None:
-    """Return to the system what the C library keeps of what was freed."""
+    """Return freed memory, which the C library keeps, to the system."""
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)  # only GNU's C library has it
+        ctypes.CDLL(None).malloc_trim(0)  # only in glibc
 
 
 def size_of(key: object) -> int:
-    """Give the bytes that a cache's key takes, with what stands in its tuples: a client may have made it long."""
+    """Return the size in bytes of a cache key with its nested tuples: a client may make it long."""
     return sys.getsizeof(key) + (sum(map(size_of, key)) if isinstance(key, tuple) else 0)

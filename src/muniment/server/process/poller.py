@@ -1,4 +1,4 @@
-"""Poll for changes that other processes made."""
+"""Idle polling: notice changes made by other processes, at the cost of a few queries per second."""
 
 import asyncio
 import logging
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Final
 
 POLL_S: Final = 0.1
-"""How old an answer may be when another process of the machine has published since."""
+"""How long a change by another process of this machine may go unnoticed."""
 SECOND_S: Final = 1.0
 log = logging.getLogger("muniment.server")
 
 
 async def poll(look: Callable[[], object], each_second: Callable[[float], object]) -> None:
     """
-    Call *look* every 100 ms and *each_second* every second, until cancelled.
+    Call *look* every 100 ms and *each_second* once per second, until canceled.
 
     Args:
-        look: notices what other processes did.
-        each_second: takes the event loop's time.
+        look: checks for changes by other processes.
+        each_second: receives the event loop's time.
     """
     loop = asyncio.get_running_loop()
     second_at = 0.0

@@ -239,7 +239,7 @@ class Process:
         self.front.traces = await asyncio.to_thread(begin)
 
     def _each_second(self, connections: set[Any], now: float) -> None:
-        """Tell the time, look after connections."""
+        """Update the Date header and check the time limits of connections."""
         self.front.tell_time()
         self.front.metrics.share()
         sweep(connections, now)
