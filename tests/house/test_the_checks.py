@@ -47,5 +47,5 @@ def test_a_waiver_passes_with_a_reason_beside_it_or_above(bare_waivers, text):
 )
 def test_a_waiver_without_a_reason_is_found_with_its_place(bare_waivers, waiver):
     assert bare_waivers(f"x = 1  # a word\nimport brush  {waiver}\n") == [
-        f"module.py:2: no reason stands beside {waiver}"
+        f"module.py:2: no reason is given for {waiver}"
     ]
