@@ -18,7 +18,7 @@ PARTS = (("header.json", b"{}"), ("blobs/a", os.urandom(3 << 20)), ("manifest.js
 
 
 def written(path):
-    container.write(path, (part(*each) for each in PARTS), proved=lambda _: None)
+    container.write(path, (part(*each) for each in PARTS), verify=lambda _: None)
     return path
 
 
@@ -68,7 +68,7 @@ def test_a_backup_that_does_not_prove_right_gets_no_name(tmp_path):
         raise Damaged("It cannot be read back.")
 
     with pytest.raises(Damaged):
-        container.write(tmp_path / "b", (part(*each) for each in PARTS), proved=refuse)
+        container.write(tmp_path / "b", (part(*each) for each in PARTS), verify=refuse)
     assert list(tmp_path.iterdir()) == []
 
 

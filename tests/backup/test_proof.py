@@ -8,7 +8,7 @@ import pytest
 from muniment.backup import container
 from muniment.backup.container import Damaged
 from muniment.backup.contents import FORMAT, Header, Manifest, Tally, blob_line, part
-from muniment.backup.proof import prove
+from muniment.backup.proof import verify
 
 BLOB = b"Minutes of the harbour board."
 SHA256 = hashlib.sha256(BLOB).hexdigest()
@@ -60,8 +60,8 @@ def blob(content=BLOB):
 
 
 def proved(folder, *parts):
-    container.write(folder / "b", parts, proved=lambda _: None)
-    return prove(folder / "b")
+    container.write(folder / "b", parts, verify=lambda _: None)
+    return verify(folder / "b")
 
 
 def test_a_good_backup_is_proved_with_its_numbers(tmp_path):

@@ -17,7 +17,7 @@ from muniment.backup.contents import BLOBS, HEADER, MANIFEST, ROWS, Header, part
 from muniment.backup.loading import Mismatch, load
 from muniment.backup.moving import move
 from muniment.backup.operations import back_up, restore
-from muniment.backup.proof import prove
+from muniment.backup.proof import verify
 from muniment.backup.snapshot import RunningInstance
 from muniment.credits.operations import prove as prove_ledger
 from muniment.documents import cleanup
@@ -43,7 +43,7 @@ def parts():
 
 
 def written(path, each):
-    container.write(path, each, proved=lambda _: None)
+    container.write(path, each, verify=lambda _: None)
     return path
 
 
@@ -117,14 +117,14 @@ def test_a_flipped_bit_and_a_missing_end_are_noticed_anywhere(tmp_path):
         bad[place] ^= 1 << (place % 8)
         (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(Damaged):
-            prove(tmp_path / "bad")
+            verify(tmp_path / "bad")
     for length in (0, 1, 100, len(good) // 2, len(good) - 1):
         (tmp_path / "bad").write_bytes(good[:length])
         with pytest.raises(Damaged, match=r"no backup|end is missing|damaged"):
-            prove(tmp_path / "bad")
+            verify(tmp_path / "bad")
     (tmp_path / "bad").write_bytes(good + b"\0")
     with pytest.raises(Damaged):
-        prove(tmp_path / "bad")
+        verify(tmp_path / "bad")
 
 
 def test_a_good_digest_over_wrong_contents_is_noticed_too(tmp_path):
@@ -149,7 +149,7 @@ def test_a_good_digest_over_wrong_contents_is_noticed_too(tmp_path):
 
     for number, made in enumerate((without_a_blob(), with_a_row_twice())):
         with pytest.raises(Damaged, match="do not match its manifest"):
-            prove(written(tmp_path / f"{number}", made))
+            verify(written(tmp_path / f"{number}", made))
 
 
 def test_an_instance_that_is_not_empty_is_not_restored_into(tmp_path):
@@ -241,7 +241,7 @@ def test_blobs_that_go_while_a_backup_reads_are_in_it(tmp_path):
             yield each
 
     written(tmp_path / "b", meanwhile())
-    assert prove(tmp_path / "b").manifest.blobs.n == 3
+    assert verify(tmp_path / "b").manifest.blobs.n == 3
     assert Document.objects.count() == 0
     assert len(documents.blob_keys()) == 3, "they stay while the backup reads"
     assert cleanup.sweep().orphans == 3

@@ -95,7 +95,7 @@ def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, mi
         found = real(text, **how)
         PersonalToken.objects.update(revoked_at=now())
         revocation.bump()
-        door.keeper.look_again()
+        door.keeper.recheck()
         return found
 
     monkeypatch.setattr(token_authentication, "resolve", slow)
@@ -107,14 +107,14 @@ def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, mi
 def test_a_token_that_opens_nothing_is_asked_about_each_time_and_not_kept(door):
     for _ in range(3):
         assert door("mun_pat_" + "A" * 36) is None
-    assert door.keeper._known == {}
+    assert door.keeper._cache == {}
 
 
 def test_a_remembered_token_ends_at_its_time(door, minted):
     PersonalToken.objects.update(expires_at=now() + timedelta(milliseconds=300))
     assert door(minted.text)
-    key, known = next(iter(door.keeper._known.items()))
-    door.keeper._known[key] = known._replace(ends_at=now().timestamp() - 1)
+    key, known = next(iter(door.keeper._cache.items()))
+    door.keeper._cache[key] = known._replace(ends_at=now().timestamp() - 1)
     PersonalToken.objects.update(expires_at=now())
     assert door(minted.text) is None
 
@@ -124,8 +124,8 @@ def test_a_new_day_is_noted_once_and_each_client_of_its_own(door, minted):
     assert door(minted.text, "two/2")
     assert door.asked == ["_resolve"]
     assert PersonalToken.objects.get().last_used_by == "two/2"
-    key, known = next(iter(door.keeper._known.items()))
-    door.keeper._known[key] = known._replace(day=known.day - timedelta(days=1))
+    key, known = next(iter(door.keeper._cache.items()))
+    door.keeper._cache[key] = known._replace(day=known.day - timedelta(days=1))
     assert door(minted.text, key[1])
     assert door.asked == ["_resolve"]
 
@@ -134,7 +134,7 @@ def test_the_token_cache_is_bounded(door, minted, monkeypatch):
     monkeypatch.setattr(token_authentication, "MAX_REMEMBERED", 3)
     for number in range(8):
         assert door(minted.text, f"client/{number}")
-    assert len(door.keeper._known) <= 3
+    assert len(door.keeper._cache) <= 3
     assert MAX_REMEMBERED >= 1_000
     assert door("x" * 100_000) is None
     assert door.asked == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muniment.backup.container import Damaged
-from muniment.backup.proof import prove
+from muniment.backup.proof import verify
 from services.product import COMMAND, Product, environment
 
 TESTS = Path(__file__).parents[1]
@@ -102,17 +102,17 @@ def test_a_flipped_bit_is_noticed_at_every_place_of_a_backup(tmp_path):
     good = bytearray((tmp_path / "b").read_bytes())
     bad = tmp_path / "bad"
     bad.write_bytes(good)
-    prove(bad)
+    verify(bad)
     with bad.open("r+b", buffering=0) as file:
         for place, byte in enumerate(good):
             for bit in range(8):
                 file.seek(place)
                 file.write(bytes([byte ^ (1 << bit)]))
                 with pytest.raises(Damaged):
-                    prove(bad)
+                    verify(bad)
             file.seek(place)
             file.write(bytes([byte]))
-    prove(bad)
+    verify(bad)
     print(f"{len(good) * 8:,} flipped bits noticed")  # noqa: T201 - the figure, for who runs it with -s
 
 

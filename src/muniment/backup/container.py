@@ -75,12 +75,12 @@ class _Limited(io.RawIOBase):
         return len(piece)
 
 
-def write(path: Path, parts: Iterable[Part], *, proved: Callable[[Path], object]) -> int:
+def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]) -> int:
     """
     Write *parts* to *path*, verified, or nothing at all. Readable by this user only.
 
     Args:
-        proved: verifies the finished file before it gets its name; raises if something is wrong.
+        verify: checks the finished file before it gets its name; raises if something is wrong.
 
     Returns:
         The size of the file.
@@ -99,7 +99,7 @@ def write(path: Path, parts: Iterable[Part], *, proved: Callable[[Path], object]
         out.flush()
         os.fsync(out.fileno())
         size_bytes = out.tell()
-        proved(draft)
+        verify(draft)
         draft.rename(path)
         _keep_name(path.parent)
     return size_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 from muniment.backup import container
 from muniment.backup.contents import Part
 from muniment.backup.loading import Loaded, load, require_empty
-from muniment.backup.proof import Proved, prove
+from muniment.backup.proof import VerifiedBackup, verify
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
@@ -15,7 +15,7 @@ from muniment.documents.records import storage
 Tell = Callable[[str], object]
 
 
-def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Proved:
+def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:
     """
     Write the instance into one file while it stays in use.
 
@@ -28,18 +28,18 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Prove
     """
     if not config.on_postgresql and not config.database_file.exists():
         raise no_instance()
-    found: list[Proved] = []
+    found: list[VerifiedBackup] = []
 
-    def proved(draft: Path) -> None:
+    def verify_draft(draft: Path) -> None:
         tell("proving")
-        found.append(prove(draft))
+        found.append(verify(draft))
 
     with closing(RunningInstance(config, "default", storage()).parts()) as parts:
-        container.write(path, _told(parts, tell), proved=proved)
+        container.write(path, _reporting(parts, tell), verify=verify_draft)
     return found[0]
 
 
-def _told(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
+def _reporting(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
     for each in parts:
         tell(each.name)
         yield each
@@ -56,6 +56,6 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
     if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
         require_empty()
     tell("proving")
-    prove(path)
+    verify(path)
     with closing(container.read(path)) as parts:
         return load(parts, config, storage(), tell=tell)

@@ -28,7 +28,7 @@ DOCUMENTS = "documents_document"
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class VerifiedBackup:
     """The contents of a valid backup."""
 
     header: Header
@@ -68,7 +68,7 @@ def manifest_of(part: Part) -> Manifest:
         raise Damaged(f"The manifest of the backup cannot be read: {error}.") from error
 
 
-def prove(path: Path) -> Proved:
+def verify(path: Path) -> VerifiedBackup:
     """
     Verify the backup at *path* with a few megabytes of memory; write nothing.
 
@@ -81,7 +81,7 @@ def prove(path: Path) -> Proved:
     contents = _Contents(header_of(next(parts, None)))
     for each in parts:
         contents.take(each)
-    return Proved(contents.header, contents.finish(path), contents.keys, path.stat().st_size)
+    return VerifiedBackup(contents.header, contents.finish(path), contents.keys, path.stat().st_size)
 
 
 class _Contents:

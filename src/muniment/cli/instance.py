@@ -8,7 +8,7 @@ import click
 
 from muniment import config
 from muniment.api.contract import openapi_document
-from muniment.backup.proof import prove
+from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.schema.objects import registry_schema
 from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
@@ -30,7 +30,7 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
     status 1 if a check fails. Changes nothing, except that a small probe is written to the store, read and deleted.
     """
     if backup is not None:
-        _prove(backup)
+        _verify(backup)
         return
     current = config.current()
     click.echo("\n".join(settings_lines(current)))
@@ -46,10 +46,10 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
         sys.exit(1)
 
 
-def _prove(backup: Path) -> None:
+def _verify(backup: Path) -> None:
     with problems_as_errors():
         try:
-            found = prove(backup)
+            found = verify(backup)
         except OSError as error:
             raise click.ClickException(f"{error}. The backup was not verified.") from None
     header, manifest = found.header, found.manifest

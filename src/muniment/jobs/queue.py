@@ -26,27 +26,27 @@ KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
 
 
-class Bell:
+class WorkSignal:
     """Wakes this process's idle workers when a job was enqueued and committed."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self.rung = 0
-        """How often it has rung: a worker that read this before checking the queue misses no later ring."""
+        self.count = 0
+        """How often it was set: a worker that read this before checking the queue misses no later signal."""
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake every waiting worker."""
         with self._condition:
-            self.rung += 1
+            self.count += 1
             self._condition.notify_all()
 
-    def wait(self, heard: int) -> None:
-        """Wait until it has rung more than *heard* times."""
+    def wait(self, seen: int) -> None:
+        """Wait until it was set more often than *seen* times."""
         with self._condition:
-            self._condition.wait_for(lambda: self.rung != heard)
+            self._condition.wait_for(lambda: self.count != seen)
 
 
-bell = Bell()
+work_signal = WorkSignal()
 
 
 class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job
@@ -117,7 +117,7 @@ def enqueue(
 
 def wake() -> None:
     """Wake the idle workers of this process."""
-    bell.ring()
+    work_signal.notify()
 
 
 def is_due() -> bool:

@@ -35,7 +35,7 @@ class Worker:
     def __init__(self, *, threads: int = 2, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._stopping = threading.Event()
-        self._stirred = threading.Event()
+        self._wake = threading.Event()
         """Set when the heartbeat must run before its next interval."""
         self._held: set[JobRun] = set()
         self._lock = threading.Lock()
@@ -62,7 +62,7 @@ class Worker:
             for run in self._held:
                 run.drain()
         queue.wake()
-        self._stirred.set()
+        self._wake.set()
         deadline = time.monotonic() + within_s
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -73,7 +73,7 @@ class Worker:
 
     def _take(self) -> None:
         while True:
-            heard = queue.bell.rung
+            seen = queue.work_signal.count
             if self._stopping.is_set():
                 break
             close_old_connections()
@@ -84,13 +84,13 @@ class Worker:
                 self._stopping.wait(POLL_S)
                 continue
             if run is None:
-                queue.bell.wait(heard)
+                queue.work_signal.wait(seen)
                 continue
             with self._lock:
                 self._held.add(run)
                 if self._stopping.is_set():
                     run.drain()
-            self._stirred.set()
+            self._wake.set()
             try:
                 self._work(run)
             except Exception:
@@ -100,7 +100,7 @@ class Worker:
                 with self._lock:
                     self._held.discard(run)
                 if self._stopping.is_set():
-                    self._stirred.set()
+                    self._wake.set()
         connections.close_all()
 
     def _work(self, run: JobRun) -> None:
@@ -149,6 +149,6 @@ class Worker:
                 log.exception("heartbeat failed")
                 close_old_connections()
             next_at = min([look_at, *renew_at.values()])
-            self._stirred.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
-            self._stirred.clear()  # before the loop checks for the end, so that no signal is lost
+            self._wake.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
+            self._wake.clear()  # before the loop checks for the end, so that no signal is lost
         connections.close_all()

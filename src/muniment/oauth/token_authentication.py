@@ -23,17 +23,17 @@ from muniment.kernel.tokens import ACCESS, MAX_TOKEN_CHARACTERS, is_personal, to
 from muniment.oauth import grants
 from muniment.oauth.models import Grant
 
-LOOK_AGAIN_S: Final = 0.4
+CHECK_INTERVAL_S: Final = 0.4
 MAX_REMEMBERED: Final = 10_000
 MAX_CLIENT_CHARACTERS: Final = 120
 
 
-class Known(NamedTuple):
+class Resolved(NamedTuple):
     """A token's actor, the time when it ends at the latest, and the epoch and day of the query."""
 
     actor: Actor | None
     ends_at: float
-    edition: int
+    epoch: int
     day: date
 
 
@@ -41,7 +41,7 @@ Bridge = Callable[..., Awaitable[Any]]
 """Runs a synchronous function in a thread that may use the ORM."""
 
 
-def resolve(text: str, *, resource: str | None, client: str) -> Known:
+def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
     """
     Look up the actor of the token *text*, and record the day and the app of its use.
 
@@ -49,27 +49,27 @@ def resolve(text: str, *, resource: str | None, client: str) -> Known:
         resource: the URL of this tool server; tokens bound to another one are invalid. None accepts any host.
         client: the app's User-Agent.
     """
-    edition = revocation.epoch()  # read before the row, so that a later change has a later epoch
+    epoch = revocation.epoch()  # read before the row, so that a later change has a later epoch
     at = now()
     today, client = at.date(), client[:MAX_CLIENT_CHARACTERS]
     end: datetime | None
     if is_personal(text):
         token = PersonalToken.objects.select_related("account").filter(digest=token_digest(text)).first()
         if token is None or not token.is_live(at) or not token.account.is_active:
-            return Known(None, 0.0, edition, today)
+            return Resolved(None, 0.0, epoch, today)
         _note(PersonalToken, token, today, client)
         actor = _actor(token.account, "token", token.name, token.scopes)
         end = token.expires_at
     elif text.startswith(ACCESS):
         grant = grants.live_access(text, at)
         if grant is None or not _is_for(grant.resource, resource):
-            return Known(None, 0.0, edition, today)
+            return Resolved(None, 0.0, epoch, today)
         _note(Grant, grant, today, client)
         actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, grant.scopes)
         end = grants.access_end(grant, token_digest(text), at)
     else:
-        return Known(None, 0.0, edition, today)
-    return Known(actor, end.timestamp() if end else float("inf"), edition, today)
+        return Resolved(None, 0.0, epoch, today)
+    return Resolved(actor, end.timestamp() if end else float("inf"), epoch, today)
 
 
 def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
@@ -102,41 +102,41 @@ class TokenAuthenticator:
         self._bridge = bridge
         self._resource = resource
         self._clock = clock
-        self._known: dict[tuple[str, str], Known] = {}
-        self._edition = -1
-        self._stirred = self._seen = 0
-        self._looked_at = float("-inf")
-        revocation.on_revoked.append(self.look_again)
+        self._cache: dict[tuple[str, str], Resolved] = {}
+        self._epoch = -1
+        self._changes = self._seen_changes = 0
+        self._checked_at = float("-inf")
+        revocation.on_revoked.append(self.recheck)
 
     def close(self) -> None:
         """Stop listening for revocations."""
-        revocation.on_revoked.remove(self.look_again)
+        revocation.on_revoked.remove(self.recheck)
 
-    def look_again(self) -> None:
+    def recheck(self) -> None:
         """Check the epoch before the next result: this process has just changed it."""
-        self._stirred += 1
+        self._changes += 1
 
     async def __call__(self, text: str, client: str = "") -> Actor | None:
         """Return the actor of a token, or None if it is invalid."""
         if len(text) > MAX_TOKEN_CHARACTERS:
             return None
-        began, stirred = self._clock(), self._stirred
-        if began - self._looked_at > LOOK_AGAIN_S or stirred != self._seen:
-            edition = await self._bridge(revocation.epoch)
-            if edition != self._edition:
-                self._known.clear()
-                self._edition = edition
+        began, changes = self._clock(), self._changes
+        if began - self._checked_at > CHECK_INTERVAL_S or changes != self._seen_changes:
+            epoch = await self._bridge(revocation.epoch)
+            if epoch != self._epoch:
+                self._cache.clear()
+                self._epoch = epoch
             # As of the start: a change during the query is checked again.
-            self._looked_at, self._seen = began, stirred
+            self._checked_at, self._seen_changes = began, changes
         key = (token_digest(text), client)
-        known = self._known.get(key)
+        known = self._cache.get(key)
         if known is None or time.time() >= known.ends_at or known.day != now().date():
             known = await self._bridge(self._resolve, text, client)
-            if known.actor is not None and known.edition == self._edition:
-                if len(self._known) >= MAX_REMEMBERED:
-                    self._known.clear()
-                self._known[key] = known
+            if known.actor is not None and known.epoch == self._epoch:
+                if len(self._cache) >= MAX_REMEMBERED:
+                    self._cache.clear()
+                self._cache[key] = known
         return known.actor
 
-    def _resolve(self, text: str, client: str) -> Known:
+    def _resolve(self, text: str, client: str) -> Resolved:
         return resolve(text, resource=self._resource, client=client)

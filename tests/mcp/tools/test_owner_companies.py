@@ -175,7 +175,7 @@ def test_an_app_that_a_person_connected_is_let_in_until_disconnected(server, own
     assert server.ask(newer["access_token"], LIST).status == 200
     assert server.ask(given["access_token"], LIST).status == 200  # for the two minutes of the window
     signed_in(owner).post(f"/manage/tokens/apps/{Grant.objects.get().pk}/disconnect")
-    server.doorkeeper.look_again()  # what the commit does, which a test's transaction never sees
+    server.doorkeeper.recheck()  # what the commit does, which a test's transaction never sees
     assert server.ask(newer["access_token"], LIST).status == 401
 
 

@@ -55,7 +55,7 @@ class App:
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by exact path."""
-        self.beside_pages: dict[str, Application] = {}
+        self.mounts_with_pages: dict[str, Application] = {}
         """Applications that start with the pages, by the first part of the path: ``/uploads/``."""
         self.pages: Callable[[], Awaitable[Application]] | None = None
         """Waits until the pages are loaded, and returns them."""
@@ -74,19 +74,19 @@ class App:
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
         self.edition = b"0"
-        self._moment = b""
+        self._timed_lines = b""
         """The lines of :meth:`closing_lines` that only change with time, encoded."""
-        self.tell_time()
+        self.update_date()
 
-    def tell_time(self) -> None:
+    def update_date(self) -> None:
         """Update the Date header."""
         self.date = formatdate(usegmt=True).encode()
-        self._moment = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
+        self._timed_lines = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
 
-    def tell_edition(self, edition: int) -> None:
+    def update_edition(self, edition: int) -> None:
         """Update X-Muniment-Edition: the lowest edition that this process may show."""
         self.edition = b"%d" % edition
-        self.tell_time()
+        self.update_date()
 
     # ------------------------------------------------------------------ common response headers
 
@@ -107,9 +107,9 @@ class App:
     def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
         """Return :meth:`closing_lines` encoded, with the blank line after them."""
         if verdict is None or not self.limiter.is_on:
-            return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._moment, request_id)
+            return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._timed_lines, request_id)
         return b'%s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
-            self._moment,
+            self._timed_lines,
             request_id,
             verdict.remaining,
             verdict.reset_s,
@@ -210,16 +210,16 @@ class App:
         if self.pages is None:
             raise Unavailable("The pages are still starting.", "Try again in a moment.")
         pages = await self.pages()
-        beside = self.beside_pages.get(path[: path.find("/", 1) + 1])
-        if beside is None:
+        application = self.mounts_with_pages.get(path[: path.find("/", 1) + 1])
+        if application is None:
             return pages
         out.surface = "files"
-        return beside
+        return application
 
     def _is_slug(self, path: str) -> bool:
         """Return whether a slug ends with ``.json``: the path then belongs to that slug's page."""
-        room, _, key = path[1:].partition("/")
-        return bool(key) and self.api is not None and self.api.names(room, key)
+        kind, _, key = path[1:].partition("/")
+        return bool(key) and self.api is not None and self.api.names(kind, key)
 
     def _unchanged(self, scope: Scope) -> Ready | None:
         headers, query = scope["headers"], scope["query_string"]

@@ -49,11 +49,11 @@ class Readiness:
         Raises:
             Unavailable: something is not ready; names it.
         """
-        lacking, told = [], {"status": "ready"}
+        lacking, status = [], {"status": "ready"}
         if reader is None:
             lacking.append("the published documents do not exist yet")
         elif self._config.on_postgresql:
-            lacking += self._of_node(reader, follower, told)
+            lacking += self._of_node(reader, follower, status)
         if not writable(self._config.data):
             lacking.append("the data folder is not writable")
         is_away = fault == DATABASE_AWAY
@@ -63,19 +63,19 @@ class Readiness:
         elif not is_away:
             lacking.append(fault or "the pages are still starting")
         if is_away:
-            told["status"] = "reads only: the database does not answer"
+            status["status"] = "reads only: the database does not answer"
             if for_writes or not self._config.on_postgresql:
                 lacking.append(DATABASE_AWAY)
         if lacking:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
-        return plain_answer(msgspec.json.encode(told), b"application/json")
+        return plain_answer(msgspec.json.encode(status), b"application/json")
 
-    def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", told: dict[str, Any]) -> list[str]:
-        """Add the state of the replica to *told*; return what makes it unready."""
-        told["edition"] = reader.edition
+    def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", status: dict[str, Any]) -> list[str]:
+        """Add the state of the replica to *status*; return what makes it unready."""
+        status["edition"] = reader.edition
         if follower is not None:
-            told["newest"] = follower.newest
-            told["behindSeconds"] = round(follower.behind_s, 1)
+            status["newest"] = follower.newest
+            status["behindSeconds"] = round(follower.behind_s, 1)
         if not reader.is_built:
             return ["the replica of this node is being built"]
         if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:

@@ -75,13 +75,13 @@ class RegistryFile:
                 self._on_registry()
         elif self.reader.edition != self._edition:
             self._edition = self.reader.edition
-            self._front.tell_edition(self._edition)
+            self._front.update_edition(self._edition)
 
     def refresh(self) -> None:
         """Show what was just committed. Thread-safe."""
         if self.reader is not None:
             self.reader.refresh()
-            self._front.tell_edition(self.reader.edition)
+            self._front.update_edition(self.reader.edition)
 
     def database_is_ready(self) -> None:
         """Open the file after the migrations, and start the exports."""
@@ -107,7 +107,7 @@ class RegistryFile:
         self._on_registry()
 
     def _show(self, reader: Reader) -> None:
-        self._front.tell_edition(reader.edition)
+        self._front.update_edition(reader.edition)
         if self._front.api is None and self._api is not None and reader.is_built:
             self._front.open_api(self._api)
 

@@ -240,7 +240,7 @@ class Process:
 
     def _each_second(self, connections: set[Any], now: float) -> None:
         """Update the Date header and check the time limits of connections."""
-        self.front.tell_time()
+        self.front.update_date()
         self.front.metrics.share()
         sweep(connections, now)
 
@@ -264,7 +264,7 @@ class Process:
             return
         self._registry_file.pages_are_ready()
         links = FileLinks(self.bridge.call)
-        self.front.beside_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
+        self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
         census = Census(self.bridge.call)
         self.front.metrics.source_of_instance(census.families)

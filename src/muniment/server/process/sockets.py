@@ -35,13 +35,13 @@ def bind_beside(listener: socket.socket) -> socket.socket:
     The kernel distributes new connections evenly between listening sockets. With one shared queue, an idle process
     would take all of them.
     """
-    beside = socket.socket(listener.family, socket.SOCK_STREAM)
-    beside.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    beside.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    other = socket.socket(listener.family, socket.SOCK_STREAM)
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if listener.family == socket.AF_INET6:
-        beside.setsockopt(
+        other.setsockopt(
             socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
         )
-    beside.bind(listener.getsockname())
-    beside.setblocking(False)  # noqa: FBT003 - socket's signature
-    return beside
+    other.bind(listener.getsockname())
+    other.setblocking(False)  # noqa: FBT003 - socket's signature
+    return other

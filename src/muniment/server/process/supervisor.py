@@ -22,7 +22,7 @@ from typing import Final
 
 from muniment.server.process import shared_metrics
 from muniment.server.process.sockets import bind_beside, share
-from muniment.server.process.worker_process import LISTENING, READY, bequest
+from muniment.server.process.worker_process import LISTENING, READY, inheritance
 
 STEADY_S: Final = 10.0
 """A process that dies sooner is restarted after a pause."""
@@ -53,7 +53,7 @@ class Child:
         self.end_by = time.monotonic() + END_WAIT_S
         self.process.send_signal(signal.SIGTERM)
 
-    def hurry(self) -> None:
+    def kill_if_overdue(self) -> None:
         """Kill the process if its time to shut down is over."""
         if self.end_by is not None and time.monotonic() > self.end_by:
             log.error("a process did not stop in time", extra={"pid": self.process.pid})
@@ -135,7 +135,7 @@ class Supervisor:
                 self._rolling.extend(place for place in self._places if place not in self._rolling)
         self._handle_exit()
         for child in self._children:
-            child.hurry()
+            child.kill_if_overdue()
         if not self._is_ending:
             self._start_missing()
             self._roll()
@@ -161,7 +161,7 @@ class Supervisor:
         inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
         command = self._first_command or self._command
         process = subprocess.Popen(  # noqa: S603 - this program itself
-            [sys.executable, "-m", "muniment", *command, "--member", bequest(number, *inherited)],
+            [sys.executable, "-m", "muniment", *command, "--member", inheritance(number, *inherited)],
             stdin=subprocess.DEVNULL,
             pass_fds=inherited,
             process_group=0,  # only the supervisor receives Ctrl-C

@@ -30,7 +30,7 @@ class WorkerProcess(NamedTuple):
 
     @classmethod
     def inherited(cls, text: str) -> Self:
-        """Parse the text of :func:`bequest`."""
+        """Parse the text of :func:`inheritance`."""
         number, listener, supervisor, figures = map(int, text.split(","))
         return cls(
             number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number)
@@ -54,6 +54,6 @@ class WorkerProcess(NamedTuple):
         loop.add_reader(self.supervisor, heard)
 
 
-def bequest(number: int, listener: int, supervisor: int, figures: int) -> str:
+def inheritance(number: int, listener: int, supervisor: int, figures: int) -> str:
     """Encode a process's number and inherited descriptors as a command-line argument."""
     return f"{number},{listener},{supervisor},{figures}"
