@@ -428,6 +428,6 @@ def test_a_stop_during_a_heartbeat_takes_effect_at_once():
             slept.append(worker._stopping.is_set())
             return True
 
-    worker._stirred = Stirred()
+    worker._wake = Stirred()
     worker._beat()
     assert slept == [False]

@@ -11,7 +11,7 @@ from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.oauth import token_authentication
-from muniment.oauth.token_authentication import LOOK_AGAIN_S, MAX_REMEMBERED, TokenAuthenticator
+from muniment.oauth.token_authentication import CHECK_INTERVAL_S, MAX_REMEMBERED, TokenAuthenticator
 from services.manage import straight
 
 pytestmark = pytest.mark.django_db
@@ -62,19 +62,19 @@ def test_a_cached_answer_queries_no_database(door, minted):
 
 @pytest.mark.requirement("auth.missing")
 def test_another_process_ended_it_and_this_one_knows_within_a_second(door, minted):
-    assert LOOK_AGAIN_S < 1
+    assert CHECK_INTERVAL_S < 1
     assert door(minted.text)
     PersonalToken.objects.update(revoked_at=now())
     revocation.bump()  # as another process does; nobody here is told, since the test commits nothing
     assert door(minted.text)
-    door.at += LOOK_AGAIN_S + 0.01
+    door.at += CHECK_INTERVAL_S + 0.01
     assert door(minted.text) is None
     assert door.asked == ["epoch", "_resolve"]
 
 
 def test_while_nothing_was_ended_only_the_epoch_is_asked_for(door, minted):
     assert door(minted.text)
-    door.at += LOOK_AGAIN_S + 0.01
+    door.at += CHECK_INTERVAL_S + 0.01
     assert door(minted.text)
     assert door.asked == ["epoch"]
 
