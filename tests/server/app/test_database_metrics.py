@@ -9,6 +9,7 @@ from django.db import connections
 
 from muniment.server.app import database_metrics as module
 from muniment.server.app.database_metrics import Census
+from muniment.server.app.exposition import text
 from muniment.server.app.metrics import Metrics
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +17,10 @@ pytestmark = pytest.mark.django_db
 
 def shown(census):
     """Give the values without labels, by name."""
-    return {family.name: family.values.get(()) for family in census.families()}
+    return {
+        family.name: next((each.value for each in family.samples if not each.labels), None)
+        for family in census.families()
+    }
 
 
 def run(*steps, call):
@@ -99,8 +103,8 @@ def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
             await census.look()
         assert time.monotonic() - began < 2
         metrics = Metrics()
-        metrics.source(census.families)
-        assert b"\nmuniment_database_up 0\n" in metrics.text()
+        metrics.source_of_instance(census.families)
+        assert b"\nmuniment_database_up 0.0\n" in text(metrics.families())
         released.set()
         await census.look()
 

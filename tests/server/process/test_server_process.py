@@ -77,9 +77,9 @@ def test_health_and_metrics_have_a_listener_of_their_own(demo):
     assert demo.get("/api/v1/stats").status == 200
     text = demo.metrics()
     process = r'process="\d",' if Served.workers > 1 else ""
-    counted = rf'^muniment_requests_total\{{{process}surface="api",method="GET",status="200"\}} \d+$'
+    counted = rf'^muniment_requests_total\{{method="GET",{process}status="200",surface="api"\}} \d+\.0$'
     assert re.search(counted, text, re.MULTILINE)
-    shown = re.findall(r"^muniment_edition(?:\{[^}]*\})? [1-9]\d*$", text, re.MULTILINE)
+    shown = re.findall(r"^muniment_edition(?:\{[^}]*\})? [1-9]\d*\.0$", text, re.MULTILINE)
     assert len(shown) == Served.workers
     for line in text.splitlines():
         assert line.startswith("# ") or re.fullmatch(r"[a-z_]+(\{[^}]*\})? -?[\d.e+]+", line)

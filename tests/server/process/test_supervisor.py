@@ -3,12 +3,12 @@
 import contextlib
 import http.client
 import os
-import re
 import signal
 import socket
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from services.load import Load
 from services.ports import wait_until
@@ -30,22 +30,23 @@ def children(product):
     return {int(pid) for pid in Path(f"/proc/{product.pid}/task/{product.pid}/children").read_text().split()}
 
 
+def samples(product, name, **labels):
+    """Return the samples of *name* with *labels*."""
+    families = text_string_to_metric_families(product.get("/metrics").body.decode())
+    found = [sample for family in families for sample in family.samples if sample.name == name]
+    return [sample for sample in found if labels.items() <= sample.labels.items()]
+
+
 def ready(product):
-    """Give the numbers of the processes whose pages are there."""
+    """Return the numbers of the processes that have loaded the pages."""
     product.get("/")
-    text = product.get("/metrics").body.decode()
-    return set(re.findall(r'^muniment_ready\{process="(\d+)"\} 1$', text, re.MULTILINE))
+    return {sample.labels["process"] for sample in samples(product, "muniment_ready") if sample.value == 1}
 
 
 def processes(product):
-    """Give the numbers of those who left figures, with the answers of the API that each has given."""
-    text = product.get("/metrics").body.decode()
-    found = re.findall(
-        r'^muniment_requests_total\{process="(\d+)",surface="api",method="GET",status="200"\} (\d+)$',
-        text,
-        re.MULTILINE,
-    )
-    return {int(number): int(count) for number, count in found}
+    """Return the numbers of the processes with metrics, and how many API requests each has answered."""
+    found = samples(product, "muniment_requests_total", surface="api", method="GET", status="200")
+    return {int(sample.labels["process"]): sample.value for sample in found}
 
 
 @pytest.mark.requirement("serve.workers")
@@ -60,7 +61,7 @@ def test_two_processes_share_one_port_and_each_reports_the_metrics_of_both(pair)
     text = pair.get("/metrics").body.decode()
     assert text.count("# TYPE muniment_requests_total counter") == 1
     assert text.count("# TYPE muniment_edition gauge") == 1
-    assert len(re.findall(r"^process_resident_memory_bytes\{", text, re.MULTILINE)) == 2
+    assert {sample.labels["process"] for sample in samples(pair, "process_resident_memory_bytes")} == {"1", "2"}
 
 
 def test_counters_never_decrease_whichever_process_answers(pair):

@@ -250,7 +250,9 @@ class App:
         elif path == "/metrics":
             if self.census is not None:
                 await self.census()
-            await out.finish(plain_answer(self.metrics.text(), CONTENT_TYPE))
+            from muniment.server.app import exposition
+
+            await out.finish(plain_answer(exposition.text(self.metrics.families()), CONTENT_TYPE))
         elif self.health is None:
             raise Unavailable("The server is starting.", "Try again in a moment.")
         else:

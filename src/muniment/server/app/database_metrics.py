@@ -59,8 +59,7 @@ class Census:
 
     def families(self) -> Iterable[Family]:
         """Give what the database said last."""
-        up = float(self._answers)
-        yield Family("muniment_database_up", "gauge", "Whether the database answered when last asked.", (), {(): up})
+        yield Family.single("muniment_database_up", "Whether the database answered when last asked.", self._answers)
         yield from self._queue
         yield from self._sums
 
@@ -70,10 +69,9 @@ def _of_the_queue() -> list[Family]:
     jobs: dict[tuple[str, ...], float] = {(row.kind, row.state): row.jobs for row in rows}
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
     return [
-        Family("muniment_jobs", "gauge", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
-        Family(
+        Family.gauge("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
+        Family.gauge(
             "muniment_jobs_oldest_waiting_seconds",
-            "gauge",
             "How long the job that is due longest has waited, by kind.",
             ("kind",),
             waits,
@@ -87,13 +85,9 @@ def _of_sums() -> list[Family]:
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
     return [
-        _of_ledger("muniment_ledger_balance_credits", "Credits that accounts have.", ledger.balance),
-        _of_ledger("muniment_ledger_held_credits", "Credits that open holds keep.", ledger.held),
-        _of_ledger("muniment_ledger_agrees", "1 while the ledger's sums agree.", int(ledger.agrees)),
-        Family("muniment_documents", "gauge", "Documents by state.", ("state",), counts),
-        Family("muniment_documents_bytes", "gauge", "Size of documents by state.", ("state",), sizes),
+        Family.single("muniment_ledger_balance_credits", "Credits that accounts have.", ledger.balance),
+        Family.single("muniment_ledger_held_credits", "Credits that open holds keep.", ledger.held),
+        Family.single("muniment_ledger_agrees", "1 while the ledger's sums agree.", int(ledger.agrees)),
+        Family.gauge("muniment_documents", "Documents by state.", ("state",), counts),
+        Family.gauge("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
     ]
-
-
-def _of_ledger(name: str, description: str, value: int) -> Family:
-    return Family(name, "gauge", description, (), {(): float(value)})

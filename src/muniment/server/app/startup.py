@@ -144,6 +144,7 @@ class Startup:
         import muniment.mcp.cards
         import muniment.mcp.protocol.transport
         import muniment.mcp.tools.public
+        import muniment.server.app.exposition
 
         self._notify(self._on_tools)
         import django

@@ -98,7 +98,7 @@ class Process:
         self.front = App(config)
         self._member = member
         if member is not None:
-            self.front.metrics.figures = member.figures
+            self.front.metrics.shared = member.metrics
         self.bridge = Bridge()
         self._tools = ToolServers(
             config, self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup

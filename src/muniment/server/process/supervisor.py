@@ -91,7 +91,7 @@ class Supervisor:
         self._places = [WorkerSlot(listener), *(WorkerSlot(bind_beside(listener)) for _ in range(workers - 1))]
         self._command = command
         self._first_command: list[str] | None = first_command
-        self._figures = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the supervisor runs
+        self._metrics = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the supervisor runs
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._signals: deque[int] = deque()
@@ -156,9 +156,9 @@ class Supervisor:
             for number in range(1, len(self._children) + 2)
             if all(child.number != number for child in self._children)
         )
-        shared_metrics.clear(self._figures.fileno(), number)
+        shared_metrics.clear(self._metrics.fileno(), number)
         ours, theirs = socket.socketpair()
-        inherited = (place.listener.fileno(), theirs.fileno(), self._figures.fileno())
+        inherited = (place.listener.fileno(), theirs.fileno(), self._metrics.fileno())
         command = self._first_command or self._command
         process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "muniment", *command, "--member", inheritance(number, *inherited)],
@@ -195,7 +195,7 @@ class Supervisor:
     def _handle_exit(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
             self._children.remove(child)
-            shared_metrics.clear(self._figures.fileno(), child.number)
+            shared_metrics.clear(self._metrics.fileno(), child.number)
             place = next(place for place in self._places if child in {place.child, place.incoming, place.leaving})
             if place.leaving is child:
                 place.leaving = None

@@ -20,20 +20,20 @@ class WorkerProcess(NamedTuple):
         number: its number, from 1; the first process has number 1.
         listener: its listening socket, which the slot's previous process may have used.
         supervisor: receives the progress of the process; when it closes, the process stops.
-        figures: the metrics shared with the siblings.
+        metrics: the metrics shared with the siblings.
     """
 
     number: int
     listener: socket.socket
     supervisor: socket.socket
-    figures: SharedMetrics
+    metrics: SharedMetrics
 
     @classmethod
     def inherited(cls, text: str) -> Self:
         """Parse the text of :func:`inheritance`."""
-        number, listener, supervisor, figures = map(int, text.split(","))
+        number, listener, supervisor, metrics = map(int, text.split(","))
         return cls(
-            number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(figures, number)
+            number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(metrics, number)
         )
 
     def tell(self, progress: bytes) -> None:
@@ -54,6 +54,6 @@ class WorkerProcess(NamedTuple):
         loop.add_reader(self.supervisor, heard)
 
 
-def inheritance(number: int, listener: int, supervisor: int, figures: int) -> str:
+def inheritance(number: int, listener: int, supervisor: int, metrics: int) -> str:
     """Encode a process's number and inherited descriptors as a command-line argument."""
-    return f"{number},{listener},{supervisor},{figures}"
+    return f"{number},{listener},{supervisor},{metrics}"
