@@ -337,7 +337,7 @@ def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
     owner = Account.objects.get(email=signs["owner"].email)
     assert set(owner.companies.values_list("state", flat=True)) == {"published", "draft", "submitted"}
     desk = signed_in(Account.objects.get(email=signs["reviewer"].email)).get("/review").content.decode()
-    for waits in ("New listing", "Change of name", "Suggested edit"):
+    for waits in ("New listing", "Change to name", "Suggested edit"):
         assert waits in desk
     assert {sign.email for sign in demo_sign_ins()} == {sign.email for sign in signs.values()}
     assert Account.objects.count() == 2

@@ -42,7 +42,7 @@ class Waiting:
 
 
 _PAGES = {"company": "companies", "change": "changes", "petition": "requests"}
-_REQUESTS = {"claim": "claim of the listing", "profile": "claim of the profile", "suggestion": "suggested edit"}
+_REQUESTS = {"claim": "listing claim", "profile": "profile claim", "suggestion": "suggested edit"}
 
 
 def count_waiting(actor: Actor) -> int:
@@ -109,7 +109,7 @@ def _describe(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tu
         by = ", ".join(str(owner) for owner in company.owners.all())
         described["company", company.pk] = (f"company:{company.slug}", "new listing", company.name, by)
     for change in PendingChange.objects.filter(pk__in=keys["change"]).select_related("company", "account"):
-        what = f"change of {', '.join(change.changes)}"
+        what = f"change to {', '.join(change.changes)}"
         described["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
     asked = Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person")
     for petition in asked:

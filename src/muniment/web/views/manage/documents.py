@@ -1,4 +1,4 @@
-"""The documents of an owner's companies: a list, files in and out, deleting and taking it back."""
+"""The documents of an owner's companies: list, upload, download, delete and restore."""
 
 from http import HTTPStatus
 from typing import Any
@@ -21,7 +21,7 @@ from muniment.web.requests.pagination import asked_page, pager
 
 PAGE_SIZE = 25
 FORM_BYTES = 10 << 20
-"""What a form without JavaScript takes at once; the server receives forms of this size whole."""
+"""Limit of a form without JavaScript; the server buffers whole forms up to this size."""
 HOME = "/manage/documents"
 GONE = "deleted"
 PARAMETERS = ("company", "page", GONE)
@@ -29,7 +29,7 @@ PARAMETERS = ("company", "page", GONE)
 
 @signed_in()
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the documents and the quota; take files from a plain form."""
+    """Show the documents and the quota; accept files from a plain form."""
     actor = actor_of(request)
     if request.method == "POST":
         return _take_form(request, actor)
@@ -59,7 +59,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
-    """Keep the files of a form that a browser without scripts sent."""
+    """Store the files of a form from a browser without JavaScript."""
     company = request.POST.get("company", "")
     files = [each for each in request.FILES.getlist("files") if isinstance(each, UploadedFile)]
     if not files:
@@ -94,7 +94,7 @@ def _shown(document: Document) -> dict[str, Any]:
 
 @signed_in("POST")
 def begin(request: HttpRequest) -> HttpResponse:
-    """Give the script a link for one file."""
+    """Return an upload link for one file to the script."""
     size = request.POST.get("size", "")
     try:
         if not size.isdecimal() or len(size) > 15:
@@ -114,7 +114,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 
 @signed_in("POST")
 def complete(request: HttpRequest, document_id: str) -> HttpResponse:
-    """Check what was sent and keep it: for the script as JSON, for a plain form as a page."""
+    """Complete an upload: respond with JSON to the script, with a page to a plain form."""
     wants_json = request.headers.get("Accept", "").startswith("application/json")
     try:
         document = uploads.complete_upload(actor_of(request), document_id)
@@ -133,7 +133,7 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
 
 @signed_in("POST")
 def delete(request: HttpRequest, document_id: str) -> HttpResponse:
-    """Delete a document; it can be taken back below."""
+    """Delete a document, which the owner can restore for a while."""
     document = operations.delete_document(actor_of(request), document_id)
     messages.success(
         request, gettext("%(file)s deleted. You can restore it for 30 days.") % {"file": document.filename}
@@ -143,7 +143,7 @@ def delete(request: HttpRequest, document_id: str) -> HttpResponse:
 
 @signed_in("POST")
 def restore(request: HttpRequest, document_id: str) -> HttpResponse:
-    """Take a deletion back."""
+    """Restore a deleted document."""
     document = operations.restore_document(actor_of(request), document_id)
     messages.success(request, gettext("%(file)s restored.") % {"file": document.filename})
     return HttpResponseRedirect(HOME)
@@ -151,7 +151,7 @@ def restore(request: HttpRequest, document_id: str) -> HttpResponse:
 
 @signed_in("GET", "HEAD")
 def file(request: HttpRequest, document_id: str) -> HttpResponse:
-    """Lead to the file itself, by a link that lives a minute."""
+    """Redirect to the file, by a link that expires in a minute."""
     response = HttpResponseRedirect(downloading.link_to(actor_of(request), document_id))
     response["Referrer-Policy"] = "no-referrer"
     return response
