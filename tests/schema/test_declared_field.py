@@ -31,17 +31,17 @@ from services.manage import manage
 pytestmark = pytest.mark.django_db
 
 NUMBER = Field(
-    "registrationNumber",
-    Text(12, strip=True, suggest=("HRB 1",)),
-    "Registration number",
-    "As in the commercial register.",
-    example="HRB 123",
+    "berthNumber",
+    Text(12, strip=True, suggest=("QUAY 1",)),
+    "Berth number",
+    "As painted on the quay.",
+    example="QUAY 123",
     csv=20,
 )
 FOUNDED = Field("foundedOn", DATE, "Founded", review=True)
 SIZE = Field("fleetSize", Choice(("small", "large")), "Size of the fleet")
 SCHEMA = registry_schema("USD").declare(company=(NUMBER, FOUNDED, SIZE), person=(NUMBER,))
-GIVEN = {"registrationNumber": "HRB 123", "foundedOn": "1999-12-31", "fleetSize": "small"}
+GIVEN = {"berthNumber": "QUAY 123", "foundedOn": "1999-12-31", "fleetSize": "small"}
 
 
 @pytest.fixture(autouse=True)
@@ -56,18 +56,18 @@ def public_tool(name):
 
 def test_the_contract_describes_it():
     properties = openapi_document(Config({}), SCHEMA)["components"]["schemas"]["Company"]["properties"]
-    assert properties["registrationNumber"] == {"type": "string", "description": "As in the commercial register."}
+    assert properties["berthNumber"] == {"type": "string", "description": "As painted on the quay."}
     example = openapi_document(Config({}), SCHEMA)["paths"]["/api/v1/companies/{slug}"]["get"]
     shown = example["responses"]["200"]["content"]["application/json"]["example"]
-    assert shown["data"]["company"]["registrationNumber"] == "HRB 123"
+    assert shown["data"]["company"]["berthNumber"] == "QUAY 123"
 
 
 def test_the_public_tools_answer_it():
     listed = public_tool("list_companies").answer["data"]["items"]["properties"]
     shown = public_tool("get_company").answer["data"]["properties"]["company"]["properties"]
-    assert listed["registrationNumber"] == shown["registrationNumber"] == {"type": "string"}
+    assert listed["berthNumber"] == shown["berthNumber"] == {"type": "string"}
     person = public_tool("get_person").answer["data"]["properties"]
-    assert person["registrationNumber"] == {"type": "string"}
+    assert person["berthNumber"] == {"type": "string"}
 
 
 def test_the_owner_tools_take_it_and_answer_it():
@@ -77,43 +77,40 @@ def test_the_owner_tools_take_it_and_answer_it():
     with manage() as server:
         tools = {name: bound.tool for name, bound in server.asker.server.tools.items()}
         taken = tools["update_my_company"].arguments["changes"]["properties"]
-        assert taken["registrationNumber"]["maxLength"] == 12
+        assert taken["berthNumber"]["maxLength"] == 12
         assert taken["fleetSize"]["anyOf"][0]["enum"] == ["small", "large"]
         jsonschema.validate(GIVEN, tools["update_my_company"].arguments["changes"])
-        assert "registrationNumber" in tools["update_my_profile"].arguments["changes"]["properties"]
-        assert (
-            "registrationNumber"
-            in tools["get_my_profile"].answer["data"]["properties"]["person"]["anyOf"][0]["properties"]
-        )
+        assert "berthNumber" in tools["update_my_profile"].arguments["changes"]["properties"]
+        assert "berthNumber" in tools["get_my_profile"].answer["data"]["properties"]["person"]["anyOf"][0]["properties"]
         assert "foundedOn" in tools["get_my_company"].answer["data"]["properties"]["pendingChanges"]["properties"]
         done = server.data(text, "update_my_company", slug=made.slug, changes=GIVEN)
-        assert (done["applied"], done["awaitingReview"]) == (["registrationNumber", "fleetSize"], ["foundedOn"])
-        assert done["diff"]["registrationNumber"] == {"before": None, "after": "HRB 123"}
+        assert (done["applied"], done["awaitingReview"]) == (["berthNumber", "fleetSize"], ["foundedOn"])
+        assert done["diff"]["berthNumber"] == {"before": None, "after": "QUAY 123"}
         found = server.data(text, "get_my_company", slug=made.slug)
-        assert found["company"]["registrationNumber"] == "HRB 123"
+        assert found["company"]["berthNumber"] == "QUAY 123"
         assert found["pendingChanges"] == {"foundedOn": "1999-12-31"}
-        error = server.error(text, "update_my_company", slug=made.slug, changes={"registrationNumber": "x" * 13})
-        assert error["message"] == "registrationNumber has 13 characters; at most 12 are allowed."
+        error = server.error(text, "update_my_company", slug=made.slug, changes={"berthNumber": "x" * 13})
+        assert error["message"] == "berthNumber has 13 characters; at most 12 are allowed."
 
 
 def test_an_owner_changes_it_sees_it_in_the_history_and_reverts_it():
     me = owner()
-    made = published(me, registrationNumber=" HRB 1 ")
-    assert document("company", made.slug)["company"]["registrationNumber"] == "HRB 1"
-    operations.update_company(me, made.slug, CompanyChange(registrationNumber="HRB 2", fleetSize="large"))
+    made = published(me, berthNumber=" QUAY 1 ")
+    assert document("company", made.slug)["company"]["berthNumber"] == "QUAY 1"
+    operations.update_company(me, made.slug, CompanyChange(berthNumber="QUAY 2", fleetSize="large"))
     entry = HistoryEntry.objects.filter(company__slug=made.slug, action="updated").get()
-    assert entry.before == {"registrationNumber": "HRB 1", "fleetSize": None}
-    assert entry.after == {"registrationNumber": "HRB 2", "fleetSize": "large"}
+    assert entry.before == {"berthNumber": "QUAY 1", "fleetSize": None}
+    assert entry.after == {"berthNumber": "QUAY 2", "fleetSize": "large"}
     operations.revert_company(me, made.slug, entry.pk)
     shown = document("company", made.slug)["company"]
-    assert shown["registrationNumber"] == "HRB 1"
+    assert shown["berthNumber"] == "QUAY 1"
     assert "fleetSize" not in shown
 
 
 def test_what_it_does_not_accept_is_refused():
     with pytest.raises(BadFields) as refusal:
-        published(owner(), registrationNumber=7, foundedOn="soon", fleetSize="huge")
-    assert [fault.field for fault in refusal.value.faults] == ["registrationNumber", "foundedOn", "fleetSize"]
+        published(owner(), berthNumber=7, foundedOn="soon", fleetSize="huge")
+    assert [fault.field for fault in refusal.value.faults] == ["berthNumber", "foundedOn", "fleetSize"]
 
 
 def test_the_form_shows_it_and_its_label_names_the_difference():
@@ -122,16 +119,16 @@ def test_the_form_shows_it_and_its_label_names_the_difference():
     browser = signed_in(who)
     page = f"/manage/companies/{made.slug}/edit/about"
     html = browser.get(page).content.decode()
-    assert 'name="registrationNumber"' in html
-    assert "As in the commercial register." in html
-    assert browser.post(page, {"description": "Ferries.", "registrationNumber": "HRB 9"}).status_code == 302
-    assert document("company", made.slug)["company"]["registrationNumber"] == "HRB 9"
-    assert "Registration number" in browser.get(f"/manage/companies/{made.slug}/history").content.decode()
+    assert 'name="berthNumber"' in html
+    assert "As painted on the quay." in html
+    assert browser.post(page, {"description": "Ferries.", "berthNumber": "QUAY 9"}).status_code == 302
+    assert document("company", made.slug)["company"]["berthNumber"] == "QUAY 9"
+    assert "Berth number" in browser.get(f"/manage/companies/{made.slug}/history").content.decode()
 
 
 def test_an_import_reads_it_an_export_writes_it_and_a_wrong_one_is_told(tmp_path):
     company = {"id": "harbour", "name": "Harbour", "zeta": 1, **GIVEN}
-    wrong = {"id": "wrong", "name": "Wrong", "fleetSize": "huge", "registrationNumber": "x" * 13}
+    wrong = {"id": "wrong", "name": "Wrong", "fleetSize": "huge", "berthNumber": "x" * 13}
     lines(tmp_path / "companies.jsonl", {"company": company}, {"company": wrong})
     told, warned = [], []
     import_registry(tmp_path, tell=told.append, warn=warned.append)
@@ -146,19 +143,19 @@ def test_an_import_reads_it_an_export_writes_it_and_a_wrong_one_is_told(tmp_path
 def test_it_is_a_column_of_the_csv_file_before_the_long_texts(tmp_path):
     file = tmp_path / "published.sqlite3"
     publisher = make.Publisher(file)
-    publisher.publish(make.company(1, registrationNumber="HRB 123"))
+    publisher.publish(make.company(1, berthNumber="QUAY 123"))
     publisher.close()
     exports = Exports(tmp_path / "exports", file, SCHEMA)
     exports.make()
     name = next(file.name for file in exports.files() if file.name.endswith(".csv.gz") and "companies" in file.name)
     head, row = csv.reader(io.StringIO(gzip.decompress(exports.find(name).read_bytes()).decode()))
-    assert head[-2:] == ["registrationNumber", "body"]
-    assert row[-2] == "HRB 123"
+    assert head[-2:] == ["berthNumber", "body"]
+    assert row[-2] == "QUAY 123"
 
 
 def test_the_form_options_list_it():
     options = form_options(SCHEMA)
-    assert options["registrationNumber"] == ["HRB 1"]
-    assert options["open"][-1] == "registrationNumber"
+    assert options["berthNumber"] == ["QUAY 1"]
+    assert options["open"][-1] == "berthNumber"
     assert options["fleetSize"] == ["small", "large"]
-    assert options["limits"]["characters"]["registrationNumber"] == 12
+    assert options["limits"]["characters"]["berthNumber"] == 12

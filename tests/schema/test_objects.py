@@ -43,9 +43,9 @@ def test_name_symbol_and_type_need_review():
 
 
 def test_an_instance_declares_further_fields_beside_the_schema_that_exists():
-    further = Field("registrationNumber", Text(40), "Registration number")
+    further = Field("berthNumber", Text(40), "Berth number")
     declared = SCHEMA.declare(company=(further,), person=(further,))
     for record in (declared.company, declared.company_change, declared.person, declared.profile_change):
-        assert record.by_name["registrationNumber"] == further
-    assert "registrationNumber" in declared.bundle.by_name["company"].kind.by_name
-    assert "registrationNumber" not in SCHEMA.company.by_name
+        assert record.by_name["berthNumber"] == further
+    assert "berthNumber" in declared.bundle.by_name["company"].kind.by_name
+    assert "berthNumber" not in SCHEMA.company.by_name
