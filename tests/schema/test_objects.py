@@ -49,3 +49,11 @@ def test_an_instance_declares_further_fields_beside_the_schema_that_exists():
         assert record.by_name["berthNumber"] == further
     assert "berthNumber" in declared.bundle.by_name["company"].kind.by_name
     assert "berthNumber" not in SCHEMA.company.by_name
+
+
+def test_a_declared_field_does_not_take_the_name_of_another():
+    for name in ("id", "positions", "symbol"):
+        with pytest.raises(ValueError, match=f"fields of these names exist: {name}"):
+            SCHEMA.declare(company=(Field(name, Text(), "Mine"),))
+    with pytest.raises(ValueError, match="fields of these names exist: bio"):
+        SCHEMA.declare(person=(Field("bio", Text(), "Mine"),))

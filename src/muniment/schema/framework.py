@@ -30,7 +30,7 @@ COMPANY_OF_FRAMEWORK: Final = Record(
 def _programs_have_a_company(found: dict[str, Any], path: Path, validation: Validation) -> None:
     company = found.get("company") or {}
     if found.get("kind") == "program" and not (company.get("slug") or company.get("id")):
-        validation.refuse((*path, "company"), "is missing: a program is run by a company")
+        validation.refuse((*path, "company"), "is missing: a program needs the company that runs it")
 
 
 FRAMEWORK: Final = Record(

@@ -47,6 +47,11 @@ class Schema(Struct, frozen=True, dict=True):
         return change_of("CompanyChange", self.company, self.bundle)
 
     @cached_property
+    def framework_change(self) -> Record:
+        """What reviewers change of a framework."""
+        return change_of("FrameworkChange", self.framework)
+
+    @cached_property
     def profile_change(self) -> Record:
         """What people change of their profile."""
         return change_of("ProfileChange", self.person)
@@ -56,7 +61,17 @@ class Schema(Struct, frozen=True, dict=True):
         return self.company.by_name.get(name) or self.bundle.by_name[name]
 
     def declare(self, *, company: tuple[Field, ...] = (), person: tuple[Field, ...] = ()) -> "Schema":
-        """Return a schema with further fields."""
+        """
+        Return a schema with further fields.
+
+        Raises:
+            ValueError: a field of that name exists.
+        """
+        names = {**self.company.by_name, **self.bundle.by_name}
+        taken = [each.name for each in company if each.name in names]
+        taken += [each.name for each in person if each.name in self.person.by_name]
+        if taken:
+            raise ValueError(f"fields of these names exist: {', '.join(taken)}")
         return structs.replace(
             self,
             company=structs.replace(self.company, fields=(*self.company.fields, *company)),

@@ -6,10 +6,11 @@ Source: decisions, section 2, isOpen; assessment-spec/1.
 
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import now, slug_fault, slug_from_name
+from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
@@ -20,8 +21,7 @@ from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing.publisher import Touched, publish
-from muniment.schema.framework import KINDS
-from muniment.schema.validation import Fault
+from muniment.schema.validation import Fault, Validation
 
 
 def _require_reviewer(actor: Actor) -> None:
@@ -51,6 +51,15 @@ def _company(slug: str | None) -> Company | None:
     return found
 
 
+def _refuse(validation: Validation, document: dict[str, Any]) -> None:
+    """Raise BadFields if anything was found, under the names that the forms have."""
+    if fault := first_text_fault(document):
+        validation.faults.append(Fault(*fault))
+    if validation.faults:
+        faults = [Fault("name", each.reason) if each.field == "frameworkName" else each for each in validation.faults]
+        raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
+
+
 def create_framework(
     actor: Actor, *, name: str, kind: str, description: str = "", company: str | None = None, framework_id: str = ""
 ) -> Framework:
@@ -71,17 +80,10 @@ def create_framework(
     """
     _require_reviewer(actor)
     chosen = framework_id or slug_from_name(name)
-    faults = [Fault("name", "is empty")] if not name.strip() else []
-    if kind not in KINDS:
-        faults.append(Fault("kind", f"is {kind!r}, not one of {', '.join(KINDS)}"))
-    if fault := slug_fault(chosen):
-        faults.append(Fault("frameworkId", fault))
-    if kind == "program" and not company:
-        faults.append(Fault("company", "is missing: a program needs the company that runs it"))
-    if found := first_text_fault({"name": name, "description": description}):
-        faults.append(Fault(*found))
-    if faults:
-        raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
+    document = {"frameworkId": chosen, "frameworkName": name, "kind": kind, "description": description}
+    validation = Validation(change=False)
+    validation.read(settings.SCHEMA.framework, {**document, **({"company": {"slug": company}} if company else {})})
+    _refuse(validation, document)
     try:
         with transaction.atomic():
             GivenSlug.objects.create(kind="framework", slug=chosen)
@@ -126,13 +128,14 @@ def update_framework(
     _require_reviewer(actor)
     given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
     values = {key: value for key, value in given.items() if value is not UNSET}
-    faults = [Fault(*found)] if (found := first_text_fault(values)) else []
-    if "name" in values and not str(values["name"]).strip():
-        faults.append(Fault("name", "is empty"))
-    if isinstance(run_cost, int) and not 0 <= run_cost < 2**31:
-        faults.append(Fault("runCost", "is not a non-negative integer"))
-    if faults:
-        raise BadFields(faults, "A framework has a name, a summary and a price.")
+    document = {
+        wire: values[key] for wire, key in (("frameworkName", "name"), ("description", "description")) if key in values
+    }
+    validation = Validation(change=True)
+    validation.read(settings.SCHEMA.framework_change, document)
+    if "run_cost" in values:
+        settings.SCHEMA.framework_line.by_name["runCost"].read(values["run_cost"], ("runCost",), validation)
+    _refuse(validation, document)
     with transaction.atomic():
         framework = _framework(framework_id)
         after = {key: value for key, value in values.items() if getattr(framework, key) != value}
