@@ -34,13 +34,11 @@ echo: Callable[[str], None] | None = None
 
 
 def print_messages() -> None:
-    """Print messages written to the folder from now on."""
     global echo  # noqa: PLW0603 - one terminal per process
     echo = _print
 
 
 def folder() -> Path:
-    """Return the folder for mail when no server is configured."""
     return config.current().data / "mail"
 
 
@@ -53,7 +51,6 @@ class Backend(BaseEmailBackend):
     """
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Send the messages and return how many were sent."""
         url = config.current().mail_url
         if not url:
             for message in email_messages:

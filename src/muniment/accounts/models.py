@@ -71,12 +71,10 @@ class Account(AbstractBaseUser):
 
     @property
     def is_staff(self) -> bool:
-        """Return whether the account may use the admin site: operators only."""
         return self.is_active and self.role == self.Role.OPERATOR
 
     @property
     def is_superuser(self) -> bool:
-        """Return whether the account needs no single permissions: operators."""
         return self.is_staff
 
     def has_perm(self, perm: str, obj: object = None) -> bool:  # noqa: ARG002 - Django's signature
@@ -120,7 +118,6 @@ class PersonalToken(models.Model):
         return self.name
 
     def is_live(self, at: datetime) -> bool:
-        """Return whether the token is valid at *at*."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 

@@ -26,12 +26,10 @@ def in_order(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def written(scopes: Iterable[str]) -> str:
-    """Join scopes as in RFC 6749, section 3.3."""
     return " ".join(in_order(scopes))
 
 
 def read(text: str) -> frozenset[str]:
-    """Parse stored scopes; unknown ones permit nothing."""
     return ALL_SCOPES.intersection(text.split())
 
 

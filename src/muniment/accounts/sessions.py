@@ -38,7 +38,6 @@ class Key(str):
 
     @classmethod
     def of(cls, secret: str) -> Self:
-        """Return the key of the session that a cookie identifies."""
         key = cls(token_digest(secret)[:KEY_CHARACTERS])
         key.secret = secret
         return key
@@ -80,7 +79,6 @@ class SessionMiddleware(Cookies):
 
 
 def sweep_sessions() -> int:
-    """Delete expired sessions, and the list entries of deleted ones."""
     SessionStore.clear_expired()
     gone = UserSession.objects.exclude(session_key__in=Session.objects.values("session_key"))
     return int(gone.delete()[0])

@@ -163,7 +163,6 @@ def warn_of_expiry(at: datetime | Unset = UNSET) -> int:
 
 
 def sweep_tokens() -> int:
-    """Delete tokens that ended a month ago."""
     before = now() - KEPT_AFTER_END
     return PersonalToken.objects.filter(Q(revoked_at__lt=before) | Q(expires_at__lt=before)).delete()[0]
 

@@ -79,7 +79,6 @@ class Part(NamedTuple):
     pieces: Iterable[bytes]
 
     def read(self) -> bytes:
-        """Return the whole content of a small part."""
         return b"".join(self.pieces)
 
 
@@ -104,17 +103,14 @@ class Tally:
 
 
 def blob_line(key: str, size_bytes: int, sha256: str) -> bytes:
-    """Return the line that represents a blob in its tally."""
     return f"{key}\0{size_bytes}\0{sha256}".encode()
 
 
 def table_of(name: str) -> str:
-    """Return the table of a part that contains rows."""
     return name.removeprefix(ROWS).partition("/")[0]
 
 
 def hashed(pieces: Iterable[bytes], into: "hashlib._Hash") -> Iterator[bytes]:
-    """Yield *pieces* and digest them."""
     for piece in pieces:
         into.update(piece)
         yield piece

@@ -145,7 +145,6 @@ class _Loading:
         self._manifest: Manifest | None = None
 
     def prepare(self) -> None:
-        """Migrate the empty database to the schema of the parts."""
         require_empty()
         wanted = set(self.loaded.header.migrations)
         if rows.applied(HERE) != wanted:
@@ -256,7 +255,6 @@ class _Loading:
             )
 
     def undo(self) -> None:
-        """Delete the blobs of a failed run."""
         for key in self._written:
             try:
                 assert self._storage is not None  # noqa: S101 - it wrote them

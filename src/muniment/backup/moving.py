@@ -54,7 +54,6 @@ def _place(config: Config) -> str:
 
 
 def _connect(source: Config) -> None:
-    """Add the old database to Django's connections."""
     described = database(source)
     if not source.on_postgresql:
         described["OPTIONS"] = {"timeout": 2, "init_command": "PRAGMA locking_mode=EXCLUSIVE"}

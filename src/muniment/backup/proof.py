@@ -38,7 +38,6 @@ class VerifiedBackup:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows in all tables."""
         return sum(count.n for count in self.manifest.tables.values())
 
 
@@ -61,7 +60,6 @@ def header_of(part: Part | None) -> Header:
 
 
 def manifest_of(part: Part) -> Manifest:
-    """Read the last part; raise :class:`Damaged` if it is not a manifest."""
     try:
         return msgspec.json.decode(part.read(), type=Manifest)
     except msgspec.DecodeError as error:

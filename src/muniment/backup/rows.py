@@ -87,12 +87,10 @@ def loader() -> MigrationLoader:
 
 
 def applied(using: str) -> set[tuple[str, str]]:
-    """Return the migrations applied to the database."""
     return set(MigrationRecorder(connections[using]).applied_migrations())
 
 
 def unknown(migrations: Migrations) -> list[str]:
-    """Return the migrations that this version of the software does not have."""
     known = loader().disk_migrations or {}
     return sorted(f"{app}.{name}" for app, name in migrations if (app, name) not in known)
 
@@ -137,7 +135,6 @@ def _type(field: "Field[Any, Any]") -> str:
 
 
 def read(using: str, table: Table) -> Iterator[bytes]:
-    """Yield a table's lines in key order, in batches. Requires a snapshot or a transaction."""
     connection = connections[using]
     quoted = connection.ops.quote_name
     columns = ", ".join(map(quoted, table.types))
@@ -178,7 +175,6 @@ def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
 
 
 def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> None:
-    """Insert lines whose values are in the order of *columns*."""
     connection = connections[using]
     quoted, ops = connection.ops.quote_name, connection.ops
     converters = [_IN.get(table.types[column]) for column in columns]
@@ -198,7 +194,6 @@ def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> 
 
 
 def count(using: str, table: Table) -> Tally:
-    """Count and digest the rows of a table."""
     tally = Tally()
     for line in read(using, table):
         tally.add(line)

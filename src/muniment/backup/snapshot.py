@@ -143,7 +143,6 @@ class RunningInstance:
 
 
 def no_instance() -> Conflict:
-    """Return the error for a missing instance."""
     return Conflict(
         "There is no instance here.", "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them."
     )
@@ -160,7 +159,6 @@ def _pieces(file: Path) -> Iterator[bytes]:
 
 
 def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:
-    """Yield id, key, size and SHA-256 of each document that has a blob, in batches."""
     after = ""
     while True:
         with connections[using].cursor() as cursor:
@@ -188,7 +186,6 @@ def blob_of(using: str, key: str) -> tuple[int, str] | None:
 
 
 def published_tally(using: str) -> Tally:
-    """Count and digest the published documents."""
     tally = Tally()
     for kind, key, etag in publisher.etags(using):
         tally.add(f"{kind}\0{key}\0{etag}".encode())

@@ -55,14 +55,12 @@ _periodic: dict[str, Periodic] = {}
 
 
 def register(handler: Handler, *, every_s: int = 0) -> None:
-    """Register *handler*; with *every_s*, run it at that interval."""
     _handlers[handler.kind] = handler
     if every_s:
         _periodic[handler.kind] = Periodic(handler.kind, every_s)
 
 
 def unregister(kind: str) -> None:
-    """Remove the handler of *kind*."""
     _handlers.pop(kind, None)
     _periodic.pop(kind, None)
 

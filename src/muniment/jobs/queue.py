@@ -35,7 +35,6 @@ class WorkSignal:
         """How often it was set: a worker that read this before checking the queue misses no later signal."""
 
     def notify(self) -> None:
-        """Wake every waiting worker."""
         with self._condition:
             self.count += 1
             self._condition.notify_all()
@@ -116,7 +115,6 @@ def enqueue(
 
 
 def wake() -> None:
-    """Wake the idle workers of this process."""
     work_signal.notify()
 
 
@@ -254,7 +252,6 @@ def enqueue_periodic() -> None:
 
 
 def prune() -> int:
-    """Delete jobs that ended more than :data:`KEPT_DAYS` days ago."""
     removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
     return removed
 
@@ -269,7 +266,6 @@ class QueueStatus(NamedTuple):
 
 
 def queue_statuses() -> list[QueueStatus]:
-    """Count queued, running and failed jobs by kind."""
     moment = clock()
     rows = (
         Job.objects.filter(state__in=[State.QUEUED, State.RUNNING, State.FAILED])
@@ -329,7 +325,6 @@ class JobRun:
             self._steps[name] = output
 
     def progress(self, done: int, total: int, step: str) -> None:
-        """Report the progress and renew the lease."""
         self._fenced(**self._moved(done, total, step))
         self.check()
 
@@ -369,7 +364,6 @@ class JobRun:
             self._canceled.set()
 
     def drain(self) -> None:
-        """Ask the handler to stop at its next checkpoint."""
         self._draining.set()
 
     def hand_back(self) -> None:

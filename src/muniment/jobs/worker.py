@@ -45,7 +45,6 @@ class Worker:
         self._heart = threading.Thread(target=self._beat, name="worker-heartbeat", daemon=True)
 
     def start(self) -> "Worker":
-        """Start claiming jobs."""
         for thread in (*self._threads, self._heart):
             thread.start()
         return self
@@ -104,7 +103,6 @@ class Worker:
         connections.close_all()
 
     def _work(self, run: JobRun) -> None:
-        """Run one attempt and record its outcome."""
         try:
             with tracing.span(f"job {run.kind}", {"muniment.job.id": run.id, "muniment.job.attempt": run.attempt}):
                 result = run.handler.work(run)

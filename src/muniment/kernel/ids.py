@@ -58,5 +58,4 @@ def new_id() -> str:
 
 
 def digest(content: bytes) -> str:
-    """Return the 96-bit BLAKE2b digest of *content* in hexadecimal, as used in ETags."""
     return hashlib.blake2b(content, digest_size=12).hexdigest()

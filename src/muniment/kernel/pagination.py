@@ -29,18 +29,15 @@ class Page(Generic[Item]):
 
     @classmethod
     def of(cls, rows: Rows[Item], page: int, page_size: int) -> "Page[Item]":
-        """Return page *page* of *rows*, empty beyond their end."""
         total, start = rows.count(), (page - 1) * page_size
         return Page(list(rows[start : start + page_size]) if start < total else [], page, page_size, total)
 
     @property
     def page_count(self) -> int:
-        """Return the number of pages, at least one."""
         return max(1, -(-self.total // self.page_size))
 
     @property
     def next_page(self) -> int | None:
-        """Return the next page's number, or None at the end."""
         return self.page + 1 if self.page < self.page_count else None
 
     @property
@@ -49,9 +46,7 @@ class Page(Generic[Item]):
         return min(self.page - 1, self.page_count) if self.page > 1 else None
 
     def with_items(self, items: list[Other]) -> "Page[Other]":
-        """Return this page with other *items* in place of its own."""
         return Page(items, self.page, self.page_size, self.total)
 
     def to_wire(self) -> dict[str, int]:
-        """Return the member ``pagination`` of an answer."""
         return {"page": self.page, "pageSize": self.page_size, "pageCount": self.page_count, "total": self.total}

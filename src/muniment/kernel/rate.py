@@ -57,7 +57,6 @@ class Limiter:
         self._lock = threading.Lock()
 
     def take(self, client: str) -> Verdict:
-        """Count one request of *client*, or reject it."""
         if not self.is_on:
             return _UNLIMITED
         with self._lock:
@@ -85,7 +84,6 @@ class Limiter:
             return self._verdict(ahead_s)
 
     def look(self, client: str) -> Verdict:
-        """Return the verdict for *client* without counting a request."""
         if not self.is_on:
             return _UNLIMITED
         with self._lock:

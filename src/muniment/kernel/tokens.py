@@ -18,7 +18,6 @@ _PERSONAL = re.compile(r"mun_pat_([0-9A-Za-z]{30})([0-9A-Za-z]{6})")
 
 
 def base62(number: int, length: int) -> str:
-    """Return the lowest *length* digits of *number* in base 62."""
     digits = []
     for _ in range(length):
         number, digit = divmod(number, 62)

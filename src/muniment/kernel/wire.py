@@ -95,7 +95,6 @@ _MONTHS = (
 
 
 def month_and_year(day: date) -> str:
-    """Format a listing date: ``March 2024``."""
     return f"{_MONTHS[day.month - 1]} {day.year}"
 
 

@@ -173,7 +173,6 @@ def _document(answer: bytes) -> dict[str, Any]:
 
 
 def addresses_of(name: str, port: int) -> list[str]:
-    """Resolve *name* to every address that a connection might use."""
     found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 

@@ -134,7 +134,6 @@ def redirect_of(client: Client, asked: str) -> str:
 
 
 def _read(metadata: Mapping[str, Any], error: Any) -> tuple[str, str, list[str]]:
-    """Return the validated name, home page and redirect addresses."""
     if fault := first_text_fault(dict(metadata)):
         raise Refusal(error, f"{echo(fault[0]) or 'A member'} {fault[1]}.")
     addresses = _texts(metadata, "redirect_uris", ())
@@ -190,7 +189,6 @@ def _mixes_alphabets(word: str) -> bool:
 
 
 def is_document(identifier: str) -> bool:
-    """Return whether the client is identified by its metadata document."""
     return client_documents.is_document_address(identifier)
 
 

@@ -176,7 +176,6 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
 
 
 def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> Issued | Refusal:
-    """Decide a refresh while the row is locked."""
     at, presented = now(), token_digest(token)
     is_current = hmac.compare_digest(presented, grant.refresh_digest)
     is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
@@ -260,7 +259,6 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
 
 
 def sweep_grants() -> int:
-    """Delete expired codes, and connections that ended a month ago."""
     at = now()
     gone = AuthorizationCode.objects.filter(expires_at__lt=at - timedelta(days=1)).delete()[0]
     ended = Q(revoked_at__lt=at - KEPT_AFTER_END) | Q(refresh_expires_at__lt=at - KEPT_AFTER_END)
@@ -287,7 +285,6 @@ def _tell_of_new_app(grant: Grant) -> None:
 
 
 def live_access(text: str, at: datetime) -> Grant | None:
-    """Return the live connection of an access token, or None."""
     presented = token_digest(text)
     handle = access_handle(text)
     grant = Grant.objects.select_related("client", "account").filter(handle=handle).first() if handle else None

@@ -79,7 +79,6 @@ class Grant(models.Model):
         return f"{self.client} for {self.account}"
 
     def is_live(self, at: datetime) -> bool:
-        """Return whether the connection is live: not revoked, and its refresh token not expired."""
         return self.revoked_at is None and at < self.refresh_expires_at
 
 

@@ -30,7 +30,6 @@ def check_challenge(challenge: str, method: str) -> str:
 
 
 def proves(verifier: str, challenge: str) -> bool:
-    """Return whether *verifier* matches *challenge* (RFC 7636, section 4.6)."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()

@@ -49,7 +49,6 @@ def _fault(uri: str) -> str | None:
 
 
 def _form_fault(uri: str) -> str | None:
-    """Check the text before it is parsed."""
     faults = {
         f"has more than {MAX_CHARACTERS} characters": len(uri) > MAX_CHARACTERS,
         "is not a valid URI: use printable ASCII and percent-encode other characters": (
@@ -80,7 +79,6 @@ def _web_fault(parts: SplitResult) -> str | None:
 
 
 def is_loopback(uri: str) -> bool:
-    """Return whether *uri*, already validated, stays on the user's machine."""
     parts = urlsplit(uri)
     return parts.scheme == "http" and parts.hostname in LOOPBACK
 
@@ -101,7 +99,6 @@ def matches(asked: str, registered: str) -> bool:
 
 
 def host(uri: str) -> str:
-    """Return the redirect target as displayed on the consent page."""
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
         return "this computer" if is_loopback(uri) else (parts.hostname or "")
@@ -109,6 +106,5 @@ def host(uri: str) -> str:
 
 
 def answer(uri: str, parameters: dict[str, str]) -> str:
-    """Return *uri* with *parameters* in its query (RFC 6749, section 4.1.2)."""
     joint = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
     return f"{uri}{joint}{urlencode(parameters)}"

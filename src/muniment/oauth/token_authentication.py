@@ -78,7 +78,6 @@ def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
 
 
 def _is_for(bound: str, resource: str | None) -> bool:
-    """Return whether a token's resource is this server (RFC 8707, section 2; RFC 9068, section 4)."""
     return bound == resource if resource is not None else bound.endswith("/api/manage/mcp")
 
 
@@ -109,7 +108,6 @@ class TokenAuthenticator:
         revocation.on_revoked.append(self.recheck)
 
     def close(self) -> None:
-        """Stop listening for revocations."""
         revocation.on_revoked.remove(self.recheck)
 
     def recheck(self) -> None:

@@ -34,12 +34,10 @@ class TokenPair(NamedTuple):
 
 
 def new_handle() -> str:
-    """Generate the handle by which a connection's tokens find its row."""
     return random_text(HANDLE_CHARACTERS)
 
 
 def first_pair(handle: str) -> TokenPair:
-    """Generate the first, random pair of a connection."""
     return _pair(handle, random_text(SECRET_CHARACTERS), random_text(SECRET_CHARACTERS))
 
 
@@ -57,7 +55,6 @@ def handle_of(refresh: str) -> str | None:
 
 
 def access_handle(access: str) -> str | None:
-    """Return the handle in an access token; None if its form is invalid."""
     match = _ACCESS.fullmatch(access)
     return match[1] if match else None
 

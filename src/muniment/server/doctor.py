@@ -64,7 +64,6 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    """Check the data folder, the keys, the database, the published documents and the store; change nothing."""
     return [
         _folder(config.data),
         *_keys(config.data / "keys"),
@@ -130,7 +129,6 @@ def _published(config: Config) -> Finding:
 
 
 def _store(config: Config) -> Finding:
-    """Test the document store by writing, reading and deleting a probe."""
     if not config.storage_url and not config.data.exists():
         return _good("document store", "a folder, does not exist yet; the first start creates it")
     place = masked(config.storage_url) or str(config.data / "blobs")
@@ -142,7 +140,6 @@ def _store(config: Config) -> Finding:
 
 
 def _billing(config: Config) -> Finding:
-    """Check whether credits can be bought, without contacting the provider."""
     needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
     missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
     if len(missing) == len(needed):
@@ -198,7 +195,6 @@ def _first(names: list[str]) -> str:
 
 
 def examine_ledger() -> Finding:
-    """Verify the credit ledger. Requires that all migrations are applied."""
     from muniment.credits.operations import prove
 
     if not has_begun():

@@ -77,7 +77,6 @@ class Exports:
         self._seen: tuple[int, list[ExportFile]] = (-1, [])
 
     def files(self) -> list[ExportFile]:
-        """Return the finished files; none before the first export."""
         manifest = self._folder / "manifest.json"
         try:
             changed = manifest.stat().st_mtime_ns
@@ -88,14 +87,12 @@ class Exports:
         return self._seen[1]
 
     def find(self, name: str) -> Path | None:
-        """Return the path of an export file by its public name, or None."""
         if not _NAME.fullmatch(name):
             return None
         path = self._folder / name
         return path if path.is_file() else None
 
     def start(self) -> None:
-        """Start the background thread, unless the interval is 0."""
         if not self._interval_s:
             return
         self._thread = threading.Thread(target=self._run, name="exports", daemon=True)
@@ -172,7 +169,6 @@ class Exports:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
-    """Open one snapshot of the published file, with its edition and epoch."""
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
     try:
         connection.execute("BEGIN")

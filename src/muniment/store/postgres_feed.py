@@ -40,7 +40,6 @@ class Head(NamedTuple):
 
 
 def create(connection: Connection) -> None:
-    """Create the tables if they are missing."""
     for statement in _TABLES:
         connection.execute(statement)
     connection.execute(
@@ -105,7 +104,6 @@ def reserve(connection: Connection, count: int) -> int:
 
 
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
-    """Write documents and changes in the caller's transaction."""
     last = 0
     at = ""
     with connection.cursor() as cursor:
@@ -155,7 +153,6 @@ def head(connection: Connection) -> Head:
 
 
 def oldest(connection: Connection) -> int | None:
-    """Return the oldest available sequence number, or None if the feed is empty."""
     row = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
     return None if row is None else row[0]
 
@@ -181,12 +178,10 @@ def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
 
 
 def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:
-    """Return kind, key and ETag of every document. Requires a transaction."""
     return ((each.kind, each.key, digest(each.body)) for each in documents(connection))
 
 
 def documents(connection: Connection) -> Iterator[PublishedDocument]:
-    """Yield every document. Requires a transaction."""
     with connection.cursor(name="published_documents") as cursor:
         cursor.itersize = FETCH
         cursor.execute("SELECT document FROM published_document")

@@ -281,18 +281,15 @@ def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument],
 
 
 def head(connection: sqlite3.Connection) -> tuple[int, str, str]:
-    """Return the edition, the epoch, and the time of the last change."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     return edition, epoch, at
 
 
 def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Return kind, key and ETag of every document."""
     return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
-    """Write one change to the feed only."""
     connection.execute(
         "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
         (entry.sequence, entry.kind, entry.key, entry.change, entry.at),

@@ -53,11 +53,9 @@ class PublishedFile:
 
     @property
     def updated_at(self) -> str:
-        """Return the time of the last change, or "" if there is none."""
         return self._state.at
 
     def close(self) -> None:
-        """Close every connection. No read may follow."""
         for connection in self._connections:
             connection.close()
 

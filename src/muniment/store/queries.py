@@ -52,7 +52,6 @@ class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
         return "newest" if self.sort is None or self.sort == "relevance" else self.sort
 
     def facets(self) -> dict[str, str]:
-        """Return the filters by exact value."""
         return {}
 
 
@@ -109,7 +108,6 @@ class Mark(NamedTuple):
     rank: int = 0
 
     def to_cursor(self) -> str:
-        """Return the opaque cursor."""
         fields = msgspec.json.encode([SORTS.index(self.order), self.position, self.name, self.rank])
         return base64.urlsafe_b64encode(fields).decode().rstrip("=")
 
@@ -165,7 +163,6 @@ class Positions:
 
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
-    """Query the positions that *chosen* selects, in order."""
     none: array[int] = array("q")
     match = None
     if chosen.q:
@@ -262,7 +259,6 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
 
 
 def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
-    """Move exact matches of name or slug to the front."""
     exact = {
         row[0]
         for row in connection.execute(

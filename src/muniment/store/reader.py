@@ -111,12 +111,10 @@ class Reader(PublishedFile):
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
 
     def close(self) -> None:
-        """Close the pool and every connection. No read may follow."""
         self.pool.shutdown()
         super().close()
 
     def document(self, kind: str, key: str) -> Found | None:
-        """Return the document *key*, or None."""
         return self.documents(((kind, key),)).get((kind, key))
 
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
@@ -182,7 +180,6 @@ class Reader(PublishedFile):
         return Found(body, digest(body), state.at, state.edition)
 
     def stats(self) -> Found:
-        """Return the finished statistics, from stored totals."""
         state = self._state
         companies, raising, treasury_minor = state.totals["company"]
         data = {
@@ -250,7 +247,6 @@ class Reader(PublishedFile):
         return [row[0] for row in rows]
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
-        """Return the values of the filter *name*, most frequent first."""
         rows = self._connection().execute(
             "SELECT value FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
             " ORDER BY n DESC, value LIMIT ?",
@@ -262,7 +258,6 @@ class Reader(PublishedFile):
         return self._state.totals[kind][0]
 
     def nearest(self, kind: str, key: str) -> list[str]:
-        """Return at most three existing keys similar to *key*."""
         wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
         whole = len(wanted)
         lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}

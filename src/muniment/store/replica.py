@@ -97,7 +97,6 @@ class Replica:
 
     @property
     def edition(self) -> int:
-        """Return the edition of the file."""
         with self._lock:
             return self._head()[0]
 
@@ -129,19 +128,16 @@ class Replica:
         return moved
 
     def catch_up_if_possible(self) -> None:
-        """Catch up now; on failure leave it to the background thread."""
         try:
             self.catch_up()
         except (psycopg.Error, sqlite3.Error) as error:
             log.warning("cannot replicate yet: %s", error)
 
     def start(self) -> None:
-        """Replicate in the background until :meth:`close`."""
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop replicating and close both connections."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -210,7 +206,6 @@ class Replica:
         return moved
 
     def _apply(self, source: Connection, there: Head) -> bool:
-        """Bring the file to *there*, with a transaction open on both sides."""
         edition, epoch = self._head()
         if (edition, epoch) == (there.edition, there.epoch):
             return False  # another process of this node was faster

@@ -21,7 +21,6 @@ class SnapshotState(NamedTuple):
 
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
-    """Load the state of the snapshot that *connection* reads, using *former* to find changed kinds."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     totals = {
         kind: (n, raising, int(treasury_minor))

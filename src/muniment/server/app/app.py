@@ -79,7 +79,6 @@ class App:
         self.update_date()
 
     def update_date(self) -> None:
-        """Update the Date header."""
         self.date = formatdate(usegmt=True).encode()
         self._timed_lines = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
 
@@ -117,14 +116,12 @@ class App:
         )
 
     def open_api(self, api: Api) -> None:
-        """Serve *api* from now on."""
         self.api = api
         self.fast_path.rest = RestAnswers(api)
 
     def write_line(
         self, method: str, target: str, status: int, seconds: float, *, client: str, request_id: str
     ) -> None:
-        """Log one request, if request logs are enabled."""
         log.info(
             "%s %s %d",
             method,
@@ -136,7 +133,6 @@ class App:
     # ------------------------------------------------------------------ the ordinary path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         began = time.perf_counter()
         headers: list[Header] = scope["headers"]
         request_id = self.request_id(_last(headers, b"x-request-id"))
@@ -260,7 +256,6 @@ class App:
 
 
 def _surface(path: str) -> str:
-    """Return the route group of a path outside the API."""
     return _ROOMS.get(path[1 : path.find("/", 1)], "pages")
 
 

@@ -35,7 +35,6 @@ _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", 
 
 
 def masked(text: str) -> str:
-    """Replace every secret in *text*."""
     for pattern in _SECRETS:
         text = pattern.sub(r"\1***", text)
     return text
@@ -94,7 +93,6 @@ class TextFormatter(logging.Formatter):
 
 
 def set_up(log_format: str) -> None:
-    """Send all logs to standard error in one format."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if log_format == "json" else TextFormatter())
     root = logging.getLogger()

@@ -32,7 +32,6 @@ class RegistryFile:
         self._has_database = self._has_pages = False
 
     def open(self) -> None:
-        """Open the published file if it exists."""
         if self.reader is not None:
             return
         config, front = self._config, self._front
@@ -59,7 +58,6 @@ class RegistryFile:
         gauge("muniment_cache_bytes", "Size of the response cache in bytes.", lambda: reader.answers.currsize)
 
     def close(self) -> None:
-        """Stop the background work."""
         if self._api is not None:
             self._api.close()
 
@@ -91,7 +89,6 @@ class RegistryFile:
             self._api.start()
 
     def pages_are_ready(self) -> None:
-        """Let the pages read from the file."""
         self._has_pages = True
         if self.reader is not None:
             _show_on_pages(self.reader)

@@ -196,7 +196,6 @@ def _visit(application: Any, path: str) -> None:
 
 
 def writable(folder: Path) -> bool:
-    """Return whether the data folder is writable and has free space."""
     try:
         room = os.statvfs(folder)
     except OSError:

@@ -24,7 +24,6 @@ class Bridge:
         self.pool = ThreadPoolExecutor(THREADS, thread_name_prefix="bridge")
 
     async def call(self, operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run *operation* in the pool and return its result, or raise its exception."""
         loop = asyncio.get_running_loop()
         here = contextvars.copy_context()  # keeps the request id in the operation's log lines
         return await loop.run_in_executor(self.pool, here.run, lambda: self._run(operation, *args, **kwargs))
@@ -42,5 +41,4 @@ class Bridge:
             close_old_connections()
 
     def close(self) -> None:
-        """Stop accepting calls; drop waiting ones and let running ones finish."""
         self.pool.shutdown(wait=False, cancel_futures=True)

@@ -60,11 +60,9 @@ class ToolServers:
         self._running = contextlib.AsyncExitStack()
 
     def begin(self) -> None:
-        """Let requests wait for the tool servers from now on."""
         self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))
 
     async def end(self) -> None:
-        """Stop the tool servers."""
         if self._mounting is not None:
             await self._mounting
         await self._running.aclose()

@@ -91,7 +91,6 @@ class Traces:
                 raise
 
     def close(self) -> None:
-        """Export remaining spans, within the time limit."""
         tracing.use(None)
         last = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         last.start()
@@ -107,7 +106,6 @@ class RequestSpan:
         self._failed = failed
 
     def answered(self, surface: str, status: int) -> None:
-        """Record the response."""
         self._span.update_name(f"{self._method} {surface}")
         self._span.set_attribute("muniment.surface", surface)
         if status:

@@ -35,7 +35,6 @@ class WSGIApplication:
         self._waiting_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         kept = 0
         try:
             parts: list[bytes] = []

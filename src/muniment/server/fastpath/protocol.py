@@ -99,7 +99,6 @@ class FastPathProtocol(LimitedProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a response is outstanding."""
         return self._waits_for is not None or super().is_busy
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool; uvicorn's gives none
@@ -108,7 +107,6 @@ class FastPathProtocol(LimitedProtocol):
         return super().eof_received()
 
     def retire(self) -> None:
-        """Close the connection after the next response."""
         self._end_wait()
         super().retire()
 
@@ -162,7 +160,6 @@ class FastPathProtocol(LimitedProtocol):
         super().proceed()
 
     def _declines(self, name: bytes, value: bytes) -> bool:
-        """Return whether a header sends the request to the ordinary path."""
         return name not in _TRACE or (self.front.traces is not None and is_sampled(value))
 
     def _is_open(self, method: bytes) -> bool:
@@ -272,7 +269,6 @@ class FastPathProtocol(LimitedProtocol):
 
     @property
     def waits_for(self) -> Detail | None:
-        """Return the pending detail; None if there is none, or the client is gone."""
         return None if self.transport.is_closing() else self._waits_for
 
     def abort(self) -> None:

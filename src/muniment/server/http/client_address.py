@@ -54,7 +54,6 @@ class ClientAddresses:
         return peer
 
     def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
-        """Return the scheme used with the nearest trusted proxy, or None."""
         if self.believes_nobody or not self.trusts(peer):
             return None
         for element in reversed(_elements([value for name, value in headers if name == b"forwarded"])):
@@ -96,7 +95,6 @@ def _values(headers: Iterable[Header], wanted: bytes) -> list[bytes]:
 
 
 def _elements(values: Iterable[bytes]) -> list[str]:
-    """Split ``Forwarded`` at commas outside of quotes."""
     return [
         part for value in values for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', value.decode("latin-1")[:4096])
     ]

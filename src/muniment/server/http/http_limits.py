@@ -105,7 +105,6 @@ class LimitedProtocol(HttpToolsProtocol):
                     self.refuse(self._too_large())
 
     def resume_writing(self) -> None:
-        """Resume writing: the client has read some of the response."""
         super().resume_writing()
         self.stuck_at = self.loop.time()
 
@@ -143,7 +142,6 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _RefusedError
 
     def on_headers_complete(self) -> None:
-        """Validate the headers, then proceed."""
         self._in_head = False
         self.has_asked = True
         hosts = [value for name, value in self.headers if name == b"host"]
@@ -160,7 +158,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self.proceed()
 
     def proceed(self) -> None:
-        """Pass the request to the application."""
         super().on_headers_complete()
         self._in_body = True
         if self.is_retiring:
@@ -193,7 +190,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a response is outstanding."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def refuse(self, problem: Problem) -> None:

@@ -53,7 +53,6 @@ class Server(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then start the background work."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         await self._process.begin(self.server_state)
@@ -63,7 +62,6 @@ class Server(uvicorn.Server):
         await self._ending.wait()
 
     def end(self) -> None:
-        """Shut down gracefully. Called in the event loop's thread, also by signal handlers."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._ending.set)
@@ -73,7 +71,6 @@ class Server(uvicorn.Server):
         self.end()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing new, finish open requests, then stop the background work."""
         for listening in self.servers:
             listening.close()
         await retire(self.server_state.connections)
@@ -116,7 +113,6 @@ class Process:
         self._stop: Callable[[], None] = _nothing
 
     def run(self, listener: socket.socket) -> None:
-        """Serve on *listener* until a signal ends it."""
         self._registry_file.open()
         missing = missing_internals()
         protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
@@ -149,7 +145,6 @@ class Process:
     # ------------------------------------------------------------------ life cycle
 
     async def begin(self, state: ServerState) -> None:
-        """Start the background work; called in the event loop once the socket listens."""
         loop = asyncio.get_running_loop()
         self._pages = loop.create_future()
         self.front.pages = self.pages
@@ -209,7 +204,6 @@ class Process:
         )
 
     async def end(self) -> None:
-        """Stop the background work."""
         if self._polling is not None:
             self._polling.cancel()
         if self._worker is not None:
@@ -239,7 +233,6 @@ class Process:
         self.front.traces = await asyncio.to_thread(begin)
 
     def _each_second(self, connections: set[Any], now: float) -> None:
-        """Update the Date header and check the time limits of connections."""
         self.front.update_date()
         self.front.metrics.share()
         sweep(connections, now)
@@ -296,7 +289,6 @@ class Process:
     # ------------------------------------------------------------------ callbacks of the app
 
     async def pages(self) -> Application:
-        """Return the pages, after waiting for them if necessary."""
         if self._pages is None or self._startup is None:
             raise Unavailable("The pages are still starting.", "Try again in a moment.")
         reader = self._registry_file.reader

@@ -49,12 +49,10 @@ class Child:
         self.end_by: float | None = None
 
     def end(self) -> None:
-        """Ask the process to shut down gracefully."""
         self.end_by = time.monotonic() + END_WAIT_S
         self.process.send_signal(signal.SIGTERM)
 
     def kill_if_overdue(self) -> None:
-        """Kill the process if its time to shut down is over."""
         if self.end_by is not None and time.monotonic() > self.end_by:
             log.error("a process did not stop in time", extra={"pid": self.process.pid})
             self.process.kill()
@@ -174,7 +172,6 @@ class Supervisor:
         return child
 
     def _on_progress(self, child: Child) -> None:
-        """Receive the progress of *child*."""
         try:
             progress = child.control.recv(64)
         except OSError:

@@ -37,12 +37,10 @@ class WorkerProcess(NamedTuple):
         )
 
     def tell(self, progress: bytes) -> None:
-        """Report the progress of the process."""
         with contextlib.suppress(OSError):  # `watch` notices a dead supervisor
             self.supervisor.send(progress)
 
     def watch(self, loop: asyncio.AbstractEventLoop, on_end: Callable[[], None]) -> None:
-        """Call *on_end* when the supervisor is gone."""
         self.supervisor.setblocking(False)  # noqa: FBT003 - the socket's own signature
 
         def heard() -> None:

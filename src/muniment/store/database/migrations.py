@@ -14,7 +14,6 @@ _LOCK: Final = 0x6D756E696D656E74
 
 
 def pending() -> int:
-    """Return the number of pending migrations."""
     # Compared with the database's own list: a restored backup brings its list along, and migrations that a newer
     # version has applied are not pending here.
     if _on_disk() <= _applied():
@@ -26,7 +25,6 @@ def pending() -> int:
 
 
 def has_begun() -> bool:
-    """Return whether any migration was ever applied."""
     return bool(_applied())
 
 

@@ -69,7 +69,6 @@ def is_rolled_back(error: BaseException) -> bool:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Return whether the database does not answer or has no resources."""
     if connection.vendor != "postgresql":
         return isinstance(error, OperationalError) and ("locked" in str(error) or "busy" in str(error))
     state = _state(error)

@@ -89,7 +89,6 @@ _gates_lock = threading.Lock()
 
 
 def write_lock_of(database: str) -> WriteLock:
-    """Return this process's lock of the database file *database*."""
     path = str(Path(database).resolve()) + "-writer"
     with _gates_lock:
         return _gates.setdefault(path, WriteLock(path))
@@ -109,7 +108,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _gate: WriteLock | None = None
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> sqlite3.Connection:
-        """Open the file; create its folder if missing, private to this user."""
         if not self.is_in_memory_db():
             Path(self.settings_dict["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection: sqlite3.Connection = super().get_new_connection(conn_params)
