@@ -65,7 +65,7 @@ MALFORMED = {
     "no UTF-8": ("\udcff", "is not valid JSON"),
     "not an object": ("[]", "is not an object"),
     "too deep": ("[" * 200_000, "is not valid JSON"),
-    "too deep within": (changed("sections[0].more", json.loads("[" * 60 + "]" * 60)), "50 deep"),
+    "too deep within": (changed("sections[0].more", json.loads("[" * 60 + "]" * 60)), "50 levels deep"),
     "another schema": (changed("schema", "assessment-spec/2"), "schema"),
     "no version": (changed("version", None), "version"),
     "a scale of texts": (changed("scale.max", "four"), "scale.max"),
