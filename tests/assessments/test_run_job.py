@@ -114,7 +114,7 @@ def test_owners_are_told_before_they_pay_that_a_model_judges_and_read_nothing_ho
     settings.MODEL = Endpoint("", "")
     started = runs.start_run(actor, company(actor), framework())
     assert started.to_wire()["evaluator"] == {"kind": "rules", "model": None}
-    assert "is sent passages" not in browser.get(f"/manage/reports/{started.run.row.pk}").content.decode()
+    assert "send its provider passages" not in browser.get(f"/manage/reports/{started.run.row.pk}").content.decode()
 
 
 @pytest.mark.django_db

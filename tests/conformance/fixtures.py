@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.sdk_fallback import Context, Reference
+from muniment.mcp.protocol.sdk_fallback import Context, SdkFallback
 from muniment.mcp.protocol.transport import ToolServer
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -270,7 +270,7 @@ def said(*blocks: Any) -> types.GetPromptResult:
     return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=block) for block in blocks])
 
 
-class Suite(Reference):
+class Suite(SdkFallback):
     """The SDK's leg with everything that the suite asks for."""
 
     def __init__(self, front: ToolServer, *, sessions: bool) -> None:

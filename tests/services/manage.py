@@ -9,7 +9,7 @@ from django.conf import settings
 
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
-from muniment.mcp.tools.owner_server import Bearers, owner_declarations
+from muniment.mcp.tools.owner_server import BearerAuthentication, owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
 from services.mcp import Answer, Asker, modern
@@ -89,7 +89,7 @@ class Manage:
 def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     """Yield the server as the product assembles it, with another bridge."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
-    bearers = Bearers(doorkeeper, BASE)
+    bearers = BearerAuthentication(doorkeeper, BASE)
     offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry", schema=settings.SCHEMA)
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))

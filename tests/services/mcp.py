@@ -102,11 +102,11 @@ class Asker:
         async def none(*_: Any) -> None:
             return None
 
-        thin, self.server._thin = self.server._thin, none
+        thin, self.server._answer_directly = self.server._answer_directly, none
         try:
             return self.ask(headers, body)
         finally:
-            self.server._thin = thin
+            self.server._answer_directly = thin
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call a tool and return the result, after checking it against its outputSchema."""

@@ -1,6 +1,6 @@
 """
-The tool servers: MCP over Streamable HTTP, both eras on one address.
+The tool servers: MCP over Streamable HTTP, with both protocol generations on one URL.
 
-Nothing here imports the MCP SDK before it is asked for: the thin path in `transport` answers the
-ordinary requests with bytes, and `reference` (the SDK) answers the rest.
+The MCP SDK is imported only on demand: `protocol.transport` answers common requests directly, and
+`protocol.sdk_fallback` (the SDK) answers the rest.
 """

@@ -1,8 +1,8 @@
 """
-Arguments of tools, checked against the inputSchema that clients are shown.
+Validate tool arguments against the published inputSchema.
 
-The SDK advertises schemas and never applies them. Compiled once, a check costs a microsecond or two,
-and a refusal names the argument and what it takes, so that a model can mend its call.
+The SDK publishes schemas but does not enforce them. A compiled check takes a microsecond or two, and an error names the
+argument and what it accepts, so that a model can correct its call.
 """
 
 import difflib
@@ -13,9 +13,9 @@ from typing import Any
 from muniment.kernel.problems import BadRequest
 
 Check = Callable[[Any, str], Any]
-"""Gets a value and the argument's name; gives the value as handlers see it, or raises BadRequest."""
+"""Takes a value and the argument's name; returns the value for the handler, or raises BadRequest."""
 
-_WORDS = {
+_TYPE_NAMES = {
     "string": "a string",
     "integer": "a whole number",
     "number": "a number",
@@ -24,7 +24,7 @@ _WORDS = {
     "array": "a list",
     "null": "null",
 }
-_APPLIED = frozenset(
+_SUPPORTED_KEYWORDS = frozenset(
     {
         *("type", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern", "items", "maxItems", "minItems"),
         *("properties", "required", "additionalProperties", "title", "description", "default", "examples", "format"),
@@ -40,7 +40,7 @@ _KINDS = {
 }
 
 
-def _show(value: object) -> str:
+def _quoted(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = repr(value) if isinstance(value, str) else str(value)
@@ -53,12 +53,12 @@ def _kind(value: object) -> str:
     return _KINDS[type(value)]
 
 
-def _takes(schema: Mapping[str, Any]) -> str:
-    """Say in words what *schema* takes."""
+def _accepted(schema: Mapping[str, Any]) -> str:
+    """Describe what *schema* accepts."""
     if "enum" in schema:
-        return "one of " + ", ".join(_show(choice) for choice in schema["enum"])
+        return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
     kinds = schema.get("type", [])
-    words = " or ".join(_WORDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)) or "any value"
+    words = " or ".join(_TYPE_NAMES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)) or "any value"
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
@@ -73,24 +73,24 @@ def _takes(schema: Mapping[str, Any]) -> str:
     return words
 
 
-def _refuse(name: str, value: object, schema: Mapping[str, Any]) -> BadRequest:
-    takes = _takes(schema)
+def _invalid(name: str, value: object, schema: Mapping[str, Any]) -> BadRequest:
+    accepted = _accepted(schema)
     return BadRequest(
-        f"The argument {name} takes {takes}, not {_show(value)}.",
-        f"Call again with {name} as {takes}" + (", or leave it out." if value is None else "."),
+        f"The argument {name} takes {accepted}, not {_quoted(value)}.",
+        f"Call again with {name} as {accepted}" + (", or omit it." if value is None else "."),
     )
 
 
 class _Value:
-    """The check of one value against its schema."""
+    """The compiled check of a value."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        if unknown := set(schema) - _APPLIED:
-            message = f"these keywords of an inputSchema are not applied: {sorted(unknown)}"
+        if unknown := set(schema) - _SUPPORTED_KEYWORDS:
+            message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
             raise ValueError(message)
         kinds = schema.get("type")
         self.schema = schema
-        self.kinds = frozenset([kinds] if isinstance(kinds, str) else kinds or _WORDS)
+        self.kinds = frozenset([kinds] if isinstance(kinds, str) else kinds or _TYPE_NAMES)
         self.enum = schema.get("enum")
         self.pattern = re.compile(schema["pattern"]) if "pattern" in schema else None
         self.inner = compile_object(schema) if "properties" in schema else None
@@ -99,9 +99,9 @@ class _Value:
     def __call__(self, value: Any, name: str) -> Any:
         kind = _kind(value)
         if kind not in self.kinds and not (kind == "integer" and "number" in self.kinds):
-            raise _refuse(name, value, self.schema)
+            raise _invalid(name, value, self.schema)
         if self.enum is not None and value not in self.enum:
-            raise _refuse(name, value, self.schema)
+            raise _invalid(name, value, self.schema)
         if kind == "string":
             return self._string(value, name)
         if kind in {"integer", "number"}:
@@ -115,40 +115,40 @@ class _Value:
         if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)) or (
             self.pattern is not None and not self.pattern.search(value)
         ):
-            raise _refuse(name, value, schema)
+            raise _invalid(name, value, schema)
         try:
             value.encode()
         except UnicodeEncodeError:
             raise BadRequest(
-                f"The argument {name} holds half of a surrogate pair, which is no text.",
+                f"The argument {name} contains an unpaired surrogate, which is not valid text.",
                 f"Call again with {name} as valid Unicode text.",
             ) from None
         return value
 
     def _number(self, value: float, name: str) -> float:
         if not self.schema.get("minimum", value) <= value <= self.schema.get("maximum", value):
-            raise _refuse(name, value, self.schema)
+            raise _invalid(name, value, self.schema)
         return int(value) if value == value // 1 else value
 
     def _array(self, value: list[Any], name: str) -> list[Any]:
         if not self.schema.get("minItems", 0) <= len(value) <= self.schema.get("maxItems", len(value)):
-            raise _refuse(name, f"{len(value)} entries", self.schema)
+            raise _invalid(name, f"{len(value)} entries", self.schema)
         items = self.items
         return value if items is None else [items(item, f"{name}[{index}]") for index, item in enumerate(value)]
 
 
 def compile_value(schema: Mapping[str, Any]) -> Check:
     """
-    Make the check of one value.
+    Return the check of a value.
 
     Raises:
-        ValueError: the schema uses a keyword that would be shown and not applied.
+        ValueError: the schema uses a keyword that would be published but not enforced.
     """
     return _Value(schema)
 
 
 def compile_object(schema: Mapping[str, Any]) -> Check:
-    """Make the check of an object: its properties, what is required, and that nothing else is there."""
+    """Return the check of an object: its properties, required members, and no others."""
     checks = {name: compile_value(inner) for name, inner in schema.get("properties", {}).items()}
     required: Sequence[str] = schema.get("required", ())
     open_object = schema.get("additionalProperties", True) is not False
@@ -174,9 +174,9 @@ def compile_object(schema: Mapping[str, Any]) -> Check:
                 raise unknown(name, prefix)
         for name in required:
             if name not in found:
-                takes = _takes(schema["properties"][name])
+                accepted = _accepted(schema["properties"][name])
                 raise BadRequest(
-                    f"The argument {prefix}{name} is missing.", f"Call again with {prefix}{name}: {takes}."
+                    f"The argument {prefix}{name} is missing.", f"Call again with {prefix}{name}: {accepted}."
                 )
         return found
 

@@ -1,5 +1,5 @@
 """
-The cards: what directories and clients read about the tool servers before they connect. All from one object.
+Server cards: metadata that directories and clients read before they connect.
 
 Source: decisions, section 3, cards; SEP-2127 (draft) for server cards and their discovery; the MCP registry's
 server.json, schema of 2025-12-11.
@@ -15,7 +15,7 @@ import msgspec
 from muniment.kernel.content_negotiation import is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import MethodNotAllowed, NotFound
-from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, refusal
+from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, error_reply
 from muniment.mcp.protocol.messages import LEGACY, MODERN
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
@@ -26,7 +26,7 @@ PUBLIC_PATH: Final = "/api/mcp"
 MANAGE_PATH: Final = "/api/manage/mcp"
 ICON_PATH: Final = "/api/mcp/icon.svg"
 _ALLOW: Final = "GET, HEAD, OPTIONS"
-_MOST_CHARACTERS: Final = 100
+_MAX_CHARACTERS: Final = 100
 _ICON: Final = (
     b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="6" fill="#8a2b2b"/>'
     b'<path d="M7 24V9l9 8 9-8v15" fill="none" stroke="#fbfaf7" stroke-width="3" stroke-linejoin="round"/></svg>'
@@ -36,13 +36,13 @@ _ICON: Final = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """
-    The one object that every card is made from.
+    The metadata of all cards.
 
     Args:
-        base_url: the public address, without a slash at its end.
-        title: what the registry calls itself.
+        base_url: the public URL, without a trailing slash.
+        title: the name of the registry.
         version: of the software.
-        has_manage: whether the owner-scoped server is served.
+        has_manage: whether the owner-scoped server is available.
     """
 
     base_url: str
@@ -52,13 +52,13 @@ class Identity:
 
     @property
     def host(self) -> str:
-        """Give the host of the base address in ASCII, without its port."""
+        """Return the host of the base URL in ASCII, without its port."""
         host = urlsplit(self.base_url).hostname or "localhost"
         return host if host.isascii() else host.encode("idna").decode()
 
     @property
     def namespace(self) -> str:
-        """Give the host in reverse order, as names of servers want it; an IP address has none and stays."""
+        """Return the host in reverse order, for server names; an IP address stays as it is."""
         try:
             ipaddress.ip_address(self.host)
         except ValueError:
@@ -66,9 +66,9 @@ class Identity:
         return self.host.replace(":", "-")
 
     def description(self, *, manage: bool) -> str:
-        """Say what a server does, in at most a hundred characters."""
+        """Describe a server in at most 100 characters."""
         end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."
-        return self.title[: _MOST_CHARACTERS - len(end)] + end
+        return self.title[: _MAX_CHARACTERS - len(end)] + end
 
     def _remote(self, *, manage: bool) -> dict[str, Any]:
         remote: dict[str, Any] = {
@@ -79,7 +79,7 @@ class Identity:
             remote["headers"] = [
                 {
                     "name": "Authorization",
-                    "description": "Bearer and a personal access token from /manage/tokens; or sign in by OAuth.",
+                    "description": "Bearer and a personal access token from /manage/tokens; or sign in with OAuth.",
                     "isRequired": False,
                     "isSecret": True,
                 }
@@ -89,7 +89,7 @@ class Identity:
     def _common(self, *, manage: bool) -> dict[str, Any]:
         return {
             "name": f"{self.namespace}/{'manage' if manage else 'registry'}",
-            "title": (self.title[:90] + (" (manage)" if manage else ""))[:_MOST_CHARACTERS],
+            "title": (self.title[:90] + (" (manage)" if manage else ""))[:_MAX_CHARACTERS],
             "description": self.description(manage=manage),
             "version": self.version,
             "websiteUrl": self.base_url,
@@ -97,16 +97,16 @@ class Identity:
         }
 
     def card(self, *, manage: bool) -> dict[str, Any]:
-        """Give a server card: identity and transport, never tools."""
+        """Return a server card: identity and transport, without tools."""
         remote = {**self._remote(manage=manage), "supportedProtocolVersions": [MODERN, *reversed(LEGACY)]}
         return {"$schema": CARD_SCHEMA, **self._common(manage=manage), "remotes": [remote]}
 
     def registry_entry(self) -> dict[str, Any]:
-        """Give the server.json that the public MCP registry takes."""
+        """Return the server.json for the public MCP registry."""
         return {"$schema": REGISTRY_SCHEMA, **self._common(manage=False), "remotes": [self._remote(manage=False)]}
 
     def catalog(self) -> dict[str, Any]:
-        """Give the catalog by which clients find the cards."""
+        """Return the catalog that lists the cards."""
         return {
             "specVersion": "1.0",
             "entries": [
@@ -123,10 +123,10 @@ class Identity:
 
 class Cards:
     """
-    Serves the cards; an ASGI application for the addresses in `paths`.
+    The ASGI application that serves the cards at `paths`.
 
     Args:
-        identity: what the cards say.
+        identity: the metadata.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -145,22 +145,20 @@ class Cards:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Give the addresses that are answered here."""
         return tuple(self._replies)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's own shape
-        """Answer one HTTP request."""
         await deliver(self._answer(scope), send)
 
     def _answer(self, scope: Scope) -> Reply:
         path, method = scope["path"].rstrip("/"), scope["method"]
         found = self._replies.get(path)
         if found is None:
-            return refusal(NotFound(f"There is no {path[:100]}.", "The cards: " + ", ".join(self._replies) + "."))
+            return error_reply(NotFound(f"There is no {path[:100]}.", "The cards: " + ", ".join(self._replies) + "."))
         if method == "OPTIONS":
             return Reply(204, [*found.headers, (b"allow", _ALLOW.encode())], b"")
         if method not in {"GET", "HEAD"}:
-            return refusal(MethodNotAllowed(method, _ALLOW))
+            return error_reply(MethodNotAllowed(method, _ALLOW))
         asked = b", ".join(value for name, value in scope["headers"] if name == b"if-none-match")
         if is_known(dict(found.headers)[b"etag"].strip(b'"'), asked):
             kept = [pair for pair in found.headers if pair[0] != b"content-type"]

@@ -1,4 +1,4 @@
-"""What a tool server offers, declared once: tools, resource templates, prompts, and how it introduces itself."""
+"""Declarations of a tool server: tools, resource templates, prompts, and its description."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from muniment.kernel.actor import Actor
 Arguments = dict[str, Any]
 JsonSchema = Mapping[str, Any]
 Answer = bytes | Mapping[str, Any]
-"""structuredContent: a JSON object, finished (compact UTF-8 JSON) or to be encoded."""
+"""structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not."""
 
 ERROR_SCHEMA: JsonSchema = {
     "type": "object",
@@ -25,12 +25,12 @@ ERROR_SCHEMA: JsonSchema = {
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
-    Who calls a tool.
+    The caller of a tool.
 
     Args:
         actor: None on the public server.
-        client: the address that rate limits count, after trusted proxies.
-        request_id: what a log line or an internal error names.
+        client: the address for rate limits, after trusted proxies.
+        request_id: for logs and internal errors.
     """
 
     actor: Actor | None
@@ -41,17 +41,17 @@ class Caller:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """
-    One tool.
+    A tool.
 
     Args:
-        arguments: properties of the inputSchema; see `arguments.compile_object` for the keywords that are applied.
-        required: the arguments that must be there.
+        arguments: properties of the inputSchema; see `arguments.compile_object` for the supported keywords.
+        required: the required arguments.
         validated_later: objects among them that the handler's operation validates, to report all faults at once.
-        answer: properties of the outputSchema's object; `data` is the required one.
-        handler: gets validated arguments and the caller; raises Problem to refuse. May give an awaitable.
-            What runs in the handler itself runs on the event loop, so anything slow is awaited.
-        scope: what the caller's credential must permit; None asks for nothing.
-        instant: its handler never gives an awaitable, so that a call can be answered without a task.
+        answer: properties of the outputSchema's object; `data` is required.
+        handler: gets validated arguments and the caller; raises Problem for errors. It runs on the event loop, so it
+            must return an awaitable for slow work.
+        scope: the scope that the caller needs; None if none.
+        instant: the handler never returns an awaitable, so a call needs no task.
 
     Source: decisions, section 3.
     """
@@ -72,7 +72,6 @@ class Tool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """Give the inputSchema as clients see it."""
         schema: dict[str, Any] = {"type": "object", "properties": dict(self.arguments), "additionalProperties": False}
         if self.required:
             schema["required"] = list(self.required)
@@ -87,7 +86,7 @@ class Tool:
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """Give the outputSchema: an answer has `data`, a failure has `error`, since some clients check both."""
+        """Return the outputSchema: an answer has `data`, an error has `error`, because some clients validate both."""
         return {
             "type": "object",
             "properties": {**self.answer, "error": ERROR_SCHEMA},
@@ -95,7 +94,7 @@ class Tool:
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """Give the tool as it stands in tools/list."""
+        """Return the tool as listed in tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -114,12 +113,12 @@ class Tool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceTemplate:
     """
-    Documents under one address pattern.
+    Documents under one URI pattern.
 
     Args:
-        uri: an address, or a pattern with one variable in braces at its end.
-        read: gets the variable's value ("" without one); gives finished JSON, raises NotFound.
-        complete: gives values of the variable that begin with a text, at most as many as asked for.
+        uri: a URI, or a pattern with one variable in braces at its end.
+        read: gets the variable's value ("" without one); returns encoded JSON, raises NotFound.
+        complete: returns at most a number of values of the variable that begin with a text.
     """
 
     uri: str
@@ -131,23 +130,23 @@ class ResourceTemplate:
 
     @property
     def variable(self) -> str:
-        """Give the variable's name, or "" for a plain address."""
+        """Return the variable's name; "" for a plain URI."""
         return self.uri.partition("{")[2].removesuffix("}")
 
     @property
     def prefix(self) -> str:
-        """Give what stands before the variable."""
+        """Return the part before the variable."""
         return self.uri.partition("{")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
     """
-    A prompt that a person picks.
+    A prompt that a user picks.
 
     Args:
         arguments: name to description; all are required.
-        render: gets the arguments' values, gives the text that the user says.
+        render: gets the arguments' values, returns the user's message.
         complete: by argument, values that begin with a text.
     """
 
@@ -162,13 +161,13 @@ class Prompt:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declarations:
     """
-    Everything that one tool server says about itself.
+    Everything that a tool server declares.
 
     Args:
-        icon_url: address of a square SVG; "" for none.
-        list_ttl_ms: how long a client may keep the lists.
-        read_ttl_ms: how long a client may keep a resource.
-        shared: whether what is kept may be shared between users.
+        icon_url: the URL of a square SVG; "" for none.
+        list_ttl_ms: how long clients may cache lists.
+        read_ttl_ms: how long clients may cache resources.
+        shared: whether caches may be shared between users.
     """
 
     name: str
@@ -187,12 +186,12 @@ class Declarations:
 
     @property
     def cache_scope(self) -> str:
-        """Give the word for `shared` in results."""
+        """Return `shared` in the protocol's words."""
         return "public" if self.shared else "private"
 
     @property
     def server_info(self) -> dict[str, Any]:
-        """Give the Implementation object."""
+        """Return the Implementation object."""
         info: dict[str, Any] = {
             "name": self.name,
             "title": self.title,
@@ -206,7 +205,7 @@ class Declarations:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """Give what clients may ask for: exactly what is served."""
+        """Return the server's capabilities."""
         found: dict[str, Any] = {}
         if self.prompts:
             found["prompts"] = {"listChanged": False}

@@ -298,7 +298,7 @@ def test_ordinary_requests_never_reach_the_sdk(server, era, monkeypatch):
     async def refuse(*args, **kwargs):
         raise AssertionError("handed to the SDK")
 
-    monkeypatch.setattr(server.server, "_unusual", refuse)
+    monkeypatch.setattr(server.server, "_forward_to_sdk", refuse)
     make = modern if era == "modern" else legacy
     for method in ("tools/list", "server/discover" if era == "modern" else "ping"):
         assert server.ask(*make(method)).status == 200

@@ -113,8 +113,8 @@ def test_text_is_counted_in_bytes(owner, slug):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "Send the content once"),
-        ({"text": "a", "contentBase64": "YQ=="}, "Send the content once"),
+        ({}, "Send the content either"),
+        ({"text": "a", "contentBase64": "YQ=="}, "Send the content either"),
         ({"contentBase64": "no base64!"}, "not base64"),
         ({"text": ""}, "empty"),
         ({"text": "a", "filename": "../../x"}, "slash"),

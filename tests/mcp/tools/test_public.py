@@ -162,7 +162,7 @@ def test_an_order_by_relevance_needs_words_to_find_as_in_rest(server):
     for words in ({}, {"q": ""}):
         error = failure(server, "list_companies", sort="relevance", **words)
         assert error["code"] == "bad_request"
-        assert error["message"] == 'sort is "relevance" without q; relevance needs words to find.'
+        assert error["message"] == 'sort is "relevance" without q; relevance needs search words.'
         assert "Give q" in error["hint"]
     assert answer(server, "list_companies", sort="relevance", q="dawn")["data"][0]["id"] == "夜明け"
 

@@ -1,4 +1,4 @@
-"""HTTP at the tool servers' addresses: bodies in, finished answers out, refusals as the JSON envelope."""
+"""HTTP of the tool servers: read bodies, send replies, and encode errors as JSON."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
@@ -36,15 +36,15 @@ NOTHING: Headers = [(b"content-length", b"0"), *CORS]
 
 
 class Reply(NamedTuple):
-    """A finished HTTP answer."""
+    """A finished HTTP response."""
 
     status: int
     headers: Headers
     body: bytes
 
 
-def refusal(problem: Problem) -> Reply:
-    """Give *problem* as an HTTP answer: the envelope of the service document."""
+def error_reply(problem: Problem) -> Reply:
+    """Return the HTTP response for *problem*, in the envelope of the service document."""
     headers = [
         *JSON_HEADERS,
         *((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()),
@@ -53,7 +53,7 @@ def refusal(problem: Problem) -> Reply:
 
 
 async def deliver(reply: Reply, send: Send) -> None:
-    """Send a finished answer."""
+    """Send a finished response."""
     headers = reply.headers
     if reply.body:
         headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
@@ -61,15 +61,14 @@ async def deliver(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-class Finishing:
-    """Sends what the SDK answers, with CORS headers, and turns its bare refusals into the envelope."""
+class SdkResponseSender:
+    """Sends the SDK's responses with CORS headers, and replaces its plain errors by the JSON envelope."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._bare = 0
 
     async def __call__(self, message: Message) -> None:
-        """Send one ASGI message."""
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", []), *CORS]
             is_json_answer = any(name == b"content-type" and b"json" in value for name, value in headers)
@@ -80,35 +79,35 @@ class Finishing:
         elif self._bare:
             if not message.get("more_body"):
                 problem = NotAcceptable(
-                    "The request was refused before it was read.",
+                    "The request was rejected.",
                     "Send Accept: application/json, text/event-stream.",
                 )
-                await deliver(refusal(problem)._replace(status=self._bare), self._send)
+                await deliver(error_reply(problem)._replace(status=self._bare), self._send)
             return
         await self._send(message)
 
 
-def tidy(headers: Headers) -> Headers:
+def normalize_headers(headers: Headers) -> Headers:
     """
-    Give the headers as the SDK should see them.
+    Return the headers in the form that the SDK expects.
 
-    httptools leaves white space at the end of values, which the SDK takes for a mismatch; a missing Accept takes
-    anything by RFC 9110, and upper-case media types are the same types.
+    httptools keeps trailing white space in values, which the SDK takes for a mismatch; a missing Accept means anything
+    (RFC 9110), and media types are case-insensitive.
     """
-    kept = [
+    normalized = [
         (name, value.strip() if name.startswith(b"mcp-") else value)
         for name, value in headers
         if name not in {b"content-type", b"content-length"} and not (name == b"accept" and not value.strip())
     ]
-    kept.append((b"content-type", b"application/json"))
-    if not any(name == b"accept" for name, _ in kept):
-        kept.append((b"accept", b"application/json, text/event-stream"))
-    return kept
+    normalized.append((b"content-type", b"application/json"))
+    if not any(name == b"accept" for name, _ in normalized):
+        normalized.append((b"accept", b"application/json, text/event-stream"))
+    return normalized
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
     """
-    Read the body; None when the client has gone.
+    Return the body; None if the client disconnected.
 
     Raises:
         TooLarge: more than a mebibyte, declared or sent.
@@ -137,5 +136,5 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | No
 def _too_large() -> TooLarge:
     return TooLarge(
         f"The body is larger than {MAX_BODY_BYTES} bytes.",
-        "Send less in one request; large files go by create_document_upload.",
+        "Send less per request; upload large files with create_document_upload.",
     )

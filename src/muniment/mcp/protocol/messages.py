@@ -1,8 +1,8 @@
 """
-The ordinary requests of both eras, as exact shapes.
+The common requests of both protocol generations, as strict shapes.
 
-A body that decodes here is one that the SDK accepts too, and answers alike: each shape is a strict subset of
-the protocol's. Whatever does not decode (unknown members, odd types, other methods) is for the SDK to judge.
+A body that decodes here is one that the SDK accepts too and answers the same way: each shape is a strict subset of
+the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -36,7 +36,7 @@ class _Implementation(Struct):
 
 
 class _Modes(Struct):
-    """What elicitation and sampling may hold."""
+    """Members of the elicitation and sampling capabilities."""
 
     form: _Object | None = None
     url: _Object | None = None
@@ -66,7 +66,7 @@ class _LegacyCapabilities(Struct):
 
 
 class ModernMeta(Struct):
-    """The envelope that each request of the modern era carries."""
+    """The envelope of each request in the modern protocol."""
 
     version: str = field(name="io.modelcontextprotocol/protocolVersion")
     capabilities: _ModernCapabilities = field(name="io.modelcontextprotocol/clientCapabilities")
@@ -76,7 +76,7 @@ class ModernMeta(Struct):
 
 
 class LegacyMeta(Struct):
-    """What a request of the older eras may carry."""
+    """The optional envelope of a request in the legacy protocols."""
 
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
 
@@ -119,14 +119,14 @@ class _Request(_Message, tag_field="method", forbid_unknown_fields=True):
 
 
 class ModernCall(_Request, tag="tools/call"):
-    """tools/call of the modern era."""
+    """tools/call in the modern protocol."""
 
     method: ClassVar[bytes] = b"tools/call"
     params: _ModernCallParams
 
 
 class ModernList(_Request, tag="tools/list"):
-    """tools/list of the modern era."""
+    """tools/list in the modern protocol."""
 
     method: ClassVar[bytes] = b"tools/list"
     params: _ModernListParams
@@ -140,25 +140,25 @@ class Discover(_Request, tag="server/discover"):
 
 
 class LegacyCall(_Request, tag="tools/call"):
-    """tools/call of the older eras."""
+    """tools/call in the legacy protocols."""
 
     params: _LegacyCallParams
 
 
 class LegacyList(_Request, tag="tools/list"):
-    """tools/list of the older eras."""
+    """tools/list in the legacy protocols."""
 
     params: _LegacyListParams | None = None
 
 
 class Initialize(_Request, tag="initialize"):
-    """The handshake of the older eras."""
+    """The handshake of the legacy protocols."""
 
     params: _InitializeParams
 
 
 class Ping(_Request, tag="ping"):
-    """ping, which the modern era dropped."""
+    """The ping of the legacy protocols."""
 
     params: _LegacyListParams | None = None
 
@@ -170,7 +170,7 @@ class Initialized(_Message, tag="notifications/initialized"):
 
 
 class Cancelled(_Message, tag="notifications/cancelled"):
-    """A client's word that it no longer waits; there is nothing here to stop."""
+    """A notification that the client no longer waits; there is nothing to cancel here."""
 
     params: _Object | None = None
 
@@ -180,41 +180,41 @@ Legacy = LegacyCall | LegacyList | Initialize | Ping | Initialized | Cancelled
 
 decode_modern = msgspec.json.Decoder(Modern).decode
 decode_legacy = msgspec.json.Decoder(Legacy).decode
-NOT_OF_THIS_SHAPE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a decoder raises for a body that is not of its shape, no JSON, or no text."""
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""Raised by a decoder for a body that does not match, is not JSON, or is not text."""
 
 
-class _GlanceParams(Struct):
+class _SummaryParams(Struct):
     name: Annotated[str, msgspec.Meta(max_length=200)] | UnsetType = UNSET
 
 
-class Glance(Struct):
-    """As much of an odd body as the front must know before the SDK reads it."""
+class RequestSummary(Struct):
+    """The part of an unusual request that is needed before the SDK reads it."""
 
     method: str
-    params: _GlanceParams | UnsetType = UNSET
+    params: _SummaryParams | UnsetType = UNSET
 
     @property
     def tool(self) -> str | None:
-        """Give the name of the tool that is called, None for any other request."""
+        """Return the name of the called tool; None for any other request."""
         if self.method != "tools/call" or isinstance(self.params, UnsetType) or isinstance(self.params.name, UnsetType):
             return None
         return self.params.name
 
 
-_decode_glance = msgspec.json.Decoder(Glance).decode
+_decode_summary = msgspec.json.Decoder(RequestSummary).decode
 
 
-def glance(body: bytes) -> Glance | None:
-    """Look at an odd body; None when it is no JSON object with a method."""
+def summarize(body: bytes) -> RequestSummary | None:
+    """Return the summary of an unusual body; None if it is not a JSON object with a method."""
     try:
-        return _decode_glance(body)
-    except NOT_OF_THIS_SHAPE:
+        return _decode_summary(body)
+    except DECODE_ERRORS:
         return None
 
 
 def plain_id(raw: Raw) -> bytes | None:
-    """Give a request's id as it is echoed; None when it is not plainly a string or a whole number."""
+    """Return a request's id as it is echoed; None if it is not a simple string or integer."""
     text = bytes(raw)
     if text[:1] == b'"':
         return None if b"\\" in text else text

@@ -1,4 +1,4 @@
-"""Who may knock: Host, Origin, content type and size of a request, before anything reads it."""
+"""Check Host, Origin, content type and size of a request before it is read."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -7,18 +7,18 @@ from urllib.parse import urlsplit
 from muniment.kernel.problems import Problem
 
 MAX_BODY_BYTES = 1 << 20
-_REMEMBERED = 1_000
+_MAX_CACHED = 1_000
 
 
 class Misdirected(Problem):
-    """The Host is not one that this server answers to: a rebound name, or a missing setting."""
+    """The Host is not one of this server's: DNS rebinding, or a missing setting."""
 
     code = "bad_request"
     status = HTTPStatus.MISDIRECTED_REQUEST
 
 
 class ForeignOrigin(Problem):
-    """A page of another origin speaks to a server on this machine."""
+    """A page of another origin calls a server on this machine."""
 
     code = "bad_request"
     status = HTTPStatus.FORBIDDEN
@@ -32,14 +32,14 @@ class UnsupportedType(Problem):
 
 
 class NotAcceptable(Problem):
-    """The caller takes no JSON."""
+    """The client does not accept JSON."""
 
     code = "bad_request"
     status = HTTPStatus.NOT_ACCEPTABLE
 
 
 def _host_of(authority: str) -> str:
-    """Give the host of ``host[:port]``, lower-case, with the brackets of an IPv6 address."""
+    """Return the host of ``host[:port]`` in lower case, with the brackets of an IPv6 address."""
     authority = authority.strip().lower()
     if authority.startswith("["):
         return authority.partition("]")[0] + "]"
@@ -58,9 +58,9 @@ class OriginPolicy:
     The rules for Host and Origin.
 
     Args:
-        base_url: the public address; "" when the instance has none.
-        hosts: further Host names; one without a port admits every port.
-        origins: further Origins that may call on a loopback Host.
+        base_url: the public URL; "" if the instance has none.
+        hosts: additional Host names; one without a port allows every port.
+        origins: additional Origins that may call a loopback Host.
 
     Source: decisions, section 3; MCP specification, Streamable HTTP, security warning.
     """
@@ -70,38 +70,38 @@ class OriginPolicy:
         self._hosts = {host.lower() for host in hosts}
         self._base = {parts.netloc.lower()} if parts.netloc else set()
         if parts.hostname and parts.port is None:
-            # A proxy may name the default port that the address leaves out.
+            # A proxy may add the default port.
             self._base.add(f"{_host_of(parts.netloc)}:{443 if parts.scheme == 'https' else 80}")
         self._origins = {origin.rstrip("/").lower() for origin in origins}
         self._admitted: set[tuple[bytes, bytes]] = set()
 
     def admit(self, host: bytes, origin: bytes) -> None:
         """
-        Let a request in.
+        Check a request's Host and Origin.
 
         Raises:
             Misdirected: 421, the Host is unknown.
-            ForeignOrigin: 403, the Origin may not speak to a loopback Host.
+            ForeignOrigin: 403, the Origin may not call a loopback Host.
         """
         pair = (host, origin)
         if pair in self._admitted:
             return
-        self._judge(host.decode("latin-1"), origin.decode("latin-1"))
-        if len(self._admitted) < _REMEMBERED:
+        self._check(host.decode("latin-1"), origin.decode("latin-1"))
+        if len(self._admitted) < _MAX_CACHED:
             self._admitted.add(pair)
 
-    def _judge(self, host: str, origin: str) -> None:
+    def _check(self, host: str, origin: str) -> None:
         name = _host_of(host)
         if _is_loopback(name):
             if origin and not self._is_local(origin):
                 raise ForeignOrigin(
-                    f"The Origin {origin[:100]} may not call this server by the Host {host[:100]}.",
-                    "Call it by its public address, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
+                    f"The Origin {origin[:100]} is not allowed to call this server at the Host {host[:100]}.",
+                    "Use the public URL, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
                 )
         elif host.lower() not in self._base and host.lower() not in self._hosts and name not in self._hosts:
             raise Misdirected(
-                f"This server does not answer to the Host {host[:100] or '(none)'}.",
-                "Call it by its public address (MUNIMENT_BASE_URL), or add the name to MUNIMENT_ALLOWED_HOSTS.",
+                f"This server does not serve the Host {host[:100] or '(none)'}.",
+                "Use the public URL (MUNIMENT_BASE_URL), or add the host to MUNIMENT_ALLOWED_HOSTS.",
             )
 
     def _is_local(self, origin: str) -> bool:
@@ -114,19 +114,19 @@ class OriginPolicy:
 _json_accepted: dict[bytes, bool] = {}
 
 
-def takes_json(accept: bytes) -> bool:
-    """Tell whether an Accept header (empty when there is none) takes application/json."""
+def accepts_json(accept: bytes) -> bool:
+    """Return whether an Accept header (empty if missing) accepts application/json."""
     known = _json_accepted.get(accept)
     if known is None:
         types = [part.partition(b";")[0].strip().lower() for part in accept.split(b",")]
         known = not accept.strip() or any(kind in {b"application/json", b"application/*", b"*/*"} for kind in types)
-        if len(_json_accepted) < _REMEMBERED:
+        if len(_json_accepted) < _MAX_CACHED:
             _json_accepted[accept] = known
     return known
 
 
 def is_json(content_type: bytes) -> bool:
-    """Tell whether a Content-Type header says application/json."""
+    """Return whether a Content-Type header is application/json."""
     return content_type == b"application/json" or (
         content_type.partition(b";")[0].strip().lower() == b"application/json"
     )

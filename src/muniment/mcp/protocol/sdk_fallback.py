@@ -1,7 +1,7 @@
 """
-The SDK's own server over the same offer: what answers when a request is not an ordinary one.
+The fallback to the SDK's server for uncommon requests, with the same declarations.
 
-Imports the MCP SDK (about 1.7 s of CPU), so nothing on the way to a listening socket imports this.
+Importing the MCP SDK takes about 1.7 s of CPU, so nothing imports this before the socket listens.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -33,24 +33,24 @@ MAX_COMPLETIONS = 100
 
 def _one_page(params: types.PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
-        raise MCPError(types.INVALID_PARAMS, "This list has one page; ask for it without a cursor.")
+        raise MCPError(types.INVALID_PARAMS, "This list has only one page; call it without a cursor.")
 
 
-class Reference:
+class SdkFallback:
     """
-    The SDK's leg of one tool server.
+    The SDK's server behind one tool server.
 
     Args:
-        front: the server that hands requests over.
-        streams: answer by event streams where a tool sends more than its result; the product's never do.
-        sessions: keep sessions in the older eras, which requests from server to client need; the product has none.
+        front: the server that forwards requests.
+        streams: reply with event streams if a tool sends more than its result; the product's tools never do.
+        sessions: keep legacy sessions, which requests from server to client need; the product has none.
     """
 
     def __init__(self, front: "ToolServer", *, streams: bool = False, sessions: bool = False) -> None:
         self.front = front
         offer = front.offer
         info = offer.server_info
-        kept = CacheHint(offer.list_ttl_ms, "public" if offer.shared else "private")
+        lists = CacheHint(offer.list_ttl_ms, "public" if offer.shared else "private")
         read = CacheHint(offer.read_ttl_ms, "public" if offer.shared else "private")
         handlers: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
         if offer.resources:
@@ -71,17 +71,17 @@ class Reference:
             website_url=offer.website_url,
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if "icons" in info else None,
             cache_hints={
-                "tools/list": kept,
-                "prompts/list": kept,
-                "resources/list": kept,
-                "resources/templates/list": kept,
-                "server/discover": kept,
+                "tools/list": lists,
+                "prompts/list": lists,
+                "resources/list": lists,
+                "resources/templates/list": lists,
+                "server/discover": lists,
                 "resources/read": read,
             },
             get_tool_input_schema=self.input_schema,
             **handlers,
         )
-        # Host and Origin were judged by the front, by rules that the SDK's settings cannot say.
+        # The front has already checked Host and Origin, by rules that the SDK's settings cannot express.
         self.manager = StreamableHTTPSessionManager(
             app=self.server,
             json_response=not streams,
@@ -93,17 +93,16 @@ class Reference:
 
     @staticmethod
     def _caller(ctx: Context) -> tuple[Caller, int]:
-        assert ctx.request is not None  # noqa: S101 - over HTTP there always is one
+        assert ctx.request is not None  # noqa: S101 - HTTP requests always have one
         found: tuple[Caller, int] = ctx.request.scope["state"][CALLER]
         return found
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
-        """Give a tool's inputSchema, against which the SDK checks Mcp-Param headers."""
+        """Return a tool's inputSchema, against which the SDK checks Mcp-Param headers."""
         bound = self.front.tools.get(name)
         return bound.tool.input_schema if bound else None
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """Answer tools/list."""
         _one_page(params)
         caller, _ = self._caller(ctx)
         return types.ListToolsResult(
@@ -111,7 +110,6 @@ class Reference:
         )
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Answer tools/call."""
         bound = self.front.tools.get(params.name)
         if bound is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
@@ -126,7 +124,7 @@ class Reference:
     async def list_resources(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """Answer resources/list: the addresses without a variable."""
+        """Return the resources without a variable."""
         _one_page(params)
         return types.ListResourcesResult(
             resources=[
@@ -145,7 +143,6 @@ class Reference:
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Answer resources/templates/list."""
         _one_page(params)
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -162,10 +159,9 @@ class Reference:
         )
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Answer resources/read."""
         caller, _ = self._caller(ctx)
         uri = params.uri
-        message = f"There is no resource {uri[:200]}."
+        message = f"Resource not found: {uri[:200]}."
         for found in self.front.offer.resources:
             if uri != found.uri if not found.variable else not uri.startswith(found.prefix):
                 continue
@@ -181,7 +177,6 @@ class Reference:
         raise MCPError(types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND_LEGACY, message, {"uri": uri})
 
     async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """Answer prompts/list."""
         _one_page(params)
         return types.ListPromptsResult(
             prompts=[
@@ -199,7 +194,6 @@ class Reference:
         )
 
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Answer prompts/get."""
         found = next((prompt for prompt in self.front.offer.prompts if prompt.name == params.name), None)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
@@ -215,7 +209,7 @@ class Reference:
         )
 
     async def complete(self, _: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Answer completion/complete: values of a template's variable or a prompt's argument."""
+        """Return completions of a template's variable or a prompt's argument."""
         ref, asked = params.ref, params.argument
         find = None
         if isinstance(ref, types.ResourceTemplateReference):

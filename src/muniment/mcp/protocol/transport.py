@@ -1,9 +1,9 @@
 """
-The factory of both tool servers: an ASGI application for one address, stateless, answering JSON, in both eras.
+The ASGI application of a tool server: stateless, JSON responses, both protocol generations.
 
-Ordinary requests take the thin path: one pass of msgspec over the body, one call of the tool, bytes out.
-Anything unusual goes to the SDK with headers and body as they came, so the protocol's corners stay the SDK's.
-The SDK is imported when it is first needed, or by `warm`, never before the socket listens.
+Common requests are answered directly: msgspec decodes the body, the tool is called, bytes are sent. The SDK gets all
+other requests unchanged, so its behavior defines the protocol's details. It is imported on first use or by `warm`,
+never before the socket listens.
 
 Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Streamable HTTP.
 """
@@ -29,26 +29,26 @@ from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,
-    Finishing,
     Headers,
     Message,
     Receive,
     Reply,
     Scope,
+    SdkResponseSender,
     Send,
     deliver,
+    error_reply,
+    normalize_headers,
     read_body,
-    refusal,
-    tidy,
 )
-from muniment.mcp.protocol.origin import NotAcceptable, OriginPolicy, UnsupportedType, is_json, takes_json
-from muniment.mcp.protocol.replies import ACCEPTED, BATCH, hold_to_rate, result, result_members, too_many
+from muniment.mcp.protocol.origin import NotAcceptable, OriginPolicy, UnsupportedType, accepts_json, is_json
+from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members, too_many
 
 if TYPE_CHECKING:
-    from muniment.mcp.protocol.sdk_fallback import Reference
+    from muniment.mcp.protocol.sdk_fallback import SdkFallback
 
 CALLER = "muniment.mcp.caller"
-"""Where the front leaves the caller in the scope's state for the SDK's handlers."""
+"""The key of the caller in the scope's state, for the SDK's handlers."""
 
 log = logging.getLogger("muniment.mcp")
 _encode = msgspec.json.encode
@@ -60,11 +60,11 @@ _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 @dataclass(frozen=True, slots=True)
 class Access:
     """
-    How the owner-scoped server knows its callers.
+    Authentication of the owner-scoped server.
 
     Args:
-        authenticate: gets the ASGI scope; gives the actor, or raises Unauthorized with WWW-Authenticate.
-        missing: gets the scope that a tool needs and the credential lacks; gives the refusal (403).
+        authenticate: gets the ASGI scope; returns the actor, or raises Unauthorized with WWW-Authenticate.
+        missing: gets a scope that the credential lacks; returns the error (403).
     """
 
     authenticate: Callable[[Scope], Awaitable[Actor]]
@@ -73,14 +73,14 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A tool and the compiled check of its arguments."""
+    """A tool with the compiled check of its arguments."""
 
     tool: Tool
     check: Check
 
 
-class Called(NamedTuple):
-    """An ordinary call of a tool: with what, and what stands behind the result's members."""
+class ToolCall(NamedTuple):
+    """A common tool call, with the end of its result."""
 
     request_id: bytes
     bound: Bound
@@ -90,14 +90,14 @@ class Called(NamedTuple):
 
 class ToolServer:
     """
-    One tool server.
+    A tool server.
 
     Args:
-        offer: what it offers.
-        gate: which Hosts and Origins it answers to.
-        limiter: counts requests by client; None counts nothing.
-        access: None makes a public server.
-        reference: builds the SDK's leg; the product's own by default.
+        offer: its declarations.
+        gate: the allowed Hosts and Origins.
+        limiter: limits requests by client; None for no limit.
+        access: None for a public server.
+        reference: creates the SDK's server; the product's own by default.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ToolServer:
         gate: OriginPolicy,
         limiter: Limiter | None = None,
         access: Access | None = None,
-        reference: "Callable[[ToolServer], Reference] | None" = None,
+        reference: "Callable[[ToolServer], SdkFallback] | None" = None,
     ) -> None:
         self.offer = offer
         self.gate = gate
@@ -115,7 +115,7 @@ class ToolServer:
         self.access = access
         self.tools = {tool.name: Bound(tool, compile_object(tool.checked_schema)) for tool in offer.tools}
         self._build_reference = reference
-        self._reference: asyncio.Future[Reference] | None = None
+        self._reference: asyncio.Future[SdkFallback] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self.keeps_sessions = False
@@ -139,7 +139,7 @@ class ToolServer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Hold the server's life: entered in the application's lifespan, which mounted applications do not get."""
+        """Run the server for the application's lifespan, which mounted applications do not receive."""
         try:
             yield
         finally:
@@ -149,59 +149,58 @@ class ToolServer:
 
     @staticmethod
     def warm() -> None:
-        """Import the SDK; for a thread that warms up what is needed later."""
-        import muniment.mcp.protocol.sdk_fallback  # noqa: F401 - importing it is the purpose
+        """Import the SDK, in a background thread."""
+        import muniment.mcp.protocol.sdk_fallback  # noqa: F401 - imported for its side effect
 
-    async def reference(self) -> "Reference":
-        """Give the SDK's leg, starting it on first use."""
+    async def reference(self) -> "SdkFallback":
+        """Return the SDK's server, starting it on first use."""
         if self._reference is None:
             self._reference = asyncio.get_running_loop().create_future()
             self._keeper = asyncio.create_task(self._keep_reference(self._reference))
         return await asyncio.shield(self._reference)
 
-    async def _keep_reference(self, ready: "asyncio.Future[Reference]") -> None:
-        """Import and run the SDK's leg in a task of its own, since its task group must open and close in one."""
+    async def _keep_reference(self, ready: "asyncio.Future[SdkFallback]") -> None:
+        """Import and run the SDK's server in one task, because its task group must open and close in the same task."""
         try:
             await asyncio.to_thread(self.warm)
-            from muniment.mcp.protocol.sdk_fallback import Reference
+            from muniment.mcp.protocol.sdk_fallback import SdkFallback
 
-            reference = (self._build_reference or Reference)(self)
+            reference = (self._build_reference or SdkFallback)(self)
             async with reference.manager.run():
                 ready.set_result(reference)
                 await self._stopping.wait()
         except Exception as error:
             if ready.done():
                 raise
-            log.exception("the SDK's leg of %s did not start", self.offer.name)
+            log.exception("the MCP SDK of %s did not start", self.offer.name)
             ready.set_exception(error)
 
     # ------------------------------------------------------------------ requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request."""
         try:
             reply = await self._answer(scope, receive, send)
         except Problem as problem:
-            reply = refusal(problem)
+            reply = error_reply(problem)
         except Exception:
             request_id = _state(scope, "request_id")
             log.exception("%s failed (request %s)", self.offer.name, request_id)
-            reply = refusal(Internal(request_id))
+            reply = error_reply(Internal(request_id))
         if reply is not None:
             await deliver(reply, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
-        """Give the answer; None when the SDK has sent it, or nobody is there to take it."""
-        headers, odd = headers_by_name(scope["headers"])
+        """Return the reply; None if the SDK has sent it or the client disconnected."""
+        headers, is_ambiguous = headers_by_name(scope["headers"])
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         method = scope["method"]
         if method == "OPTIONS":
             return Reply(204, PREFLIGHT, b"")
-        caller, waits_s = await self._meet(scope)
+        caller, waits_s = await self._identify(scope)
         if method != "POST" and not (self.keeps_sessions and method in {"GET", "DELETE"}):
-            hold_to_rate(waits_s)
+            check_rate(waits_s)
             refused = MethodNotAllowed(method, ALLOW)
-            refused.hint = "This address speaks MCP by POST; /.well-known/mcp.json describes it."
+            refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
         if method == "POST":
             self._check_types(headers)
@@ -210,20 +209,22 @@ class ToolServer:
             return None
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
             return Reply(400, JSON_HEADERS, BATCH)
-        reply = None if odd or method != "POST" else await self._thin(headers, body, caller, waits_s)
+        reply = (
+            None if is_ambiguous or method != "POST" else await self._answer_directly(headers, body, caller, waits_s)
+        )
         if reply is None:
-            await self._unusual(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
+            await self._forward_to_sdk(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
         return reply
 
-    async def _meet(self, scope: Scope) -> tuple[Caller, int]:
-        """Count the request and learn who calls; gives the seconds to wait when the rate is used up."""
+    async def _identify(self, scope: Scope) -> tuple[Caller, int]:
+        """Apply the rate limit and authenticate the caller; return the seconds to wait if the limit is exceeded."""
         client = _state(scope, "client")
         waits_s = 0
         if self.limiter is not None:
             verdict = self.limiter.take(client)
             scope.setdefault("state", {})["verdict"] = verdict
             waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
-        # Beyond the rate nobody is looked up: the answer is to wait, whoever asks, and floods cost no look-ups.
+        # Over the limit, skip authentication: every caller must wait, and floods cost no look-ups.
         actor = None if self.access is None or waits_s else await self.access.authenticate(scope)
         return Caller(actor, client, _state(scope, "request_id")), waits_s
 
@@ -231,20 +232,22 @@ class ToolServer:
     def _check_types(headers: dict[bytes, bytes]) -> None:
         if not is_json(headers.get(b"content-type", b"")):
             raise UnsupportedType(
-                "The body of a request is JSON, and Content-Type must say so.",
+                "The Content-Type of a request must be application/json.",
                 "Send Content-Type: application/json.",
             )
-        if not takes_json(headers.get(b"accept", b"")):
+        if not accepts_json(headers.get(b"accept", b"")):
             raise NotAcceptable(
-                "Answers are JSON, which the Accept header does not take.",
+                "Responses are JSON, which the Accept header excludes.",
                 "Send Accept: application/json, text/event-stream.",
             )
 
-    async def _thin(self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int) -> Reply | None:
-        """Answer an ordinary request; None hands it to the SDK."""
+    async def _answer_directly(
+        self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int
+    ) -> Reply | None:
+        """Answer a common request; None to forward it to the SDK."""
         asked = self.understood(headers, body, caller)
         if asked is None or isinstance(asked, Reply):
-            hold_to_rate(waits_s if asked else 0)
+            check_rate(waits_s if asked else 0)
             return asked
         if not waits_s:
             self.permit(asked.bound.tool, caller)
@@ -252,34 +255,34 @@ class ToolServer:
         return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
-        """Raise a problem for a Host, an Origin or a content type that this server does not answer."""
+        """Raise a problem for a Host, an Origin or a content type that is not allowed."""
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         self._check_types(headers)
 
-    def call_now(self, asked: "Called", caller: Caller) -> Reply:
+    def call_now(self, asked: "ToolCall", caller: Caller) -> Reply:
         """Call a tool whose handler does not wait, and return the reply."""
         try:
             answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}, ""), caller)
             structured, failed = (answer if isinstance(answer, bytes) else _encode(answer)), False
-        except Exception as error:  # noqa: BLE001 - told apart there
+        except Exception as error:  # noqa: BLE001 - handled by type there
             structured, failed = self._failure(error, asked.bound, caller), True
         return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
 
-    def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "Called | Reply | None":
-        """Read an ordinary request: a call of a tool, or what is answered from bytes; None is for the SDK."""
+    def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "ToolCall | Reply | None":
+        """Decode a common request: a tool call, or a constant reply; None if it is for the SDK."""
         version = headers.get(b"mcp-protocol-version")
         try:
             if version == _MODERN_VERSION:
                 return self._understood_modern(headers, messages.decode_modern(body), caller)
             if version is None or version in _LEGACY_VERSIONS:
                 return self._understood_legacy(messages.decode_legacy(body), caller)
-        except messages.NOT_OF_THIS_SHAPE:
+        except messages.DECODE_ERRORS:
             pass
         return None
 
     def _understood_modern(
         self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller
-    ) -> "Called | Reply | None":
+    ) -> "ToolCall | Reply | None":
         if isinstance(message, messages.Initialized | messages.Cancelled):
             return ACCEPTED
         request_id = messages.plain_id(message.id)
@@ -287,17 +290,17 @@ class ToolServer:
         if request_id is None or message.params.meta.version != messages.MODERN or method != message.method:
             return None
         if isinstance(message, messages.ModernCall):
-            # The header is ASCII unless it is wrapped in base64, which is for the SDK to read.
+            # The SDK reads names that are not ASCII, which the header carries in base64.
             name = message.params.name
             bound = self.tools.get(name)
             if bound is None or headers.get(b"mcp-name") != name.encode():
                 return None
-            return Called(request_id, bound, message.params.arguments, self._modern_end)
+            return ToolCall(request_id, bound, message.params.arguments, self._modern_end)
         if isinstance(message, messages.ModernList):
             return result(request_id, self._listing(caller)[0])
         return result(request_id, self._discover)
 
-    def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> "Called | Reply | None":
+    def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> "ToolCall | Reply | None":
         if isinstance(message, messages.Initialized | messages.Cancelled):
             return ACCEPTED
         request_id = messages.plain_id(message.id)
@@ -305,7 +308,7 @@ class ToolServer:
             return None
         if isinstance(message, messages.LegacyCall):
             bound = self.tools.get(message.params.name)
-            return None if bound is None else Called(request_id, bound, message.params.arguments, b"}}")
+            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, b"}}")
         if isinstance(message, messages.LegacyList):
             return result(request_id, self._listing(caller)[1])
         if isinstance(message, messages.Initialize):
@@ -313,43 +316,43 @@ class ToolServer:
             return result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
         return result(request_id, b"{}}")
 
-    # ------------------------------------------------------------------ shared with the SDK's leg
+    # ------------------------------------------------------------------ shared with the SDK
 
     def permit(self, tool: Tool, caller: Caller) -> None:
-        """Refuse a tool that the caller's credential does not reach (403, naming the scope)."""
+        """Raise an error if the caller's credential lacks the tool's scope (403, naming the scope)."""
         if tool.scope is not None and (caller.actor is None or tool.scope not in caller.actor.scopes):
-            raise self.access.missing(tool.scope) if self.access else Forbidden("This tool needs a credential.", "")
+            raise self.access.missing(tool.scope) if self.access else Forbidden("This tool requires a credential.", "")
 
     def visible(self, caller: Caller) -> list[Tool]:
-        """Give the tools that the caller may use, in their order."""
+        """Return the tools that the caller may use, in order."""
         held = caller.actor.scopes if caller.actor else frozenset[str]()
         return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in held]
 
     async def call(
         self, bound: Bound, arguments: dict[str, Any] | None, caller: Caller, waits_s: int
     ) -> tuple[bytes, bool]:
-        """Call a tool; give structuredContent and whether it is a failure."""
+        """Call a tool; return structuredContent and whether it failed."""
         try:
             if waits_s:
-                raise too_many(waits_s)  # noqa: TRY301 - one door for every failure of a tool
+                raise too_many(waits_s)  # noqa: TRY301 - one path for every failure of a tool
             with tracing.span(f"tool {bound.tool.name}", {"gen_ai.tool.name": bound.tool.name}):
                 answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
                 if inspect.isawaitable(answer):
                     answer = await answer
             return (answer if isinstance(answer, bytes) else _encode(answer)), False
-        except Exception as error:  # noqa: BLE001 - told apart there
+        except Exception as error:  # noqa: BLE001 - handled by type there
             return self._failure(error, bound, caller), True
 
     @staticmethod
     def _failure(error: Exception, bound: Bound, caller: Caller) -> bytes:
-        """Give structuredContent of a tool that failed."""
+        """Return structuredContent of a failed call."""
         if isinstance(error, Problem):
             return _encode(error.to_wire())
-        log.error("the tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
+        log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
         return _encode(Internal(caller.request_id).to_wire())
 
     def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
-        """Give tools/list for the caller's scopes: modern and legacy, each up to its end."""
+        """Return tools/list for the caller's scopes, modern and legacy, without the end."""
         held = caller.actor.scopes if caller.actor else frozenset[str]()
         found = self._lists.get(held)
         if found is None:
@@ -358,22 +361,22 @@ class ToolServer:
             found = self._lists[held] = (tools + kept + self._modern_end, tools + b"}}")
         return found
 
-    # ------------------------------------------------------------------ the rest
+    # ------------------------------------------------------------------ the SDK
 
-    async def _unusual(
+    async def _forward_to_sdk(
         self, scope: Scope, receive: Receive, send: Send, *, body: bytes, caller: Caller, waits_s: int
     ) -> None:
-        """Hand a request, body and all, to the SDK."""
-        look = messages.glance(body)
+        """Forward a request to the SDK."""
+        look = messages.summarize(body)
         called = self.tools.get(look.tool or "") if look else None
         if called is None:
-            hold_to_rate(waits_s)
+            check_rate(waits_s)
         elif not waits_s:
             self.permit(called.tool, caller)
         reference = await self.reference()
         replay = {
             **scope,
-            "headers": tidy(scope["headers"]),
+            "headers": normalize_headers(scope["headers"]),
             "state": {**scope.get("state", {}), CALLER: (caller, waits_s)},
         }
         pending = [{"type": "http.request", "body": body, "more_body": False}]
@@ -381,20 +384,20 @@ class ToolServer:
         async def again() -> Message:
             return pending.pop() if pending else await receive()
 
-        await reference.manager.handle_request(replay, again, Finishing(send))
+        await reference.manager.handle_request(replay, again, SdkResponseSender(send))
 
 
 def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
     """Return headers by name, and whether a routing header occurs twice."""
     headers: dict[bytes, bytes] = {}
-    odd = False
+    is_ambiguous = False
     for name, value in lines:
         if name in _ROUTING:
-            odd = odd or name in headers
+            is_ambiguous = is_ambiguous or name in headers
             headers[name] = value.strip()
         else:
             headers[name] = value
-    return headers, odd
+    return headers, is_ambiguous
 
 
 def _state(scope: Scope, name: str) -> str:

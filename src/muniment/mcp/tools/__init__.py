@@ -1,1 +1,1 @@
-"""The tools of both servers, their schemas, and truncation to a size a model can read."""
+"""The tools of both servers, their output schemas, and truncation to fit a model's context."""

@@ -1,8 +1,9 @@
 """
-Schemas of what the tools answer, made from the registry's schema.
+Output schemas of the tools, derived from the registry's schema.
 
-They have no descriptions, since a client loads them all before its first call, and they declare what truncation adds.
-Official clients refuse an answer that its schema does not allow, so everything that can be missing is optional.
+They have no descriptions, because clients load all of them before the first call, and they include the members that
+truncation adds. Official clients reject an answer that its schema does not allow, so everything that can be missing is
+optional.
 """
 
 from typing import Any
@@ -21,42 +22,42 @@ MOMENT: JsonSchema = {"type": "string", "format": "date-time"}
 
 
 def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Describe an object; all members are required but those named in *optional*."""
+    """Return the schema of an object; all members are required except *optional*."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
 def list_of(item: JsonSchema) -> JsonSchema:
-    """Describe a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": item}
 
 
 def one_of(*values: str) -> JsonSchema:
-    """Describe one of a closed set of words."""
+    """Return the schema of a closed set of values."""
     return {"type": "string", "enum": list(values)}
 
 
 def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSchema) -> JsonSchema:
     """
-    Describe a record of the registry's schema as truncation leaves it.
+    Return the schema of a record as truncation leaves it.
 
     Args:
-        record: which.
-        without: members that this answer does not have.
-        more: members that it has besides.
+        record: the record.
+        without: members that this answer lacks.
+        more: additional members.
     """
     schema = record.definition(ANSWER)
     long = [field.name for field in record.fields if isinstance(field.kind, Text) and field.kind.lines > 1]
     cut = {f"{name}{end}": kind for name in long for end, kind in (("Truncated", BOOLEAN), ("Url", STRING))}
     shown = {name: each for name, each in schema["properties"].items() if name not in without}
-    # The largest items of a list, and what does not fit at all, are given by name alone.
+    # The largest items of a list, and records that do not fit at all, have only their names.
     identity = [field.name for field in record.fields if field.required and field.name in shown]
     properties = {**shown, **more, **cut, "truncated": BOOLEAN, "url": STRING}
     return {"type": "object", "properties": properties, "required": identity}
 
 
 def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
-    """Describe a company with its parts; *more* are members that the owner sees besides."""
+    """Return the schema of a company with its parts; *more* are additional members for owners."""
     shown = schema.bundle.definition(ANSWER)["properties"]
     totals = dict.fromkeys(("positionsTotal", "proposalsTotal", "capTableTotal"), INTEGER)
     return {
@@ -67,14 +68,14 @@ def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
 
 
 def form_options(schema: Schema) -> JsonSchema:
-    """Describe the form options."""
+    """Return the schema of the form options."""
     lists = {name: list_of(STRING) for name, value in options_of(schema).items() if isinstance(value, list)}
     sizes = {"type": "object", "additionalProperties": INTEGER}
     return object_of({**lists, "limits": object_of({"characters": sizes, "entries": sizes})})
 
 
 def pending(schema: Schema) -> JsonSchema:
-    """Describe the fields of a listing that wait for a reviewer."""
+    """Return the schema of a listing's fields that are pending review."""
     waiting = [field for field in schema.company_change.fields if field.review]
     return {"type": "object", "properties": {field.name: field.kind.schema(ANSWER) for field in waiting}}
 
@@ -84,22 +85,22 @@ DIFF: JsonSchema = {
     "type": "object",
     "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}, "truncated": BOOLEAN}},
 }
-"""Before and after, by field. A list that is cut is ``{first, total, truncated}``."""
+"""Before and after, by field. A truncated list is ``{first, total, truncated}``."""
 PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER))
-NEXT_PAGE = {**nullable(INTEGER), "description": "the next page to ask for, null at the end"}
-HINT: JsonSchema = {"type": "string", "description": "where fewer items fit than were asked for: how to go on"}
+NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
+HINT: JsonSchema = {"type": "string", "description": "how to continue if fewer items fit than requested"}
 
 
 def single(data: JsonSchema) -> dict[str, Any]:
-    """Describe the answer of a tool that shows one thing."""
+    """Return the output of a tool that returns one object."""
     return {"data": data}
 
 
 def paged(item: JsonSchema) -> dict[str, Any]:
-    """Describe the answer of a tool that pages through a list."""
+    """Return the output of a tool that returns a page of a list."""
     return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
 
 
 def listed(item: JsonSchema) -> dict[str, Any]:
-    """Describe the answer of a tool that shows a whole list."""
+    """Return the output of a tool that returns a whole list."""
     return {"data": list_of(item), "nextPage": {"type": "null"}, "omitted": INTEGER, "hint": HINT}

@@ -1,5 +1,5 @@
 """
-The owner-scoped tool server: each tool a few lines over an operation that the pages call too.
+The company and profile tools of the owner-scoped server, a few lines each over operations that the pages use too.
 
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
@@ -35,16 +35,16 @@ _PAGE: Final[dict[str, Mapping[str, Any]]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
-_DRY: Final = {"type": "boolean", "default": False, "description": "answer the diff, change nothing"}
+_DRY: Final = {"type": "boolean", "default": False, "description": "return the diff without changing anything"}
 
 
 class ManageTools:
     """
-    The handlers. Each runs one operation over the bridge, and shapes its answer there too.
+    The handlers. Each runs one operation in a thread, and formats its answer there too.
 
     Args:
-        call: the bridge.
-        base_url: the public address.
+        call: runs an operation in a thread.
+        base_url: the public URL.
         schema: of the registry's objects.
     """
 
@@ -55,8 +55,6 @@ class ManageTools:
         self._profile = profile(schema.person)
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        """Answer list_my_companies."""
-
         def work() -> bytes:
             found = operations.list_companies(
                 _actor(caller), page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
@@ -78,8 +76,6 @@ class ManageTools:
         return self._call(work)
 
     def get_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        """Answer get_my_company."""
-
         def work() -> bytes:
             found = operations.get_company(_actor(caller), arguments["slug"])
             whole = {
@@ -95,8 +91,6 @@ class ManageTools:
         return self._call(work)
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        """Answer update_my_company."""
-
         def work() -> bytes:
             done = operations.update_company(
                 _actor(caller),
@@ -124,8 +118,6 @@ class ManageTools:
         return self._call(work)
 
     def get_my_profile(self, _: Arguments, caller: Caller) -> Awaitable[bytes]:
-        """Answer get_my_profile."""
-
         def work() -> bytes:
             actor = _actor(caller)
             person = profiles.get_profile(actor)
@@ -143,8 +135,6 @@ class ManageTools:
         return self._call(work)
 
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        """Answer update_my_profile."""
-
         def work() -> bytes:
             change = profiles.ProfileChange(arguments["changes"])
             done = profiles.update_profile(_actor(caller), change, dry_run=arguments.get("dryRun", False))
@@ -155,7 +145,6 @@ class ManageTools:
         return self._call(work)
 
     def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
-        """Answer list_company_form_options."""
         return self._form_options
 
     def _person(self, row: Person) -> dict[str, Any]:
@@ -171,12 +160,12 @@ class ManageTools:
 
 def _actor(caller: Caller) -> Actor:
     if caller.actor is None:
-        raise Unauthorized("This tool acts for somebody, and nobody is named.", "Send a bearer token.")
+        raise Unauthorized("This tool requires authentication.", "Send a bearer token.")
     return caller.actor
 
 
 def _fitting(diff: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Give a diff that fits: long texts are cut, of long lists the beginning and the number are shown."""
+    """Return a diff that fits: long texts are truncated, long lists show the beginning and their length."""
     for characters, entries in ((2_000, 20), (500, 5), (100, 1)):
         fitted = {
             name: {side: _short(value, characters, entries) for side, value in sides.items()}
@@ -232,7 +221,7 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "list_my_companies",
             "List my companies",
-            "The listings that you own, in any state, the last changed first, with what waits for a reviewer.",
+            "Listings that you own, in any state, last changed first, with changes pending review.",
             scope="companies:read",
             arguments=_PAGE,
             answer=output_schemas.paged(listing),
@@ -242,7 +231,7 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "get_my_company",
             "Get my company",
-            "One of your listings, whole, with its state and version. Long lists show the first 100, with …Total.",
+            "One of your listings with its state and version. Long lists show the first 100, with …Total.",
             scope="companies:read",
             arguments={"slug": _SLUG},
             required=("slug",),
@@ -253,8 +242,8 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "update_my_company",
             "Update my company",
-            "Change fields of one of your listings; public at once, save name, symbol and type of a published one, "
-            "which wait for a reviewer. Kept in a history that you can revert on the page. Try dryRun first.",
+            "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
+            "others go live at once. Changes can be reverted on the page. Try dryRun first.",
             scope="companies:write",
             arguments={
                 "slug": _SLUG,
@@ -263,7 +252,7 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
                     "type": "integer",
                     "minimum": 1,
                     "maximum": 2**31 - 1,
-                    "description": "refuse if the listing has moved on",
+                    "description": "fail if the listing has another version",
                 },
                 "dryRun": _DRY,
             },
@@ -287,8 +276,7 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "get_my_profile",
             "Get my profile",
-            "Your public profile, email address, companies (list_my_companies pages through all), and what your "
-            "credential permits.",
+            "Your public profile, email address, companies (list_my_companies lists all) and scopes.",
             scope="profile:read",
             arguments={},
             answer=output_schemas.single(
@@ -311,7 +299,7 @@ def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "update_my_profile",
             "Update my profile",
-            "Change the name or bio of your public profile; public at once, kept in a history.",
+            "Change the name or bio of your public profile; published at once, with a history.",
             scope="profile:write",
             arguments={"changes": schema.profile_change.definition(CHANGE), "dryRun": _DRY},
             required=("changes",),
@@ -341,8 +329,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
     Return the tools for companies and the profile.
 
     Args:
-        call: runs an operation over the bridge.
-        base_url: the public address, without a slash at its end.
+        call: runs an operation in a thread.
+        base_url: the public URL, without a trailing slash.
         schema: of the registry's objects.
     """
     return _tools(ManageTools(call, base_url, schema), schema)

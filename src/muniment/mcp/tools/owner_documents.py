@@ -1,5 +1,5 @@
 """
-The five document tools of the owner-scoped server.
+The document tools of the owner-scoped server.
 
 Source: tools, Owner-scoped server; decisions, section 5, documents.
 """
@@ -31,10 +31,10 @@ from muniment.mcp.tools.output_schemas import (
 Call = Callable[..., Awaitable[Any]]
 
 _MAX_BASE64: Final = 16_384
-"""Longer than what a small file needs, so that the operation can name the other tool."""
+"""Above the limit of small files, so that the operation can refer to the other tool."""
 _SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
-_NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's own name, such as report.pdf"}
-_TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the name's ending if left out"}
+_NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
+_TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
 _ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
 _DOCUMENT: Final = object_of(
     {
@@ -47,7 +47,7 @@ _DOCUMENT: Final = object_of(
         "state": one_of(*DocumentState.values),
         "createdAt": MOMENT,
         "textState": one_of(*TextState.values),
-        "note": {**STRING, "description": "why it was rejected, was never scanned, or has no text"},
+        "note": {**STRING, "description": "why it was rejected, not scanned, or has no text"},
         "filenameTruncated": BOOLEAN,
         "filenameUrl": STRING,
         "noteTruncated": BOOLEAN,
@@ -75,8 +75,8 @@ class DocumentTools:
     The handlers.
 
     Args:
-        call: runs an operation over the bridge.
-        base_url: the public address, where links lead.
+        call: runs an operation in a thread.
+        base_url: the public URL, for links.
     """
 
     def __init__(self, call: Call, base_url: str) -> None:
@@ -84,8 +84,6 @@ class DocumentTools:
         self._base_url = base_url
 
     async def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
-        """Answer list_my_documents."""
-
         def listed() -> bytes:
             found = operations.list_documents(
                 _actor(caller),
@@ -101,10 +99,8 @@ class DocumentTools:
         return answer
 
     async def upload_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """Answer upload_document."""
-
         def kept() -> dict[str, Any]:
-            return _shown(
+            return _answer(
                 uploads.upload_document(
                     _actor(caller),
                     arguments["companySlug"],
@@ -114,11 +110,9 @@ class DocumentTools:
                 )
             )
 
-        return await self._give(kept)
+        return await self._run(kept)
 
     async def create_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """Answer create_document_upload."""
-
         def begun() -> dict[str, Any]:
             upload = uploads.begin_upload(
                 _actor(caller),
@@ -131,24 +125,21 @@ class DocumentTools:
             )
             return {"data": upload.to_wire()}
 
-        return await self._give(begun)
+        return await self._run(begun)
 
     async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """Answer complete_document_upload."""
-        return await self._give(lambda: _shown(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
+        return await self._run(lambda: _answer(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
 
     async def delete_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        """Answer delete_document."""
-
         def deleted() -> dict[str, Any]:
             document = operations.delete_document(_actor(caller), arguments["documentId"])
             restorable = records.restorable_until(document)
             gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
             return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
 
-        return await self._give(deleted)
+        return await self._run(deleted)
 
-    async def _give(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _run(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         answer: dict[str, Any] = await self._call(work)
         return answer
 
@@ -159,20 +150,23 @@ def _actor(caller: Caller) -> Actor:
     return caller.actor
 
 
-def _shown(document: Document) -> dict[str, Any]:
+def _answer(document: Document) -> dict[str, Any]:
     return {"data": records.to_wire(document)}
 
 
 def _content(arguments: Arguments) -> bytes:
     """
-    Give the bytes of a small file.
+    Return the bytes of a small file.
 
     Raises:
-        BadRequest: both forms, neither, or no base64.
+        BadRequest: both forms, neither, or invalid base64.
     """
     text, encoded = arguments.get("text"), arguments.get("contentBase64")
     if (text is None) == (encoded is None):
-        raise BadRequest("Send the content once.", "Send text for a text file, or contentBase64 for any other.")
+        raise BadRequest(
+            "Send the content either as text or as contentBase64.",
+            "Use text for a text file, contentBase64 for any other.",
+        )
     if text is not None:
         return str(text).encode()
     try:
@@ -180,26 +174,26 @@ def _content(arguments: Arguments) -> bytes:
     except (binascii.Error, ValueError):
         raise BadRequest(
             "contentBase64 is not base64.",
-            "Encode it again, or use create_document_upload, which sends the file itself.",
+            "Encode it again, or use create_document_upload, which uploads the file itself.",
         ) from None
 
 
 def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
     """
-    Give the document tools.
+    Return the document tools.
 
     Args:
-        call: runs an operation over the bridge.
-        base_url: the public address, without a slash at its end.
+        call: runs an operation in a thread.
+        base_url: the public URL, without a trailing slash.
     """
     tools = DocumentTools(call, base_url)
     return (
         Tool(
             name="list_my_documents",
             title="List my documents",
-            description="Documents of your companies, newest first, with how much of your quota is used.",
+            description="Documents of your companies, newest first, with your storage quota.",
             arguments={
-                "companySlug": {**_SLUG, "description": "of one company alone"},
+                "companySlug": {**_SLUG, "description": "only this company's"},
                 "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
                 "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
             },
@@ -213,8 +207,8 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             name="upload_document",
             title="Upload a small document",
             description=(
-                f"Keep a file of at most {records.SMALL_BYTES:,} bytes. For anything larger use "
-                f"create_document_upload. Taken: {inspection.TAKEN}."
+                f"Store a file of at most {records.SMALL_BYTES:,} bytes. For larger files use "
+                f"create_document_upload. Accepted: {inspection.TAKEN}."
             ),
             arguments={
                 "companySlug": _SLUG,
@@ -232,16 +226,16 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             name="create_document_upload",
             title="Get an upload link",
             description=(
-                "Step 1 of 3 for a file above a few kilobytes: a link that takes this one file once, within "
-                f"{records.LINK_MINUTES} minutes. Step 2: run `command` on the computer that has the file, in its "
-                "folder. Step 3: complete_document_upload."
+                "Step 1 of 3 for larger files: get a link that accepts this file once, within "
+                f"{records.LINK_MINUTES} minutes. Step 2: run `command` in the file's folder, on the computer that "
+                "has it. Step 3: complete_document_upload."
             ),
             arguments={
                 "companySlug": _SLUG,
                 "filename": _NAME,
                 "sizeBytes": {"type": "integer", "minimum": 0, "maximum": 10**15, "description": "its exact size"},
                 "contentType": _TYPE,
-                "sha256": {"type": "string", "maxLength": 100, "description": "checked at the end if given"},
+                "sha256": {"type": "string", "maxLength": 100, "description": "verified after the upload"},
             },
             required=("companySlug", "filename", "sizeBytes"),
             answer=single(_UPLOAD),
@@ -251,7 +245,7 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
         Tool(
             name="complete_document_upload",
             title="Complete an upload",
-            description="Step 3 of 3: check what was sent to the link and keep it. Repeating it is harmless.",
+            description="Step 3 of 3: verify the uploaded file and store it. Safe to repeat.",
             arguments={"uploadId": _ID},
             required=("uploadId",),
             answer=single(_DOCUMENT),
@@ -263,8 +257,8 @@ def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
             name="delete_document",
             title="Delete a document",
             description=(
-                f"Delete a document; its owner can restore it at /manage/documents for {records.RESTORE_DAYS} days. "
-                "Refused while a queued or running report uses it."
+                f"Delete a document; owners can restore it at /manage/documents for {records.RESTORE_DAYS} days. "
+                "Fails while a queued or running report uses it."
             ),
             arguments={"documentId": _ID},
             required=("documentId",),

@@ -1,5 +1,5 @@
 """
-The public tool server: twelve tools over the reader that REST reads through, so that both show the same bytes.
+The public tool server: twelve tools over the reader that the REST API uses, so both return the same data.
 
 Source: tools, Public server; decisions, section 3.
 """
@@ -21,18 +21,18 @@ from muniment.store.reader import Reader
 
 _INSTRUCTIONS = """\
 A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
-and assessment frameworks. Everything here is public and read-only; what is not reviewed is not shown.
+and assessment frameworks. Everything is public, reviewed and read-only.
 
-- Find first, then open: list_companies and list_people take q (full text), filters and sort; their items carry \
+- Search first, then open: list_companies and list_people take q (full text), filters and sort; their items have \
 the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are exact and case-sensitive.
-- get_company answers with the team (positions), token holders (capTable), proposals and token distribution; name the \
-parts you need, for the whole can be long. positions[].person.slug leads to get_person, which lists that person's \
-positions everywhere.
-- For "the largest", sort list_companies by treasury and ask for a small pageSize; do not page through everything.
-- Lists give nextPage: call again with page = nextPage while it is not null. Counts stand in pagination.total and in \
-get_registry_stats, so never count by paging.
-- Long texts are left out of lists (detail "full" brings them) and cut where an answer would grow too large: \
-…Truncated says so, …Url is the whole.
+- get_company returns the team (positions), token holders (capTable), proposals and token distribution; request only \
+the parts you need, because the whole can be long. Pass positions[].person.slug to get_person for all positions of \
+that person.
+- For "the largest", sort list_companies by treasury with a small pageSize; do not page through everything.
+- Lists have nextPage: call again with page = nextPage until it is null. pagination.total and get_registry_stats \
+have the counts, so never count by paging.
+- Lists omit long texts (detail "full" includes them), and large answers are truncated: …Truncated marks it, …Url is \
+the full text.
 - A failure has error.code, message and hint; the hint says what to call instead.
 """
 
@@ -55,14 +55,14 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
         required=required,
         answer=answer,
         handler=handler,
-        instant=name.startswith("get_"),  # one document by its key; lists may have to wait for a search
+        instant=name.startswith("get_"),  # reads one document by key; lists may wait for a search
         read_only=True,
         idempotent=True,
     )
 
 
 def _filters(record: Record) -> dict[str, Mapping[str, Any]]:
-    """Return the arguments by which a list of *record* is filtered."""
+    """Return the filter arguments of a list of *record*."""
     found: dict[str, Mapping[str, Any]] = {}
     for field in record.fields:
         if field.filter is not None:
@@ -81,15 +81,15 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "list_companies",
             "List companies",
-            "Find companies, DAOs, nonprofits and funds by full text, filters and order, newest first. "
+            "Search and list companies, DAOs, nonprofits and funds, newest first. "
             "Items are summaries; open one with get_company.",
             output_schemas.paged(output_schemas.record_of(schema.company)),
             tools.list_companies,
             **_PAGE,
-            q={**_WORDS, "description": "words to find, ranked; the last word matches as a beginning"},
+            q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
             sort={
                 "enum": ["newest", "name", "relevance", "treasury"],
-                "description": "treasury: largest first; relevance only with q, and its default; else newest",
+                "description": "treasury: largest first; relevance: only with q, then the default; otherwise newest",
             },
             **_filters(schema.company),
             detail={"enum": ["summary", "full"], "default": "summary", "description": "full adds body"},
@@ -105,17 +105,17 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             parts={
                 "type": "array",
                 "items": {"enum": list(truncation.PARTS)},
-                "description": "only these beside the company's facts, such as positions for the team; default all",
+                "description": "only these parts besides the company's facts, e.g. positions for the team; default all",
             },
         ),
         _tool(
             "list_people",
             "List people",
-            "Find people by full text, newest first, with the number of companies where each holds a position.",
+            "Search and list people, newest first, with the number of companies where each has a position.",
             output_schemas.paged(output_schemas.record_of(schema.person, without=("positions",))),
             tools.list_people,
             **_PAGE,
-            q={**_WORDS, "description": "words to find in names and bios"},
+            q={**_WORDS, "description": "search words in names and bios"},
         ),
         _tool(
             "get_person",
@@ -132,12 +132,12 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "list_frameworks",
             "List frameworks",
-            "All assessment frameworks, descriptions cut to 500 characters.",
+            "All assessment frameworks, descriptions truncated to 500 characters.",
             output_schemas.listed(item),
             tools.list_frameworks,
             kind={
                 "enum": ["score", "program"],
-                "description": "score: any company can be scored; program: run by a company, takes applications",
+                "description": "score: scores any company; program: run by a company, takes applications",
             },
         ),
         _tool(
@@ -151,7 +151,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "list_scoring_frameworks",
             "List scoring frameworks",
-            "The frameworks that any company can be scored against.",
+            "Frameworks that can score any company.",
             output_schemas.listed(item),
             tools.list_frameworks_of("score"),
         ),
@@ -166,7 +166,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "list_program_frameworks",
             "List programs",
-            "The programs that take applications, each run by a company.",
+            "Programs that take applications, each run by a company.",
             output_schemas.listed(item),
             tools.list_frameworks_of("program"),
         ),
@@ -180,16 +180,15 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         ),
         _tool(
             "get_registry_stats",
-            "Get registry figures",
-            "How many companies, people and frameworks there are, how many companies raise funds, "
-            "and the treasuries' total.",
+            "Get registry statistics",
+            "The number of companies, people, frameworks and fundraising companies, and the total treasury.",
             output_schemas.single(output_schemas.STATS_SCHEMA),
             tools.get_registry_stats,
         ),
         _tool(
             "list_company_form_options",
             "List form options",
-            "The values and lengths that a company's fields take when its owner edits it.",
+            "The accepted values and lengths of a company's fields, for owners who edit it.",
             output_schemas.single(output_schemas.form_options(schema)),
             tools.list_company_form_options,
         ),
@@ -201,15 +200,15 @@ def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
         ResourceTemplate(
             uri="registry://stats",
             name="stats",
-            title="Registry figures",
-            description="The answer of get_registry_stats.",
+            title="Registry statistics",
+            description="The result of get_registry_stats.",
             read=lambda _, caller: tools.get_registry_stats({}, caller),
         ),
         ResourceTemplate(
             uri="registry://companies/{slug}",
             name="company",
             title="Company",
-            description="The answer of get_company.",
+            description="The result of get_company.",
             read=lambda slug, _: tools.company(slug),
             complete=tools.slugs("company"),
         ),
@@ -217,7 +216,7 @@ def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
             uri="registry://people/{slug}",
             name="person",
             title="Person",
-            description="The answer of get_person.",
+            description="The result of get_person.",
             read=lambda slug, _: tools.person(slug),
             complete=tools.slugs("person"),
         ),
@@ -225,7 +224,7 @@ def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
             uri="registry://frameworks/{frameworkId}",
             name="framework",
             title="Framework",
-            description="The answer of get_framework.",
+            description="The result of get_framework.",
             read=lambda framework_id, _: tools.framework(framework_id),
             complete=tools.slugs("framework"),
         ),
@@ -242,20 +241,20 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
             render=lambda given: (
                 f"Research the company with the slug {given['slug']} in this registry. Call get_company, then "
                 "get_person for the three most senior positions. Write: what it is and does; who runs it and what "
-                "else they run; its treasury, token and largest holders; how recent proposals ended; what the "
-                "registry does not tell. State for each fact which tool it came from, and invent nothing."
+                "else they run; its treasury, token and largest holders; how recent proposals ended; what is "
+                "missing in the registry. Cite the tool for each fact, and invent nothing."
             ),
             complete={"slug": tools.slugs("company")},
         ),
         Prompt(
             name="compare_companies",
             title="Compare companies by a framework",
-            description="Two or more companies held against the criteria that a framework publishes.",
+            description="Two or more companies compared by a framework's published criteria.",
             arguments={"frameworkId": "the framework", "slugs": "the companies' slugs, separated by commas"},
             render=lambda given: (
                 f"Compare these companies of the registry: {given['slugs']}. Call get_framework with frameworkId "
                 f"{given['frameworkId']} and get_company for each. Take the criteria from the framework's "
-                "description. Give a table with a row for each criterion and a column for each company, with the "
+                "description. Return a table with a row per criterion and a column per company, with the "
                 "evidence found or 'not in the registry'; then name the strongest and what is missing. This is a "
                 "reading of public facts, not the framework's score."
             ),
@@ -266,11 +265,11 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
 
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """
-    Return what the public server declares.
+    Return the declarations of the public server.
 
     Args:
-        base_url: the public address, without a slash at its end.
-        registry_name: what the registry calls itself.
+        base_url: the public URL, without a trailing slash.
+        registry_name: the name of the registry.
         schema: of the registry's objects.
     """
     tools = PublicTools(reader, base_url, schema)

@@ -1,5 +1,5 @@
 """
-What the public tools do: each asks the reader that REST asks, and fits the answer to a model's context.
+The handlers of the public tools: each queries the reader that REST uses, and truncates the answer.
 
 Source: tools, Public server; decisions, section 3.
 """
@@ -27,7 +27,7 @@ class PublicTools:
 
     Args:
         reader: the reader that REST uses too.
-        base_url: where the whole of what is cut is found.
+        base_url: for links to the full data.
         schema: of the registry's objects.
     """
 
@@ -36,7 +36,7 @@ class PublicTools:
         self._base_url = base_url
         self._form_options = msgspec.json.encode({"data": form_options(schema)})
 
-    # ------------------------------------------------------------------ addresses
+    # ------------------------------------------------------------------ links
 
     def _company_url(self, item: Mapping[str, Any]) -> str:
         return f"{self._base_url}/api/v1/companies/{quote(str(item.get('id', '')), safe='')}"
@@ -51,15 +51,15 @@ class PublicTools:
 
     def list_companies(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
         """
-        Answer list_companies.
+        Return a page of companies.
 
         Raises:
-            BadRequest: the order is by relevance and there are no words to find, as in REST.
+            BadRequest: sorted by relevance without search words, as in REST.
         """
         if arguments.get("sort") == "relevance" and not arguments.get("q"):
             raise BadRequest(
-                'sort is "relevance" without q; relevance needs words to find.',
-                "Give q, or leave sort out for the newest first.",
+                'sort is "relevance" without q; relevance needs search words.',
+                "Give q, or omit sort for the newest first.",
             )
         query = CompanyQuery(
             page=arguments.get("page", 1),
@@ -81,10 +81,9 @@ class PublicTools:
                 found.items, truncation.paging(found), self._company_url, drop=() if full else ("body",)
             )
 
-        return self._kept(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
 
     def list_people(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
-        """Answer list_people."""
         query = PeopleQuery(
             page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25), q=arguments.get("q", "")
         )
@@ -93,10 +92,9 @@ class PublicTools:
             found = self._reader.people(query)
             return truncation.items(found.items, truncation.paging(found), self._person_url)
 
-        return self._kept(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
-        """Answer list_frameworks."""
         kind = arguments.get("kind")
 
         def make() -> bytes:
@@ -104,17 +102,16 @@ class PublicTools:
                 self._reader.frameworks(kind).body, self._framework_url, where=f"{self._base_url}/api/v1/frameworks"
             )
 
-        return self._kept(("mcp", "frameworks", kind), "framework", "*", make)
+        return self._cached(("mcp", "frameworks", kind), "framework", "*", make)
 
     # ------------------------------------------------------------------ details
 
     def get_company(self, arguments: Arguments, _: Caller) -> bytes:
-        """Answer get_company."""
         parts = arguments.get("parts")
         return self.company(arguments["slug"], None if parts is None else frozenset(parts))
 
     def company(self, slug: str, parts: frozenset[str] | None = None) -> bytes:
-        """Give a company's bundle, or raise NotFound with what may have been meant."""
+        """Return a company's bundle; the error for an unknown slug suggests similar ones."""
 
         def fit(body: bytes) -> bytes:
             return truncation.bundle(body, self._company_url({"id": slug}), parts)
@@ -122,11 +119,10 @@ class PublicTools:
         return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
 
     def get_person(self, arguments: Arguments, _: Caller) -> bytes:
-        """Answer get_person."""
         return self.person(arguments["slug"])
 
     def person(self, slug: str) -> bytes:
-        """Give a person, or raise NotFound with who may have been meant."""
+        """Return a person; the error for an unknown slug suggests similar ones."""
 
         def fit(body: bytes) -> bytes:
             return truncation.record(body, self._person_url({"slug": slug}), "positions")
@@ -134,11 +130,10 @@ class PublicTools:
         return self._detail("person", slug, fit, "list_people")
 
     def get_framework(self, arguments: Arguments, _: Caller) -> bytes:
-        """Answer get_framework."""
         return self.framework(arguments["frameworkId"])
 
     def framework(self, framework_id: str) -> bytes:
-        """Give a framework, or raise NotFound with what may have been meant."""
+        """Return a framework; the error for an unknown id suggests similar ones."""
 
         def fit(body: bytes) -> bytes:
             return truncation.record(body, self._framework_url({"frameworkId": framework_id}))
@@ -146,7 +141,7 @@ class PublicTools:
         return self._detail("framework", framework_id, fit, "list_frameworks")
 
     def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
-        """Make the handler of the tool that opens frameworks of one kind."""
+        """Return the handler that reads frameworks of one kind."""
         other, tool = (
             ("program", "get_program_framework") if kind == "score" else ("scoring framework", "get_scoring_framework")
         )
@@ -163,7 +158,7 @@ class PublicTools:
         return handler
 
     def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
-        """Make the handler of the tool that lists frameworks of one kind."""
+        """Return the handler that lists frameworks of one kind."""
 
         def handler(_: Arguments, caller: Caller) -> bytes | Awaitable[bytes]:
             return self.list_frameworks({"kind": kind}, caller)
@@ -171,52 +166,48 @@ class PublicTools:
         return handler
 
     def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
-        """Answer get_registry_stats."""
         return self._reader.stats().body
 
     def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
-        """Answer list_company_form_options."""
         return self._form_options
 
     def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
-        """Make the completion of the slugs of *kind*."""
+        """Return the completion of slugs of *kind*."""
         return lambda prefix, limit: self._reader.keys(kind, prefix, limit)
 
     # ------------------------------------------------------------------ shared
 
-    def _kept(
+    def _cached(
         self, key: tuple[object, ...], kind: str, name: str, make: Callable[[], bytes], *, quick: bool = True
     ) -> bytes | Awaitable[bytes]:
-        """Give what is kept under *key*, or make and keep it, off the event loop where that takes long."""
+        """Return the cached answer, or create and cache it, off the event loop if that takes long."""
         answers = self._reader.answers
-        kept: bytes | None = answers.ready.get(key)
-        if kept is not None:
-            return kept
+        cached: bytes | None = answers.ready.get(key)
+        if cached is not None:
+            return cached
 
-        def make_and_keep() -> bytes:
+        def make_and_cache() -> bytes:
             edition = self._reader.edition
             made = make()
             answers.put(key, made, size_bytes=len(made), edition=edition, depends=((kind, name),))
             return made
 
         if quick:
-            return make_and_keep()
-        return asyncio.get_running_loop().run_in_executor(self._reader.pool, make_and_keep)
+            return make_and_cache()
+        return asyncio.get_running_loop().run_in_executor(self._reader.pool, make_and_cache)
 
     def _detail(
         self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
     ) -> bytes:
         answers = self._reader.answers
-        kept: bytes | None = answers.ready.get(("mcp", kind, key, form))
-        if kept is not None:
-            return kept
+        cached: bytes | None = answers.ready.get(("mcp", kind, key, form))
+        if cached is not None:
+            return cached
         found = self._reader.document(kind, key)
         if found is None:
             near = self._reader.nearest(kind, key)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
-            raise NotFound(
-                f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Valid ones are listed by {where}."
-            )
+            raise NotFound(f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Call {where} for valid ones.")
         made = fit(found.body)
         answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
         return made

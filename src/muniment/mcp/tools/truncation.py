@@ -1,5 +1,5 @@
 """
-Answers that fit a model's context: at most 60 KB, what was left out is said, and where the whole is.
+Truncate answers to fit a model's context: at most 60 KB, with links to the full data.
 
 Source: decisions, section 3.
 """
@@ -15,13 +15,13 @@ BUDGET_BYTES = 60_000
 MAX_LISTED = 100
 FRAMEWORK_DESCRIPTION_CHARACTERS = 500
 PARTS = ("body", "positions", "capTable", "proposals", "distribution")
-"""What a company's bundle holds beside the company's facts."""
+"""The parts of a company's bundle besides its facts."""
 _LISTS = ("positions", "proposals", "capTable")
 _TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
 _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
-_KEPT_WHOLE = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
-_MOST_OF_A_NAME = 200
-_ROOM_FOR_WORDS = 400
+_NEVER_CUT = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
+_MAX_NAME = 200
+_HINT_BYTES = 400
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80)
 
@@ -30,7 +30,7 @@ _decode = msgspec.json.decode
 
 
 def cut_text(record: dict[str, Any], member: str, characters: int, url: str) -> None:
-    """Cut one text of *record*; says so, and where the whole is."""
+    """Truncate a text of *record*, and add a marker and the URL of the full text."""
     text = record.get(member)
     if isinstance(text, str) and len(text) > characters:
         record[member] = text[:characters].rstrip() + "…"
@@ -39,7 +39,7 @@ def cut_text(record: dict[str, Any], member: str, characters: int, url: str) -> 
 
 
 def _cut_texts(record: dict[str, Any], characters: int, url: str) -> None:
-    for member in [name for name, value in record.items() if isinstance(value, str) and name not in _KEPT_WHOLE]:
+    for member in [name for name, value in record.items() if isinstance(value, str) and name not in _NEVER_CUT]:
         if not member.endswith("Url"):
             cut_text(record, member, characters, url)
 
@@ -50,8 +50,8 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
 
     Args:
         body: the REST body.
-        url: where the whole is.
-        parts: which of `PARTS` to show; None shows all.
+        url: of the full data.
+        parts: which of `PARTS` to include; None for all.
     """
     data = _decode(body)["data"]
     if parts is not None:
@@ -64,7 +64,7 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
         return body
     if longest > 1:
         data.update({f"{name}Total": total for name, total in totals.items()})
-    # Long texts give way before the lists do, down to a length that still reads; then both shrink together.
+    # Long texts are shortened first, to a readable length; then texts and lists together.
     for characters, length in (
         *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS[:2])),
         *((_TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
@@ -84,7 +84,7 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
 
 
 def facts(company: dict[str, Any], url: str) -> dict[str, Any]:
-    """Fit a company's facts into half an answer; *url* is where the whole is."""
+    """Fit a company's facts into half an answer; *url* has the full data."""
     kept = dict(company)
     for characters in _TEXT_STEPS:
         if len(_encode(kept)) <= _HALF_BYTES:
@@ -98,7 +98,7 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
     Fit the detail of a person or a framework, or an owner's profile.
 
     Args:
-        listed: the member that is a list and may be cut, with its total.
+        listed: the member that is a list and can be truncated, with its total.
     """
     if len(body) <= BUDGET_BYTES and not listed:
         return body
@@ -129,10 +129,10 @@ def items(
     Fit the items of a list.
 
     Args:
-        found: the items as REST lists them.
-        rest: the members beside `data`.
-        url_of: gives where the whole of an item is.
-        drop: members that the items do not show.
+        found: the items as in REST.
+        rest: the members besides `data`.
+        url_of: returns the URL of an item's full data.
+        drop: members to omit from the items.
     """
     dropped = tuple(drop)
     if not dropped:
@@ -154,13 +154,13 @@ def page(
     named: bool = False,
 ) -> bytes:
     """
-    Fit a page of a list: long texts are cut, and then it has fewer items, as if a smaller page had been asked for.
+    Fit a page of a list: truncate long texts, then return fewer items, like a smaller page.
 
     Args:
         records: the items.
-        rest: the members beside `data`, among them `pagination` and `nextPage`.
-        url_of: gives where the whole of an item is.
-        named: give the largest items by name before any is left to a further page.
+        rest: the members besides `data`, including `pagination` and `nextPage`.
+        url_of: returns the URL of an item's full data.
+        named: reduce the largest items to their names before moving items to another page.
     """
     finished = _encode({"data": records, **rest})
     for characters in _TEXT_STEPS:
@@ -175,14 +175,14 @@ def page(
 
 
 def _named(item: dict[str, Any], url: str) -> dict[str, Any]:
-    kept = {name: value for name, value in item.items() if name in _KEPT_WHOLE or name in {"kind", "isOpen"}}
+    kept = {name: value for name, value in item.items() if name in _NEVER_CUT or name in {"kind", "isOpen"}}
     for name in ("name", "frameworkName"):
-        cut_text(kept, name, _MOST_OF_A_NAME, url)
+        cut_text(kept, name, _MAX_NAME, url)
     return {**kept, "truncated": True, "url": url}
 
 
 def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str]) -> bytes:
-    """Give the largest items by name only, as many as it takes, where that is shorter."""
+    """Reduce the largest items to their names, as many as necessary, if that is shorter."""
     sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
     for size, index in sizes:
@@ -196,8 +196,8 @@ def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[
 
 
 def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = "") -> bytes:
-    """Give the first items, as many as fit, and say how to go on: by smaller pages, or at *where* the whole is."""
-    room, fitting = BUDGET_BYTES - len(_encode({"data": [], **rest})) - _ROOM_FOR_WORDS, 0
+    """Return as many of the first items as fit, with a hint how to continue: smaller pages, or the list at *where*."""
+    room, fitting = BUDGET_BYTES - len(_encode({"data": [], **rest})) - _HINT_BYTES, 0
     for item in records:
         room -= len(_encode(item)) + 1
         if room < 0:
@@ -209,7 +209,7 @@ def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = 
         hint = f"{left} more do not fit into one answer; all are at {where}"
         return _encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
     start = (pagination["page"] - 1) * pagination["pageSize"]
-    # From the beginning any size will do; one with many divisors can give way again further on.
+    # On the first page any size works; one with many divisors can shrink again later.
     sizes = range(1, fitting + 1) if start else [each for each in _PAGE_SIZES if each <= fitting]
     size = max((each for each in sizes if start % each == 0), default=1)
     smaller = Page(records[:size], start // size + 1, size, pagination["total"])
@@ -218,18 +218,18 @@ def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = 
 
 
 def paging(found: Page[Any]) -> dict[str, Any]:
-    """Return the members that a list has beside its data."""
+    """Return a list's members besides `data`."""
     return {"pagination": found.to_wire(), "nextPage": found.next_page}
 
 
 def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str], *, where: str = "") -> bytes:
     """
-    Fit the list of frameworks: descriptions are cut, then some are given by name, and the last ones are left out.
+    Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones.
 
     Args:
         body: the REST body.
-        url_of: gives where the whole of a framework is.
-        where: where the whole list is.
+        url_of: returns the URL of a framework's full data.
+        where: the URL of the full list.
     """
     records: list[dict[str, Any]] = _decode(body)["data"]
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):

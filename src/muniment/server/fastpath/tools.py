@@ -4,7 +4,7 @@ from muniment.kernel.problems import Problem
 from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.http import Headers, Reply
-from muniment.mcp.protocol.transport import Called, ToolServer, headers_by_name
+from muniment.mcp.protocol.transport import ToolCall, ToolServer, headers_by_name
 
 
 class PublicToolAnswers:
@@ -31,7 +31,7 @@ class PublicToolAnswers:
         except Problem:
             return None
         asked = server.understood(headers, body, caller)
-        if asked is None or (isinstance(asked, Called) and not asked.bound.tool.instant):
+        if asked is None or (isinstance(asked, ToolCall) and not asked.bound.tool.instant):
             return None
         verdict = None
         if server.limiter is not None:
