@@ -80,7 +80,8 @@ def test_a_grant_with_a_key_is_given_once():
     me = owner("paid@example.org")
     for _ in range(2):
         assert ledger.grant(COMMAND, "PAID@example.org", 40, note="thanks", key="march").balance == 140
-    assert ledger.grant(COMMAND, "paid@example.org", 1).balance == 141
+    granted = ledger.grant(COMMAND, "paid@example.org", 1, note="a tip")
+    assert (granted.balance, [(entry.amount, entry.note) for entry in granted.entries]) == (141, [(1, "a tip")])
     with pytest.raises(Conflict, match="used for another"):
         ledger.grant(COMMAND, "paid@example.org", 41, key="march")
     assert numbers(me) == (141, 0, 141)

@@ -50,3 +50,10 @@ def test_documents_of_another_version_are_rendered_again_once():
     assert publisher.renew_outdated() is False
     published(owner(), name="Harbour after")
     assert len(documents()) == len(before) + 1
+
+
+def test_the_head_is_read_on_a_connection_that_was_closed():
+    published(owner())
+    edition, epoch, _ = publisher.head()
+    connection.close()
+    assert publisher.head()[:2] == (edition, epoch)

@@ -274,6 +274,17 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
         decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
+def test_a_pending_change_names_the_credential_that_made_it():
+    me = owner()
+    mine = published(me, name="Old Name")
+    operations.update_company(agent_of(me), mine.slug, CompanyChange(name="New Name", industry="Energy"))
+    waiting = PendingChange.objects.get()
+    assert (waiting.account_id, waiting.via, waiting.credential) == (me.account_id, "token", "my token")
+    assert waiting.changes == {"name": "New Name"}
+    asked = next(entry for entry in operations.company_history(me, mine.slug).items if entry.action == "asked")
+    assert (asked.before, asked.after) == ({"name": "Old Name"}, {"name": "New Name"})
+
+
 def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
     me = owner()
     mine = published(me, name="Old Name")
