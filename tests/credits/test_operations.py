@@ -220,3 +220,37 @@ def test_a_ledger_agrees_with_itself_while_others_spend():
         assert ledger.prove() == []
     assert spent
     assert numbers(me) == (90, 0, 90)
+
+
+@pytest.mark.django_db
+def test_the_proof_finds_charges_without_a_hold_and_purchases_that_do_not_exist():
+    me = owner()
+    account = ledger.own_account(me)
+    ledger.move("run:ghost", account, ledger.system(ledger.REVENUE), 5, kind="run", reference="ghost")
+    ledger.move("purchase:ghost", ledger.system(ledger.SOLD), account, 7, kind="purchase", reference="ghost")
+    ledger.hold(me, "paid", 10)
+    ledger.capture("paid")
+    Hold.objects.filter(pk="paid").update(amount=11)
+    faults = ledger.prove()
+    assert len(faults) == 3
+    for said in ("run ghost", "a purchase of 7 refers to purchase ghost", "hold paid was captured for 11"):
+        assert any(said in fault for fault in faults), said
+
+
+@pytest.mark.django_db
+def test_an_empty_ledger_agrees_and_so_does_one_with_open_holds():
+    assert ledger.totals() == (0, 0, True)
+    one, two = owner(), owner()
+    ledger.hold(one, "kept", 30)
+    ledger.hold(two, "paid", 20)
+    ledger.capture("paid")
+    assert ledger.totals() == (180, 30, True)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("column", ["posted", "held"])
+def test_a_ledger_that_was_tampered_with_does_not_balance(column):
+    me = owner()
+    ledger.hold(me, "kept", 30)
+    LedgerAccount.objects.filter(account_id=me.account_id).update(**{column: F(column) + 1})
+    assert not ledger.totals().agrees

@@ -55,6 +55,11 @@ def test_a_paid_session_credits_the_account_once_however_often_and_by_whichever_
     assert tell({**event, "id": "evt_another"}) == "already paid"
     assert tell({**event, "id": "evt_third", "type": "checkout.session.async_payment_succeeded"}) == "already paid"
     assert (balance(me), balance(stranger), state(session_id)) == (600, 100, "paid")
+    assert set(Notice.objects.values_list("kind", "outcome")) == {
+        ("checkout.session.completed", "paid"),
+        ("checkout.session.completed", "already paid"),
+        ("checkout.session.async_payment_succeeded", "already paid"),
+    }
     [entry] = Transfer.objects.filter(kind="purchase")
     assert (entry.debit.name, entry.amount, entry.reference) == (ledger.SOLD, 500, Purchase.objects.get().pk)
     entry = ledger.get_balance(me).entries[0].to_wire()

@@ -8,7 +8,9 @@ import pytest
 from make.purchases import balance, bought, reconcile, selling, state, tell
 from make.registry import owner
 from muniment.credits import operations as ledger
+from muniment.credits import purchases
 from muniment.credits.models import Notice, Purchase, PurchaseState
+from muniment.jobs import handlers, queue
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from services.crowd import at_once
@@ -101,6 +103,33 @@ def test_the_job_closes_what_stripe_does_not_know_and_what_never_got_a_page(stri
     Purchase.objects.filter(state="open").update(session_id=None)
     assert reconcile(timedelta(minutes=30)) == {"asked": 0, "settled": 0}
     assert reconcile(timedelta(hours=2)) == {"asked": 0, "settled": 1}
+
+
+@pytest.mark.django_db
+def test_the_job_leaves_an_open_page_open_and_closes_only_the_unknown_one(stripe):
+    unknown, open_ = bought(owner()), bought(owner())
+    del stripe.sessions[unknown]
+    assert reconcile(timedelta(minutes=4)) == {"asked": 2, "settled": 1}
+    assert (state(unknown), state(open_)) == ("expired", "open")
+
+
+@pytest.mark.django_db
+def test_the_job_stops_when_it_is_canceled(stripe):
+    session_id = bought(owner())
+    stripe.pay(session_id)
+    Purchase.objects.update(at=now() - timedelta(hours=1))
+    handlers.register(handlers.Handler(kind="tests.reconcile", work=purchases.reconcile_purchases))
+    try:
+        job_id = queue.enqueue("tests.reconcile")
+        run = queue.claim("tests")
+        queue.cancel(run.id)
+        run.renew()
+        with pytest.raises(queue.Canceled):
+            purchases.reconcile_purchases(run)
+    finally:
+        handlers.unregister("tests.reconcile")
+    assert job_id
+    assert state(session_id) == "open"
 
 
 @pytest.mark.django_db

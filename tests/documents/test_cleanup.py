@@ -9,6 +9,7 @@ from make import registry as make
 from make.documents import SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment.documents import cleanup, operations, receiving, records, uploads
+from muniment.documents.cleanup import StateTotals, totals_by_state
 from muniment.documents.models import BlobHold, Document
 from muniment.jobs import queue
 from muniment.kernel.ids import now
@@ -94,3 +95,19 @@ def test_a_hold_on_blobs_that_lasts_too_long_is_refused_at_its_end():
     with cleanup.blobs_held():
         assert BlobHold.objects.count() == 1
     assert not BlobHold.objects.exists()
+
+
+def test_documents_are_counted_by_state_with_their_size(owner, company):
+    size = len(SMALL)
+    begin(owner, company)
+    sent = begin(owner, company, name="sent.txt")
+    send(sent)
+    assert sorted(totals_by_state()) == [
+        StateTotals("pending", 1, size),
+        StateTotals("uploaded", 1, size),
+    ]
+    operations.delete_document(owner, sent.upload_id)
+    assert sorted(totals_by_state()) == [
+        StateTotals("deleted", 1, size),
+        StateTotals("pending", 1, size),
+    ]

@@ -431,3 +431,23 @@ def test_a_stop_during_a_heartbeat_takes_effect_at_once():
     worker._wake = Stirred()
     worker._beat()
     assert slept == [False]
+
+
+@pytest.mark.django_db
+def test_jobs_are_counted_by_kind_and_state_and_the_longest_wait_is_told():
+    for delay_s in (-90, -30, 600):
+        queue.enqueue("suite.waits", delay_s=delay_s)
+    queue.enqueue("suite.later", delay_s=600)
+    Job.objects.create(kind="suite.waits", state=State.FAILED)
+    Job.objects.create(kind="suite.waits", state=State.SUCCEEDED)
+    Job.objects.create(kind="suite.runs", state=State.RUNNING, run_at=now() - timedelta(seconds=5))
+    found = {(row.kind, row.state): row for row in queue.queue_statuses()}
+    assert {key: row.jobs for key, row in found.items()} == {
+        ("suite.waits", "queued"): 3,
+        ("suite.waits", "failed"): 1,
+        ("suite.later", "queued"): 1,
+        ("suite.runs", "running"): 1,
+    }
+    assert 90 <= found["suite.waits", "queued"].waits_s < 120
+    assert found["suite.later", "queued"].waits_s == 0, "what is not due does not wait"
+    assert found["suite.runs", "running"].waits_s == 0

@@ -31,3 +31,9 @@ def test_json_keeps_its_order_its_nulls_and_an_escaped_backslash():
     me = owner()
     HistoryEntry.objects.create(action="updated", via="web", account_id=me.account_id, before={}, after=value)
     assert list(HistoryEntry.objects.get().after.items()) == list(value.items())
+
+
+def test_json_is_serialized_as_it_is_stored():
+    field = HistoryEntry._meta.get_field("after")
+    assert field.value_to_string(HistoryEntry(after={"b": [1, None]})) == '{"b":[1,null]}'
+    assert field.value_to_string(HistoryEntry(after=None)) == ""

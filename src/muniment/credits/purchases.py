@@ -67,13 +67,12 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     if pack is None:
         sizes = ", ".join(str(pack.credits) for pack in settings.CREDIT_PACKS)
         raise BadRequest(f"There is no pack of {size} credits.", f"Choose one of {sizes}.")
-    begun = now()
     with transaction.atomic():
         account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
-        if Purchase.objects.filter(account=account, at__gt=begun - timedelta(hours=1)).count() >= MAX_PER_HOUR:
+        if Purchase.objects.filter(account=account, at__gt=now() - timedelta(hours=1)).count() >= MAX_PER_HOUR:
             raise TooMany("You started too many purchases.", "Try again in an hour.", retry_after_s=3600)
         purchase = Purchase.objects.create(
-            account=account, credits=pack.credits, price_minor=pack.price_minor, currency=settings.CURRENCY, at=begun
+            account=account, credits=pack.credits, price_minor=pack.price_minor, currency=settings.CURRENCY
         )
     order = Order(
         purchase_id=purchase.pk,
@@ -82,7 +81,7 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
         currency=purchase.currency,
         success_url=f"{page_url}?bought={purchase.pk}",
         cancel_url=f"{page_url}?left={purchase.pk}",
-        expires_at=int((begun + PAGE_LIFETIME).timestamp()),
+        expires_at=int((purchase.at + PAGE_LIFETIME).timestamp()),
     )
     try:
         opened = billing.provider().open(order)

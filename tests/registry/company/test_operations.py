@@ -2,12 +2,12 @@
 
 import pytest
 
-from make.registry import agent_of, changes, document, draft, owner, published, reviewer
-from muniment.kernel.actor import VISITOR
+from make.registry import agent_of, changes, document, draft, item, owner, published, reviewer
+from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.models import Company, HistoryEntry, Person
+from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
 from muniment.registry.review import decisions
 from services.crowd import at_once
 
@@ -250,3 +250,33 @@ def test_eight_owners_who_create_the_same_names_at_once_each_get_their_own_slugs
     outcomes = at_once([lambda me=me: operations.create_company(me, named) for me in actors])
     assert sorted(each.slug for each in outcomes) == ["tidal-works", *(f"tidal-works-{n}" for n in range(2, 9))]
     assert Person.objects.count() == 8
+
+
+def test_a_listing_without_owners_is_in_no_list():
+    me = owner()
+    draft(me)
+    operations.leave_company(me, Company.objects.get().slug)
+    for actor in (VISITOR, COMMAND, me):
+        found = operations.list_companies(actor)
+        assert (found.items, found.total) == ([], 0)
+
+
+def test_a_chosen_slug_is_the_address():
+    assert operations.create_company(owner(), CompanyChange(name="Tidal Works"), slug="tides").slug == "tides"
+
+
+def test_a_declined_change_can_be_requested_again():
+    me = owner()
+    mine = published(me, name="Old Name")
+    for _ in range(2):
+        operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+        waiting = PendingChange.objects.get(decision="")
+        assert waiting.changes == {"name": "Newer"}
+        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+    assert PendingChange.objects.filter(decision="rejected").count() == 2
+
+
+def test_a_person_who_is_named_first_in_a_position_has_an_id_and_a_trimmed_name():
+    published(owner(), positions=[{"person": {"name": " Ada Moss "}}])
+    shown = item("person", "ada-moss")
+    assert (shown["name"], len(shown["documentId"]) >= 20) == ("Ada Moss", True)

@@ -1,29 +1,39 @@
 """Import: what good rows become, what is said of bad ones, and that a second run changes nothing."""
 
+import gc
 import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import IntegrityError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
-from muniment.registry.exchange import exporter, importer
+from muniment.registry.exchange import companies, exporter, frameworks, importer, people
+from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.importer import Bad, Summary, import_registry
-from muniment.registry.models import Company, FrameworkSpecification, GivenSlug, HistoryEntry, Person
+from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug, HistoryEntry, Person
 
 pytestmark = pytest.mark.django_db
 
 
 def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
     return {"id": slug, "name": slug.title(), **members}
+
+
+def caused(error: Exception, sqlstate: str) -> Exception:
+    """Give *error* the cause of a driver with this SQLSTATE."""
+    error.__cause__ = Exception()
+    error.__cause__.sqlstate = sqlstate
+    return error
 
 
 def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
@@ -544,3 +554,111 @@ def test_a_database_that_fails_ends_the_import_and_keeps_nothing_of_the_batch(tm
     with pytest.raises(OperationalError, match="disk full"):
         bring_companies(tmp_path, {"company": company()})
     assert not Company.objects.exists()
+
+
+def test_each_import_is_in_the_history_of_its_row(tmp_path):
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada", "bio": "Sails."})
+    lines(tmp_path / "companies.jsonl", {"company": company(industry="Energy")})
+    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score"}})
+    bring(tmp_path)
+    made = {(entry.company_id, entry.person_id, entry.framework_id) for entry in HistoryEntry.objects.all()}
+    keys_ = (Company.objects.get().pk, Person.objects.get().pk, Framework.objects.get().pk)
+    assert made == {(keys_[0], None, None), (None, keys_[1], None), (None, None, keys_[2])}
+    before = HistoryEntry.objects.count()
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada Moss"})
+    lines(tmp_path / "companies.jsonl", {"company": company(industry="Water")})
+    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "B", "kind": "score"}})
+    bring(tmp_path)
+    told = HistoryEntry.objects.order_by("pk")[before:]
+    assert {entry.action for entry in told} == {"imported"}
+    assert [(entry.before, entry.after) for entry in told] == [
+        ({"name": "Ada", "bio": "Sails."}, {"name": "Ada Moss", "bio": None}),
+        ({"industry": "Energy"}, {"industry": "Water"}),
+        ({"name": "A"}, {"name": "B"}),
+    ]
+
+
+def test_a_changed_listing_is_published_with_what_shows_it_and_nothing_else(tmp_path):
+    run_by = {"frameworkId": "p", "frameworkName": "P", "kind": "program", "company": {"id": "acme"}}
+    lines(tmp_path / "frameworks.jsonl", {"framework": run_by})
+    positions = [{"person": {"slug": "ada", "name": "Ada"}}]
+    lines(tmp_path / "companies.jsonl", {"company": company(), "positions": positions}, {"company": company("other")})
+    bring(tmp_path)
+    (tmp_path / "frameworks.jsonl").unlink()
+    for change, affected in (
+        ({"industry": "Energy"}, [("company", "acme")]),
+        ({"description": "Boats."}, [("company", "acme"), ("framework", "p")]),
+        ({"name": "Acme Works"}, [("company", "acme"), ("framework", "p"), ("person", "ada")]),
+        ({"positions": []}, [("company", "acme"), ("person", "ada")]),
+    ):
+        before, moved = len(changes()), {"framework": Framework.objects.get().updated_at}
+        members = {"industry": "Energy", **({"description": "Boats."} if "industry" not in change else {})}
+        members |= {"name": "Acme Works"} if change.keys() & {"name", "positions"} else {}
+        row = {"company": company(**{**members, **{k: v for k, v in change.items() if k != "positions"}})}
+        bring(lines(tmp_path / "companies.jsonl", {**row, **({"positions": []} if "positions" in change else {})}))
+        assert sorted(each[:2] for each in changes()[before:]) == affected, change
+        is_framework_newer = Framework.objects.get().updated_at > moved["framework"]
+        assert is_framework_newer is (("framework", "p") in affected), change
+
+
+def test_drafts_of_people_and_frameworks_do_not_write_over_published_ones(tmp_path):
+    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Bo"})
+    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score"}})
+    bring(tmp_path)
+    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Other"})
+    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "B", "kind": "score"}})
+    summary, _, warnings = bring(tmp_path, draft=True)
+    assert (item("person", "bo")["name"], item("framework", "a")["frameworkName"]) == ("Bo", "A")
+    assert [counts.unchanged for counts in summary.counts.values() if counts.total] == [1, 1]
+    assert len(warnings) == 2
+
+
+def test_progress_tells_how_far_each_file_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(importer, "BATCH_ROWS", 2)
+    path = lines(tmp_path / "companies.jsonl", *({"company": company(f"c{n}")} for n in range(3)), b"broken\n")
+    told = []
+    bring(path, progress=lambda file, read: told.append((file, read)))
+    assert {file for file, _ in told} == {path}
+    assert len(told) == 3
+    assert max(read for _, read in told) == path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("vendor", "error", "lost"),
+    [
+        ("postgresql", IntegrityError("unique"), True),
+        ("postgresql", OperationalError("disk full"), False),
+        ("postgresql", caused(OperationalError("deadlock"), "40P01"), True),
+        ("postgresql", caused(OperationalError("serialization"), "40001"), True),
+        ("postgresql", caused(OperationalError("disk full"), "53100"), False),
+        ("sqlite", IntegrityError("unique"), False),
+    ],
+)
+def test_a_batch_that_lost_a_race_is_tried_again(monkeypatch, vendor, error, lost):
+    monkeypatch.setattr(importer, "connection", SimpleNamespace(vendor=vendor))
+    assert importer._lost_race(error) is lost
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_rows_are_locked_only_to_be_written(tmp_path, monkeypatch, dry):
+    asked = []
+    for module in (companies, people, frameworks):
+
+        def note(model, slugs, *, lock=False):
+            asked.append(lock)
+            return existing_rows(model, slugs, lock=lock)
+
+        monkeypatch.setattr(module, "existing_rows", note)
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada"})
+    lines(tmp_path / "companies.jsonl", {"company": company()})
+    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score"}})
+    bring(tmp_path, dry_run=dry)
+    assert set(asked) == ({False} if dry else {True, False})
+    assert asked.count(True) == (0 if dry else 3)
+
+
+def test_an_import_leaves_the_process_as_it_was(tmp_path):
+    thresholds = gc.get_threshold()
+    with importer._bulk_write_settings():
+        assert gc.get_threshold() == (importer.GC_THRESHOLD, *thresholds[1:])
+    assert gc.get_threshold() == thresholds

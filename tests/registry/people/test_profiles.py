@@ -4,6 +4,7 @@ import pytest
 
 from make.registry import (
     agent_of,
+    changes,
     document,
     owner,
     published,
@@ -120,3 +121,31 @@ def test_a_profile_refuses_what_its_fields_do_not_take(change):
         profiles.update_profile(me, ProfileChange(**change))
     with pytest.raises(Conflict):
         profiles.create_profile(me, ProfileChange(name="Bo again"))
+
+
+def test_joining_again_changes_nothing_for_others_and_is_accepted(ada):
+    me = owner()
+    for _ in range(2):
+        assert profiles.join_person(reviewer(), ada, me.account_id).account_id == me.account_id
+
+
+def test_a_created_profile_has_an_id_and_a_history():
+    me = owner()
+    person = profiles.create_profile(me, ProfileChange(name="Bo Reef", bio="Mends boats."))
+    assert len(person.document_id) >= 20
+    entry = HistoryEntry.objects.get(person=person)
+    assert (entry.action, entry.account_id, entry.before) == ("created", me.account_id, {})
+    assert entry.after == {"name": "Bo Reef", "bio": "Mends boats."}
+
+
+def test_a_new_name_is_published_with_the_listings_that_show_it_and_no_others(ada):
+    me = owner()
+    profiles.join_person(reviewer(), ada, me.account_id)
+    published(owner(), positions=[{"person": {"name": "Bo Reef"}}])
+    showing = Person.objects.get(slug=ada).positions.get().company.slug
+    before = len(changes())
+    profiles.update_profile(me, ProfileChange(bio="Sails."))
+    assert [each[:2] for each in changes()[before:]] == [("person", ada)]
+    before = len(changes())
+    profiles.update_profile(me, ProfileChange(name="Ada M. Moss"))
+    assert sorted(each[:2] for each in changes()[before:]) == [("company", showing), ("person", ada)]

@@ -3,7 +3,9 @@
 import pytest
 from django.db import connection
 
-from make.registry import owner, published
+from make.registry import changes, owner, published
+from muniment.kernel.actor import COMMAND
+from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.publishing import publisher
 from muniment.store.postgres_feed import head
 
@@ -57,3 +59,11 @@ def test_the_head_is_read_on_a_connection_that_was_closed():
     edition, epoch, _ = publisher.head()
     connection.close()
     assert publisher.head()[:2] == (edition, epoch)
+
+
+def test_only_the_framework_that_changed_is_published():
+    for name in ("A", "B"):
+        frameworks.create_framework(COMMAND, name=name, kind="score")
+    before = len(changes())
+    frameworks.update_framework(COMMAND, "a", name="Another")
+    assert changes()[before:] == [("framework", "a", "updated")]

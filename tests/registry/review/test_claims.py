@@ -250,13 +250,17 @@ def test_a_suggestion_takes_what_the_form_takes():
     assert not Petition.objects.exists()
 
 
-@pytest.mark.parametrize("approve", [True, False])
-def test_the_account_is_mailed_the_decision_and_the_note(approve, settings, django_capture_on_commit_callbacks):
+def test_the_account_is_mailed_the_decision_and_the_note(settings, django_capture_on_commit_callbacks):
     settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
-    stranger, claim = claimed()
     letters = Letters()
-    with django_capture_on_commit_callbacks(execute=True):
-        claims.decide_petition(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
-    [(subject, text)] = letters.to(Account.objects.get(pk=stranger.account_id).email)
-    assert claim.company.name in subject
-    assert "Seen your letter." in text
+    subjects = []
+    slug = published(owner(), name="Tidal Works").slug
+    for approve in (True, False):
+        stranger, claim = claimed(slug)
+        with django_capture_on_commit_callbacks(execute=True):
+            claims.decide_petition(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
+        [(subject, text)] = letters.to(Account.objects.get(pk=stranger.account_id).email)
+        assert "Tidal Works" in subject
+        assert "Seen your letter." in text
+        subjects.append(subject)
+    assert subjects[0] != subjects[1]

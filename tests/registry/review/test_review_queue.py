@@ -163,6 +163,17 @@ def test_a_strangers_draft_is_a_duplicate_for_reviewers_alone():
     assert twins(owner(), "Tidal Works") == twins(agent_of(reviewer()), "Tidal Works") == {}
 
 
+def test_at_most_three_duplicates_by_each_of_name_website_and_symbol_and_six_in_all():
+    for number in range(4):
+        published(owner(), name="Tidal Works", symbol=f"A{number}")
+        published(owner(), website=f"https://tidal.example/{number}")
+        published(owner(), symbol="TIDE")
+    assert list(twins(owner(), "Tidal Works").values()) == ["name"] * 3
+    assert list(twins(owner(), website="https://tidal.example").values()) == ["website"] * 3
+    assert list(twins(owner(), symbol="TIDE").values()) == ["symbol"] * 3
+    assert list(twins(owner(), "Tidal Works", "tidal.example", "TIDE").values()) == ["name"] * 3 + ["website"] * 3
+
+
 def test_a_rejected_listing_is_no_duplicate():
     slug = submitted(name="Tidal Works")
     decisions.reject_company(reviewer(), slug, "Not an organization.")
