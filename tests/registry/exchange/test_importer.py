@@ -1,7 +1,6 @@
 """Import: what good rows become, what is said of bad ones, and that a second run changes nothing."""
 
 import gc
-import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from make.registry import SPECIFICATION, changes, document, item, keys, lines, owner, published
+from make.registry import changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
@@ -20,7 +19,7 @@ from muniment.registry.exchange import companies, exporter, frameworks, importer
 from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.importer import Bad, Summary, import_registry
-from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug, HistoryEntry, Person
+from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
 
 pytestmark = pytest.mark.django_db
 
@@ -181,73 +180,6 @@ def test_companies_are_ordered_by_listing_date_and_then_by_later_publication(tmp
     assert "createdAt" not in document("company", "undated-last")["company"]
 
 
-@pytest.mark.requirement("order.people", "reviewed.person", "import.people-from-positions")
-def test_people_come_from_their_file_and_from_positions_later_publication_first(tmp_path):
-    lines(
-        tmp_path / "people.jsonl",
-        {"slug": "ada", "name": "Ada", "documentId": "d1"},
-        {"slug": "bo", "name": "Bo", "bio": ""},
-    )
-    lines(
-        tmp_path / "companies.jsonl",
-        {
-            "company": company(),
-            "positions": [
-                {"person": {"slug": "ada", "name": "Another spelling"}},
-                {"person": {"name": "Cy Vale"}},
-                {"person": {"name": "Cy Vale"}, "title": "Again"},
-                {"person": {"slug": "dee", "name": "Dee"}},
-            ],
-        },
-    )
-    assert bring(tmp_path)[1] == []
-    assert keys("person") == ["dee", "cy-vale", "bo", "ada"]
-    assert document("company", "acme")["positions"][0]["person"] == {"name": "Ada", "slug": "ada"}
-    assert document("person", "ada")["positions"] == [{"company": {"id": "acme", "name": "Acme", "slug": "acme"}}]
-    assert document("person", "bo")["bio"] is None
-    assert item("person", "ada")["documentId"] == "d1"
-    assert "positions" not in item("person", "ada")
-    assert "companyCount" not in document("person", "ada")
-
-
-@pytest.mark.requirement("import.frameworks", "framework.is-open", "order.frameworks", "framework.company")
-def test_frameworks_are_open_with_a_specification_alone(tmp_path):
-    run_by = {"company": {"id": "acme", "name": "ignored", "symbol": None, "icon": ""}}
-    lines(tmp_path / "companies.jsonl", {"company": company(description="Boats.")})
-    lines(
-        tmp_path / "frameworks.jsonl",
-        {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score", "isOpen": True, "company": None}},
-        {
-            "framework": {"frameworkId": "b", "frameworkName": "B", "kind": "program", **run_by},
-            "specification": SPECIFICATION,
-        },
-        {
-            "framework": {"frameworkId": "c", "frameworkName": "C", "kind": "score", "isOpen": False},
-            "specification": SPECIFICATION,
-        },
-        {"framework": {"frameworkId": "d", "frameworkName": "D", "kind": "program", "company": None}},
-        {"framework": {"frameworkId": "e", "frameworkName": "E", "kind": "program", "company": {"id": "nobody"}}},
-        {
-            "framework": {"frameworkId": "f", "frameworkName": "F", "kind": "score"},
-            "specification": {**SPECIFICATION, "version": 0},
-        },
-    )
-    summary, bad, warnings = bring(tmp_path)
-    assert keys("framework") == ["a", "b", "c"]
-    assert {key: item("framework", key)["isOpen"] for key in "abc"} == {"a": False, "b": True, "c": False}
-    assert item("framework", "b")["company"] == {"id": "acme", "name": "Acme", "slug": "acme"}
-    assert item("framework", "a")["company"] is None
-    assert document("framework", "b")["companyDescription"] == "Boats."
-    assert document("framework", "a")["companyDescription"] == ""
-    assert [(each.line, each.field) for each in warnings] == [(1, "framework.isOpen")]
-    assert sorted((each.line, each.field) for each in bad) == [
-        (4, "framework.company"),
-        (5, "framework.company.id"),
-        (6, "specification.version"),
-    ]
-    assert summary.bad == 3
-
-
 @pytest.mark.requirement("import.bad-rows")
 @pytest.mark.parametrize(
     ("row", "field", "reason"),
@@ -329,40 +261,6 @@ def test_a_slug_of_something_gone_is_never_given_again(tmp_path):
         {"company": company("here"), "positions": [{"person": {"slug": "left", "name": "Left"}}]},
     )
     assert [(each.line, each.field) for each in bad] == [(1, "company.id"), (2, "positions[0].person.slug")]
-
-
-@pytest.mark.requirement("import.form")
-def test_files_come_with_a_byte_order_mark_windows_line_ends_blank_lines_and_gzip(tmp_path):
-    content = b"\xef\xbb\xbf" + b'{"company": {"id": "a", "name": "A"}}\r\n\r\n{"company": {"id": "b", "name": "B"}}'
-    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(content))
-    assert bring(tmp_path)[1] == []
-    assert keys("company") == ["b", "a"]
-
-
-def test_broken_gzip_is_told_and_what_came_before_it_goes_in(tmp_path):
-    rows = b"".join(json.dumps({"company": company(f"c{n}", body=str(n) * 200)}).encode() + b"\n" for n in range(400))
-    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(rows)[:-400])
-    bad = bring(tmp_path)[1]
-    assert "gzip data is damaged" in bad[0].reason
-    assert "c0" in keys("company")
-
-
-def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, monkeypatch):
-    import tracemalloc
-
-    file = tmp_path / "companies.jsonl"
-    with file.open("wb") as out:
-        out.write(b'{"company": {"id": "big", "name": "')
-        for _ in range(100):
-            out.write(b"x" * 1_000_000)
-        out.write(b'"}}\n{"company": {"id": "small", "name": "Small"}}\n')
-    tracemalloc.start()
-    bad = bring(file)[1]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert [(each.line, each.reason) for each in bad] == [(1, "has more than 8,388,608 bytes in one line")]
-    assert keys("company") == ["small"]
-    assert peak < 60_000_000
 
 
 @pytest.mark.requirement("import.form")
@@ -472,32 +370,6 @@ def test_an_import_publishes_a_draft_and_keeps_its_owner(tmp_path):
     bring_companies(tmp_path, {"company": company(mine.slug, description="Imported.")})
     assert document("company", mine.slug)["company"]["description"] == "Imported."
     assert Company.objects.get(slug=mine.slug).owners.get().pk == me.account_id
-
-
-def test_a_changed_specification_becomes_the_next_version(tmp_path):
-    row = {
-        "framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score", "isOpen": True},
-        "specification": SPECIFICATION,
-    }
-    file = lines(tmp_path / "frameworks.jsonl", row)
-    bring(file)
-    bring(file)
-    changed = {**SPECIFICATION, "scale": {"min": 0, "max": 5}}
-    bring(lines(file, {**row, "specification": changed}))
-    versions = FrameworkSpecification.objects.order_by("version")
-    assert [(each.version, each.document["version"], each.document["scale"]["max"]) for each in versions] == [
-        (1, 1, 4),
-        (2, 2, 5),
-    ]
-
-
-def test_a_renamed_person_is_renamed_in_the_companies_that_show_them(tmp_path):
-    lines(
-        tmp_path / "companies.jsonl", {"company": company(), "positions": [{"person": {"slug": "ada", "name": "Ada"}}]}
-    )
-    bring(tmp_path)
-    bring(lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada Moss"}))
-    assert document("company", "acme")["positions"][0]["person"]["name"] == "Ada Moss"
 
 
 @pytest.mark.postgresql

@@ -1,0 +1,57 @@
+"""JSON lines: how files are read, and what a broken line is."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from make.registry import keys
+from muniment.registry.exchange.importer import Bad, Summary, import_registry
+
+pytestmark = pytest.mark.django_db
+
+
+def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
+    return {"id": slug, "name": slug.title(), **members}
+
+
+def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
+    bad: list[Bad] = []
+    warnings: list[Bad] = []
+    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
+
+
+@pytest.mark.requirement("import.form")
+def test_files_come_with_a_byte_order_mark_windows_line_ends_blank_lines_and_gzip(tmp_path):
+    content = b"\xef\xbb\xbf" + b'{"company": {"id": "a", "name": "A"}}\r\n\r\n{"company": {"id": "b", "name": "B"}}'
+    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(content))
+    assert bring(tmp_path)[1] == []
+    assert keys("company") == ["b", "a"]
+
+
+def test_broken_gzip_is_told_and_what_came_before_it_goes_in(tmp_path):
+    rows = b"".join(json.dumps({"company": company(f"c{n}", body=str(n) * 200)}).encode() + b"\n" for n in range(400))
+    (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(rows)[:-400])
+    bad = bring(tmp_path)[1]
+    assert "gzip data is damaged" in bad[0].reason
+    assert "c0" in keys("company")
+
+
+def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, monkeypatch):
+    import tracemalloc
+
+    file = tmp_path / "companies.jsonl"
+    with file.open("wb") as out:
+        out.write(b'{"company": {"id": "big", "name": "')
+        for _ in range(100):
+            out.write(b"x" * 1_000_000)
+        out.write(b'"}}\n{"company": {"id": "small", "name": "Small"}}\n')
+    tracemalloc.start()
+    bad = bring(file)[1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(each.line, each.reason) for each in bad] == [(1, "has more than 8,388,608 bytes in one line")]
+    assert keys("company") == ["small"]
+    assert peak < 60_000_000
