@@ -10,9 +10,9 @@ import brotli
 import zstandard
 
 ENCODINGS: Final = (b"zstd", b"br", b"gzip")
-"""In the order that the service prefers."""
+"""In order of preference."""
 SMALLEST_ENCODED: Final = 256
-"""Below this a compressed body with its headers is no smaller."""
+"""Smaller bodies do not shrink, including the additional headers."""
 _ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
 _threads = threading.local()
 
@@ -49,7 +49,7 @@ def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:
     Compress *body*; an empty *encoding* returns it unchanged.
 
     Args:
-        smallest: spend the time that pays for content kept for a year, not for one answer.
+        smallest: compress harder, for content that is cached for a year.
     """
     if not encoding:
         return body

@@ -1,4 +1,4 @@
-"""Pagination: one page of a list, and the numbers around it."""
+"""Pagination: one page of a list, with its page numbers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Rows(Protocol[Item_co]):
-    """A list that is counted and cut where it is, as a query set is."""
+    """A list that can be counted and sliced, such as a query set."""
 
     def count(self) -> int:
         """Return the number of all items."""
@@ -42,7 +42,7 @@ class Page(Generic[Item]):
 
     @property
     def previous_page(self) -> int | None:
-        """Return the number of the page before; the last page's, from beyond the end."""
+        """Return the previous page's number; beyond the end, the last page's."""
         return min(self.page - 1, self.page_count) if self.page > 1 else None
 
     def with_items(self, items: list[Other]) -> "Page[Other]":

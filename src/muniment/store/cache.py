@@ -15,15 +15,15 @@ ENTRY_OVERHEAD_BYTES = 760
 
 
 Entry = tuple[Any, int, tuple[Dependency, ...]]
-"""A value, its size in bytes and the documents that it shows; a plain tuple, made at every miss."""
+"""A value, its size in bytes and the documents it shows; a plain tuple for speed, created at every miss."""
 
 
 class ResponseCache(LRUCache[Hashable, Entry]):
     """
-    A cache bounded by bytes that knows which documents each entry shows. Safe to use from several threads.
+    A byte-bounded cache that tracks the documents each entry shows. Thread-safe.
 
     Args:
-        limit_bytes: how much content it keeps; the entry stored longest ago is evicted first.
+        limit_bytes: the largest total size; the oldest entry is evicted first.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -56,14 +56,14 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 self._dependents.setdefault(dependency, set()).add(key)
 
     def grow(self, key: Hashable, value: object, size_bytes: int) -> None:
-        """Count *size_bytes* more for *value*, which has got a further encoding, if it is still cached under *key*."""
+        """Add *size_bytes* to the size of *value*, which has gained another encoding, if *key* still holds it."""
         with self._lock:
             if self.ready.get(key) is value:
                 _, former_bytes, depends = self[key]
                 self[key] = value, min(former_bytes + size_bytes, int(self.maxsize)), depends
 
     def move(self, edition: int, touched: Iterable[Dependency] | None) -> None:
-        """Advance to *edition*: drop what shows the *touched* documents, or everything when None."""
+        """Advance to *edition*: drop entries that show the *touched* documents, or every entry if None."""
         with self._lock:
             self.edition = edition
             if touched is None:
@@ -76,7 +76,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                     del self[key]
 
     def __delitem__(self, key: Hashable) -> None:
-        """Drop *key*; eviction comes here too."""
+        """Drop *key*; also called on eviction."""
         _, _, depends = self[key]
         super().__delitem__(key)
         del self.ready[key]

@@ -193,7 +193,7 @@ class Reader(PublishedFile):
         return Found(body, digest(body), state.at, state.edition)
 
     def cap_table(self, slug: str, page: int, page_size: int) -> ListPage | None:
-        """Give a page of a company's token holders, or None when there is no such company."""
+        """Return a page of a company's token holders, or None if there is no such company."""
         found = self.document("company", slug)
         if found is None:
             return None

@@ -8,28 +8,28 @@ import pytest
 from django.db import connections
 
 from muniment.server.app import database_metrics as module
-from muniment.server.app.database_metrics import Census
+from muniment.server.app.database_metrics import DatabaseMetrics
 from muniment.server.app.exposition import text
 from muniment.server.app.metrics import Metrics
 
 pytestmark = pytest.mark.django_db
 
 
-def shown(census):
+def shown(database_metrics):
     """Give the values without labels, by name."""
     return {
         family.name: next((each.value for each in family.samples if not each.labels), None)
-        for family in census.families()
+        for family in database_metrics.families()
     }
 
 
 def run(*steps, call):
-    """Run steps over one census in a loop of its own."""
+    """Run steps over one database_metrics in a loop of its own."""
 
     async def all_of_them():
-        census = Census(call)
+        database_metrics = DatabaseMetrics(call)
         for step in steps:
-            await step(census)
+            await step(database_metrics)
 
     asyncio.run(all_of_them())
 
@@ -50,10 +50,10 @@ def test_concurrent_requests_share_one_query():
         await asyncio.sleep(0.01)
         return []
 
-    async def many(census):
-        await asyncio.gather(*(census.look() for _ in range(20)))
-        await census.look()
-        assert shown(census) == {"muniment_database_up": 1}
+    async def many(database_metrics):
+        await asyncio.gather(*(database_metrics.look() for _ in range(20)))
+        await database_metrics.look()
+        assert shown(database_metrics) == {"muniment_database_up": 1}
 
     run(many, call=call)
     assert asked == ["_of_the_queue", "_of_sums"]
@@ -69,22 +69,22 @@ def test_old_numbers_are_not_shown_when_the_database_is_away(monkeypatch):
             raise ConnectionError("the database is away")
         return await asyncio.to_thread(alone, operation)
 
-    async def there(census):
-        await census.look()
-        assert shown(census)["muniment_ledger_agrees"] == 1
+    async def there(database_metrics):
+        await database_metrics.look()
+        assert shown(database_metrics)["muniment_ledger_agrees"] == 1
 
-    async def away(census):
+    async def away(database_metrics):
         nonlocal is_away
         is_away = True
-        await census.look()
-        assert shown(census) == {"muniment_database_up": 0}
+        await database_metrics.look()
+        assert shown(database_metrics) == {"muniment_database_up": 0}
 
-    async def back(census):
+    async def back(database_metrics):
         nonlocal is_away
         is_away = False
-        await census.look()
-        assert shown(census)["muniment_ledger_agrees"] == 1
-        assert shown(census)["muniment_database_up"] == 1
+        await database_metrics.look()
+        assert shown(database_metrics)["muniment_ledger_agrees"] == 1
+        assert shown(database_metrics)["muniment_database_up"] == 1
 
     run(there, away, back, call=call)
 
@@ -97,15 +97,15 @@ def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
         await asyncio.to_thread(released.wait, 20)
         return []
 
-    async def hangs(census):
+    async def hangs(database_metrics):
         began = time.monotonic()
         for _ in range(3):
-            await census.look()
+            await database_metrics.look()
         assert time.monotonic() - began < 2
         metrics = Metrics()
-        metrics.source_of_instance(census.families)
+        metrics.source_of_instance(database_metrics.families)
         assert b"\nmuniment_database_up 0.0\n" in text(metrics.families())
         released.set()
-        await census.look()
+        await database_metrics.look()
 
     run(hangs, call=call)

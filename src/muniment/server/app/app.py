@@ -61,7 +61,7 @@ class App:
         """Waits until the pages are loaded, and returns them."""
         self.health: Callable[[bool], Awaitable[Response]] | None = None
         """Runs the health check of everything reads need; with True, of writes too."""
-        self.census: Callable[[], Awaitable[None]] | None = None
+        self.database_metrics: Callable[[], Awaitable[None]] | None = None
         """Updates the database gauges, unless they are recent."""
         self.traces: Traces | None = None
         """Traces requests if a collector is configured."""
@@ -231,7 +231,7 @@ class App:
         if verdict.allowed:
             out.charged = client
             return
-        self.metrics.happened("rate limited")
+        self.metrics.count_event("rate limited")
         raise TooMany(
             "Too many requests from this address.",
             f"Wait {verdict.retry_after_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
@@ -244,8 +244,8 @@ class App:
         if path == "/healthz":
             await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
         elif path == "/metrics":
-            if self.census is not None:
-                await self.census()
+            if self.database_metrics is not None:
+                await self.database_metrics()
             from muniment.server.app import exposition
 
             await out.finish(plain_answer(exposition.text(self.metrics.families()), CONTENT_TYPE))

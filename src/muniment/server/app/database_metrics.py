@@ -1,4 +1,4 @@
-"""What the database counts for those who watch: asked seldom, in the bridge, and never waited for long."""
+"""DB gauges: numbers that the database counts, queried rarely, in the thread pool, with a time limit."""
 
 import asyncio
 import logging
@@ -12,17 +12,17 @@ from muniment.server.app.metrics import Family
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
-"""Sums over whole tables: of credits, and of documents."""
+"""How often whole tables are summed: credits and documents."""
 PATIENCE_S: Final = 1.0
 log = logging.getLogger("muniment.server")
 
 
-class Census:
+class DatabaseMetrics:
     """
-    Asks the database, and keeps what it said.
+    Queries the database and caches the results.
 
     Args:
-        call: runs an operation in a thread and gives what it returns.
+        call: runs an operation in a thread and returns its result.
     """
 
     def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
@@ -34,7 +34,7 @@ class Census:
         self._asking: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
-        """Ask again if the last answer is old; what takes longer than a moment is there the next time."""
+        """Query again if the cached results are old; do not wait long, a slow result is used next time."""
         if self._asking is None or self._asking.done():
             if asyncio.get_running_loop().time() - self._queue_at < QUEUE_EVERY_S:
                 return
@@ -50,16 +50,15 @@ class Census:
                 self._sums = await self._call(_of_sums)
                 self._sums_at = clock()
             self._answers = True
-        except Exception as error:  # noqa: BLE001 - whatever it is, the database does not answer
-            log.warning("the database did not count for the metrics: %s", error)
-            # Old numbers would pass for new ones.
+        except Exception as error:  # noqa: BLE001 - any failure means that the database is unavailable
+            log.warning("could not query the database for metrics: %s", error)
+            # Outdated numbers must not be mistaken for current ones.
             self._answers, self._queue, self._sums = False, [], []
             self._sums_at = float("-inf")
             self._queue_at = clock()
 
     def families(self) -> Iterable[Family]:
-        """Give what the database said last."""
-        yield Family.single("muniment_database_up", "Whether the database answered when last asked.", self._answers)
+        yield Family.single("muniment_database_up", "1 if the database answered the last query.", self._answers)
         yield from self._queue
         yield from self._sums
 
@@ -72,7 +71,7 @@ def _of_the_queue() -> list[Family]:
         Family.gauge("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
         Family.gauge(
             "muniment_jobs_oldest_waiting_seconds",
-            "How long the job that is due longest has waited, by kind.",
+            "Waiting time of the oldest due job, by kind.",
             ("kind",),
             waits,
         ),
@@ -85,9 +84,9 @@ def _of_sums() -> list[Family]:
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
     return [
-        Family.single("muniment_ledger_balance_credits", "Credits that accounts have.", ledger.balance),
-        Family.single("muniment_ledger_held_credits", "Credits that open holds keep.", ledger.held),
-        Family.single("muniment_ledger_agrees", "1 while the ledger's sums agree.", int(ledger.agrees)),
+        Family.single("muniment_ledger_balance_credits", "Credits owned by accounts.", ledger.balance),
+        Family.single("muniment_ledger_held_credits", "Credits in open holds.", ledger.held),
+        Family.single("muniment_ledger_agrees", "1 if the sums of the ledger agree.", int(ledger.agrees)),
         Family.gauge("muniment_documents", "Documents by state.", ("state",), counts),
         Family.gauge("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
     ]

@@ -1,5 +1,5 @@
 """
-Metrics: plain counters of this process, shown to Prometheus alone or with those of the processes beside it.
+Metrics: plain counters of this process, exposed to Prometheus alone or with those of the port's other processes.
 
 Names, units and labels follow Prometheus' conventions; `docs/OBSERVABILITY.md` explains each of them.
 """
@@ -19,14 +19,14 @@ from muniment.server.process.shared_metrics import SharedMetrics
 BOUNDS_S: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-"""Any other is counted as one, so that clients cannot make up series."""
+"""Any other method counts as one label value, so that clients cannot create series."""
 Values = Mapping[tuple[str, ...], float]
-"""Numbers by the values of their labels."""
+"""Numbers by label values."""
 _DURATION: Final = "muniment_request_duration_seconds"
 
 
 class Sample(NamedTuple):
-    """One value of a family."""
+    """A value of a family."""
 
     name: str
     labels: dict[str, str]
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 class Family(NamedTuple):
-    """All samples under one name."""
+    """All samples of one metric name."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -45,19 +45,19 @@ class Family(NamedTuple):
     def counter(
         cls, name: str, description: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]
     ) -> Self:
-        """Return totals by the values of *labels*."""
+        """Return totals by *labels*."""
         return cls(name, "counter", description, _samples(name, labels, values))
 
     @classmethod
     def gauge(
         cls, name: str, description: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]
     ) -> Self:
-        """Return present numbers by the values of *labels*."""
+        """Return current numbers by *labels*."""
         return cls(name, "gauge", description, _samples(name, labels, values))
 
     @classmethod
     def single(cls, name: str, description: str, value: float) -> Self:
-        """Return one number; a name in ``_total`` makes it a counter."""
+        """Return one number; the suffix ``_total`` makes it a counter."""
         kind: Literal["counter", "gauge"] = "counter" if name.endswith("_total") else "gauge"
         return cls(name, kind, description, [Sample(name, {}, value)])
 
@@ -67,14 +67,14 @@ def _samples(name: str, labels: tuple[str, ...], values: Values) -> list[Sample]
 
 
 class Metrics:
-    """Counters of answers, their times, and families that are read when asked for."""
+    """Counters and durations of responses, and families that are read on demand."""
 
     def __init__(self) -> None:
         self.shared: SharedMetrics | None = None
-        """Where the processes of a port publish their metrics, so that any of them shows all."""
+        """Where the processes of a port publish their metrics, so that any of them can expose all."""
         self._began = time.time()
-        self.at_once: dict[int, int] = defaultdict(int)
-        """Answers of the express lane by status: one addition each, since the whole answer takes microseconds."""
+        self.fast_path: dict[int, int] = defaultdict(int)
+        """Responses of the fast path by status: one addition each, since the whole response takes microseconds."""
         self._requests: dict[tuple[str, ...], int] = defaultdict(int)
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BOUNDS_S) + 1))
         self._seconds: dict[str, float] = defaultdict(float)
@@ -83,40 +83,40 @@ class Metrics:
         self._of_instance: list[Callable[[], Iterable[Family]]] = []
 
     def answered(self, surface: str, method: str, status: int, seconds: float) -> None:
-        """Count one answer; status 0 is a client that left before it."""
+        """Count one response; status 0 means that the client left first."""
         self._requests[surface, method if method in METHODS else "other", str(status)] += 1
         self._buckets[surface][bisect_left(BOUNDS_S, seconds)] += 1
         self._seconds[surface] += seconds
 
-    def happened(self, event: str) -> None:
-        """Count something that is no answer: a connection dropped, a request that could not be read."""
+    def count_event(self, event: str) -> None:
+        """Count an event without a response, such as a dropped connection or an invalid request."""
         self._events[event] += 1
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Show what *read* returns under *name*."""
+        """Expose the result of *read* as the gauge *name*."""
         self._sources.append(lambda: Family.single(name, description, read()))
 
     def counter(self, name: str, description: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
-        """Show what *read* returns under *name*: totals by the values of *label*."""
+        """Expose the result of *read* as the counter *name*: totals by *label*."""
         self._sources.append(
             lambda: Family.counter(name, description, (label,), {(key,): n for key, n in read().items()})
         )
 
     def source_of_instance(self, read: Callable[[], Iterable[Family]]) -> None:
-        """Show the families that *read* returns without the label ``process``: they belong to the instance."""
+        """Expose the families of the instance, without the label ``process``."""
         self._of_instance.append(read)
 
     def share(self) -> None:
-        """Publish the metrics of this process to the processes beside it, if there are any."""
+        """Publish the metrics of this process for the port's other processes, if there are any."""
         if self.shared is not None:
             self.shared.put(msgspec.json.encode(list(self._own())))
 
     def families(self) -> Iterable[tuple[str, Family]]:
-        """Return every family with the process that it belongs to; "" where the label ``process`` is not used."""
+        """Yield every family with its process; "" if the label ``process`` is not used."""
         if self.shared is None:
             yield from (("", family) for family in self._own())
         else:
-            self.share()  # a counter must not seem to decrease when another process is asked a moment later
+            self.share()  # so that a counter does not seem to decrease when another process is asked next
             for number, content in self.shared.all().items():
                 yield from ((str(number), family) for family in _decode(content))
         for read in self._of_instance:
@@ -124,17 +124,17 @@ class Metrics:
 
     def _own(self) -> Iterable[Family]:
         requests: dict[tuple[str, ...], float] = {**self._requests}
-        for status, count in self.at_once.items():
+        for status, count in self.fast_path.items():
             key = ("api", "GET", str(status))
             requests[key] = requests.get(key, 0) + count
         labels = ("surface", "method", "status")
-        yield Family.counter("muniment_requests_total", "Answers by surface, method and status.", labels, requests)
+        yield Family.counter("muniment_requests_total", "Responses by surface, method and status.", labels, requests)
         yield self._durations()
         events: dict[tuple[str, ...], float] = {(event,): n for event, n in self._events.items()}
-        yield Family.counter("muniment_events_total", "What was refused or dropped.", ("event",), events)
+        yield Family.counter("muniment_events_total", "Rejected requests and dropped connections.", ("event",), events)
         for read in self._sources:
             yield read()
-        yield Family.gauge("muniment_build_info", "The version that runs.", ("version",), {(__version__,): 1})
+        yield Family.gauge("muniment_build_info", "The running version.", ("version",), {(__version__,): 1})
         yield Family.single("process_start_time_seconds", "Start of the process since the epoch.", self._began)
         used = os.times()
         yield Family.single("process_cpu_seconds_total", "CPU time used.", used.user + used.system)
@@ -143,16 +143,19 @@ class Metrics:
 
     def _durations(self) -> Family:
         samples: list[Sample] = []
-        at_once = sum(self.at_once.values())
-        for surface in sorted({*self._buckets, *(["api"] if at_once else [])}):
-            total = at_once if surface == "api" else 0
+        fast_path = sum(self.fast_path.values())
+        for surface in sorted({*self._buckets, *(["api"] if fast_path else [])}):
+            total = fast_path if surface == "api" else 0
             for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), self._buckets[surface], strict=True):
                 total += count
                 samples.append(Sample(f"{_DURATION}_bucket", {"surface": surface, "le": bound}, total))
             samples.append(Sample(f"{_DURATION}_sum", {"surface": surface}, round(self._seconds[surface], 6)))
             samples.append(Sample(f"{_DURATION}_count", {"surface": surface}, total))
         return Family(
-            _DURATION, "histogram", "Time to answer; answers of the fast path count as the least, untimed.", samples
+            _DURATION,
+            "histogram",
+            "Response time; responses of the fast path are not timed and count in the lowest bucket.",
+            samples,
         )
 
 
@@ -161,14 +164,14 @@ _decode = msgspec.json.Decoder(list[Family]).decode
 
 def _resident_bytes() -> float:
     try:
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - a file of the kernel
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - a kernel file
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
-        return 0.0  # not on this system
+        return 0.0  # not available on this system
 
 
 def _open_files() -> float:
     try:
-        return float(len(os.listdir("/proc/self/fd")))  # noqa: PTH208 - a folder of the kernel
+        return float(len(os.listdir("/proc/self/fd")))  # noqa: PTH208 - a kernel folder
     except OSError:
-        return 0.0  # not on this system
+        return 0.0  # not available on this system

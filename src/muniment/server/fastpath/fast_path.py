@@ -1,4 +1,4 @@
-"""The interface of the fast path: what may answer at once, and what it costs the client's rate."""
+"""The interface of the fast path: immediate responses, charged to the client's rate limit."""
 
 import logging
 from collections.abc import Sequence
@@ -17,45 +17,45 @@ log = logging.getLogger("muniment.server")
 
 
 class Ready(msgspec.Struct, frozen=True, gc=False):
-    """A finished response, and what it left of the client's rate."""
+    """A finished response and the client's remaining rate."""
 
     response: Response
     verdict: Verdict
 
 
 class ToolAnswers(Protocol):
-    """A tool server whose ordinary calls need no waiting."""
+    """A tool server that answers ordinary calls without waiting."""
 
     def call(self, lines: list[Header], body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
-        """Answer a call and charge the caller's rate, or return None to leave it to the ordinary path."""
+        """Answer a call and charge the caller's rate, or return None for the ordinary path."""
 
 
 class Waiting(Protocol):
-    """A connection whose answer is looked up at the end of this turn of the event loop."""
+    """A connection whose look-up is made at the end of this turn of the event loop."""
 
     @property
     def waits_for(self) -> Detail | None:
-        """Return the detail to look up; None when the client has gone."""
+        """Return the detail to look up; None if the client is gone."""
 
     def answer_late(self, answers: dict[bytes, Answer]) -> None:
-        """Send the answer, or take the ordinary path when there is none."""
+        """Send the response, or take the ordinary path without one."""
 
     def abort(self) -> None:
-        """Close the connection without an answer."""
+        """Close the connection without a response."""
 
 
 class FastPath:
     """
-    What the fast path may answer.
+    Handlers of the fast path.
 
     Args:
-        limiter: the one that the ordinary path charges too.
+        limiter: shared with the ordinary path.
     """
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
         self.rest: RestAnswers | None = None
-        """REST answers; None until there is a registry to read."""
+        """REST responses; None until there is a registry to read."""
         self.tools: dict[bytes, ToolAnswers] = {}
         """Tool servers by request target."""
         self.waiting: list[Waiting] = []
@@ -70,17 +70,17 @@ class FastPath:
         answer: Answer | None = None,
     ) -> Ready | None:
         """
-        Answer a GET from memory. The client's rate is charged only when there is an answer.
+        Answer a GET from memory. The client's rate is charged only for a response.
 
         Args:
             target: path and query as in the request line.
-            accept_encoding: the header's value, empty when absent.
-            if_none_match: the same.
-            client: whose rate to charge.
-            answer: what :meth:`look_up` returned for *target*; not needed for what is cached.
+            accept_encoding: the header's value, or empty.
+            if_none_match: the header's value, or empty.
+            client: the client to charge.
+            answer: what :meth:`look_up` returned for *target*; not needed for cached responses.
 
         Returns:
-            None when the ordinary path has to answer: nothing is ready, or the rate is used up.
+            None for the ordinary path: nothing is ready, or the rate limit is exceeded.
         """
         if self.rest is None:
             return None
@@ -93,32 +93,32 @@ class FastPath:
         return Ready(response, verdict) if verdict.allowed else None
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
-        """Answer a conditional GET with 304 without charging the client's rate, also when that is used up."""
+        """Answer a conditional GET with 304. Not charged to the client's rate, and not limited by it."""
         if self.rest is None:
             return None
         response = self.rest.not_modified(target, accept_encoding, if_none_match)
         return None if response is None else Ready(response, self._limiter.look(client))
 
     def detail(self, target: bytes) -> Detail | None:
-        """Return the detail that a GET of *target* asks for, if one look-up answers it."""
+        """Return the detail that a GET of *target* needs, if one look-up answers it."""
         return self.rest.detail(target) if self.rest is not None else None
 
     def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
-        """Look up *details* in one query; return the answers by target, without those that do not exist."""
+        """Look up *details* in one query; return the answers of existing ones by target."""
         return self.rest.look_up(details) if self.rest is not None else {}
 
     def answer_waiting(self) -> None:
-        """Look up in one query what the waiting connections ask for, and answer them in their order."""
+        """Look up the details of all waiting connections in one query, and answer them in order."""
         waiting, self.waiting = self.waiting, []
         asked = [(each, detail) for each in waiting if (detail := each.waits_for) is not None]
         try:
             answers = self.look_up([detail for _, detail in asked])
-        except Exception:  # noqa: BLE001 - the ordinary path meets it again, logs it and answers it with its id
+        except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             answers = {}
         for each, _ in asked:
             try:
                 each.answer_late(answers)
             except Exception:
-                # As the event loop does when reading fails: this connection ends, the others are answered.
-                log.exception("an answer that waited for the end of its turn failed")
+                # Like a failed read in the event loop: close this connection, answer the others.
+                log.exception("a delayed response failed")
                 each.abort()

@@ -241,7 +241,7 @@ class FastPathProtocol(LimitedProtocol):
         response = found.response
         request_id = front.request_id(given_id)
         self._send(response.head, front.ending(request_id, found.verdict), response.body)
-        front.metrics.at_once[response.status] += 1
+        front.metrics.fast_path[response.status] += 1
         if front.log_requests:
             target = self.url.decode("latin-1")
             shown = request_id.decode("ascii")

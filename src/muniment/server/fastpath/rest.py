@@ -1,4 +1,4 @@
-"""REST on the fast path: cached answers, and details that one look-up gives."""
+"""REST on the fast path: cached responses, and details that one look-up answers."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _IDENTITY: Final = b""
 
 
 class Detail(msgspec.Struct, frozen=True, gc=False):
-    """A detail that a request asks for: its target, kind and key, and the header lines of its route."""
+    """A detail that a request needs: its target, kind and key, and the header lines of its route."""
 
     target: bytes
     kind: str
@@ -24,20 +24,20 @@ class Detail(msgspec.Struct, frozen=True, gc=False):
 
 
 class RestAnswers:
-    """Answers of *api* that need no waiting."""
+    """Immediate responses of *api*."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._cached = api.cache.ready
         self._details = api.details()
         self._seen = bytearray(8 * MAX_SEEN)
-        """A place for each hash of a target. Two targets with one place are cached too early, which is harmless."""
+        """One byte per hash of a target. A collision only caches a target too early."""
         self._seen_count = 0
 
     def get(
         self, target: bytes, accept_encoding: bytes, if_none_match: bytes, answer: Answer | None = None
     ) -> Response | None:
-        """Answer a GET from the cache, or with *answer*; None when nothing is cached or encoding it takes long."""
+        """Answer a GET from the cache, or with *answer*; return None if nothing is cached or encoding takes long."""
         if answer is None:
             answer = self._cached.get(target)
             if answer is None:
@@ -52,7 +52,6 @@ class RestAnswers:
         )
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
-        """Answer a conditional GET with 304, or return None."""
         answer = self._cached.get(target)
         if answer is None:
             detail = self.detail(target)
@@ -64,22 +63,22 @@ class RestAnswers:
 
     def detail(self, target: bytes) -> Detail | None:
         """
-        Return the detail that *target* asks for, if it is a plain one.
+        Return the detail that *target* needs, if it is an ordinary one.
 
-        None for what is cached: looking it up again would replace it, and the encodings that were made of it.
+        None for cached ones: looking them up again would replace them and their encodings.
         """
         if target in self._cached:
             return None
         for prefix, kind, lines in self._details:
             if target.startswith(prefix):
                 key = target[len(prefix) :]
-                # Anything but an unreserved character needs decoding, or names something else.
+                # Other characters need decoding, or are not part of a key.
                 if key.replace(b"-", b"").isalnum():
                     return Detail(target, kind, key.decode("ascii"), lines)
         return None
 
     def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
-        """Look up *details* in one query; return the answers by target, without those that do not exist."""
+        """Look up *details* in one query; return the answers of existing ones by target."""
         found = self._api.reader.documents([(each.kind, each.key) for each in details])
         answers = {}
         for each in details:
@@ -95,7 +94,7 @@ class RestAnswers:
         return answers
 
     def _is_second_request(self, target: bytes) -> bool:
-        """Return whether *target* was requested before: a single request is not worth another answer's place."""
+        """Return whether *target* was requested before: single requests do not displace cached responses."""
         place = hash(target) % len(self._seen)
         if self._seen[place]:
             return True

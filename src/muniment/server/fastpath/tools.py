@@ -1,4 +1,4 @@
-"""Tool calls on the fast path: what a public tool server answers without waiting."""
+"""Tool calls on the fast path: immediate responses of a public tool server."""
 
 from muniment.kernel.problems import Problem
 from muniment.kernel.rate import Verdict
@@ -8,19 +8,19 @@ from muniment.mcp.protocol.transport import ToolCall, ToolServer, headers_by_nam
 
 
 class PublicToolAnswers:
-    """Answers of the public tool *server* that need no waiting; they equal those of its ordinary path."""
+    """Immediate responses of the public tool *server*, equal to those of its ordinary path."""
 
     def __init__(self, server: ToolServer) -> None:
         self._server = server
 
     def call(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
         """
-        Answer an ordinary request, or return None; the caller's rate is charged only when there is an answer.
+        Answer an ordinary call, or return None. The caller's rate is charged only for a response.
 
         Args:
             lines: the request's headers.
             body: the whole body.
-            caller: who calls, without an actor.
+            caller: the caller, without an actor.
         """
         server = self._server
         headers, is_odd = headers_by_name(lines)

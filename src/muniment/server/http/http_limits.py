@@ -79,7 +79,7 @@ class LimitedProtocol(HttpToolsProtocol):
         most = self.front.config.max_connections
         if len(self.connections) > most:
             drop_most_idle(self.connections, max(1, most // 100), self)
-            self.front.metrics.happened("connection dropped for another")
+            self.front.metrics.count_event("connection dropped for another")
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
@@ -195,7 +195,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def refuse(self, problem: Problem) -> None:
         """Report an error for a request that cannot be parsed, after earlier responses, and close the connection."""
         self._is_over = True
-        self.front.metrics.happened(f"refused with {int(problem.status)}")
+        self.front.metrics.count_event(f"refused with {int(problem.status)}")
         cycle = self.cycle
         if cycle is not None and not cycle.response_complete:
             if not self._in_body:

@@ -250,7 +250,7 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
-        from muniment.server.app.database_metrics import Census
+        from muniment.server.app.database_metrics import DatabaseMetrics
         from muniment.server.app.wsgi import WSGIApplication
 
         if self._pages is None or self._pages.done():
@@ -259,9 +259,9 @@ class Process:
         links = FileLinks(self.bridge.call)
         self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
-        census = Census(self.bridge.call)
-        self.front.metrics.source_of_instance(census.families)
-        self.front.census = census.look
+        database_metrics = DatabaseMetrics(self.bridge.call)
+        self.front.metrics.source_of_instance(database_metrics.families)
+        self.front.database_metrics = database_metrics.look
         # A run with a model mostly waits; it must not delay text extraction of documents.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(WSGIApplication(application, self.bridge))

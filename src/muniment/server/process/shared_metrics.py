@@ -1,4 +1,4 @@
-"""Multi-process metrics: each process of a port publishes its own in one shared file, so that any of them shows all."""
+"""Multi-process metrics: each process publishes its own in one shared file, so that any of them can expose all."""
 
 import os
 import zlib
@@ -12,10 +12,10 @@ _TRIES: Final = 5
 
 class SharedMetrics:
     """
-    An area for each process in the file *descriptor*.
+    The file *descriptor* with one area per process.
 
     Args:
-        number: the process's own, from 1.
+        number: the process's number, from 1.
     """
 
     def __init__(self, descriptor: int, number: int) -> None:
@@ -30,7 +30,7 @@ class SharedMetrics:
             os.pwrite(self._descriptor, _HEADER.pack(len(content), zlib.crc32(content)) + content, place)
 
     def all(self) -> dict[int, bytes]:
-        """Return the metrics of every process that has published some, by its number."""
+        """Return the published metrics of every process by its number."""
         areas = os.fstat(self._descriptor).st_size // AREA_BYTES
         found = {number: self._read(number) for number in range(1, areas + 1)}
         return {number: metrics for number, metrics in found.items() if metrics}
@@ -42,7 +42,7 @@ class SharedMetrics:
             content = area[_HEADER.size : _HEADER.size + size]
             if not size:
                 return b""
-            if zlib.crc32(content) == checksum:  # or its process was writing just then
+            if zlib.crc32(content) == checksum:  # otherwise its process is writing right now
                 return zlib.decompress(content)
         return b""
 
