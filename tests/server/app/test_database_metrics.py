@@ -24,7 +24,7 @@ def shown(database_metrics):
 
 
 def run(*steps, call):
-    """Run steps over one database_metrics in a loop of its own."""
+    """Run steps over one instance in a loop of its own."""
 
     async def all_of_them():
         database_metrics = DatabaseMetrics(call)
@@ -51,8 +51,8 @@ def test_concurrent_requests_share_one_query():
         return []
 
     async def many(database_metrics):
-        await asyncio.gather(*(database_metrics.look() for _ in range(20)))
-        await database_metrics.look()
+        await asyncio.gather(*(database_metrics.refresh() for _ in range(20)))
+        await database_metrics.refresh()
         assert shown(database_metrics) == {"muniment_database_up": 1}
 
     run(many, call=call)
@@ -70,19 +70,19 @@ def test_old_numbers_are_not_shown_when_the_database_is_away(monkeypatch):
         return await asyncio.to_thread(alone, operation)
 
     async def there(database_metrics):
-        await database_metrics.look()
+        await database_metrics.refresh()
         assert shown(database_metrics)["muniment_ledger_agrees"] == 1
 
     async def away(database_metrics):
         nonlocal is_away
         is_away = True
-        await database_metrics.look()
+        await database_metrics.refresh()
         assert shown(database_metrics) == {"muniment_database_up": 0}
 
     async def back(database_metrics):
         nonlocal is_away
         is_away = False
-        await database_metrics.look()
+        await database_metrics.refresh()
         assert shown(database_metrics)["muniment_ledger_agrees"] == 1
         assert shown(database_metrics)["muniment_database_up"] == 1
 
@@ -100,12 +100,12 @@ def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
     async def hangs(database_metrics):
         began = time.monotonic()
         for _ in range(3):
-            await database_metrics.look()
+            await database_metrics.refresh()
         assert time.monotonic() - began < 2
         metrics = Metrics()
         metrics.source_of_instance(database_metrics.families)
         assert b"\nmuniment_database_up 0.0\n" in text(metrics.families())
         released.set()
-        await database_metrics.look()
+        await database_metrics.refresh()
 
     run(hangs, call=call)

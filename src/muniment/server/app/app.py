@@ -61,7 +61,7 @@ class App:
         """Waits until the pages are loaded, and returns them."""
         self.health: Callable[[bool], Awaitable[Response]] | None = None
         """Runs the health check of everything reads need; with True, of writes too."""
-        self.database_metrics: Callable[[], Awaitable[None]] | None = None
+        self.refresh_gauges: Callable[[], Awaitable[None]] | None = None
         """Updates the database gauges, unless they are recent."""
         self.traces: Traces | None = None
         """Traces requests if a collector is configured."""
@@ -244,8 +244,8 @@ class App:
         if path == "/healthz":
             await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
         elif path == "/metrics":
-            if self.database_metrics is not None:
-                await self.database_metrics()
+            if self.refresh_gauges is not None:
+                await self.refresh_gauges()
             from muniment.server.app import exposition
 
             await out.finish(plain_answer(exposition.text(self.metrics.families()), CONTENT_TYPE))

@@ -33,7 +33,7 @@ class DatabaseMetrics:
         self._queue_at = self._sums_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Query again if the cached results are old; do not wait long, a slow result is used next time."""
         if self._asking is None or self._asking.done():
             if asyncio.get_running_loop().time() - self._queue_at < QUEUE_EVERY_S:

@@ -19,7 +19,7 @@ class _Collected(Collector):
 
 def text(families: Iterable[tuple[str, Family]]) -> bytes:
     """
-    Return *families* as text; those of one name stand together.
+    Return *families* as text, grouped by name.
 
     Args:
         families: each with the value of its label ``process``, or "" for none.

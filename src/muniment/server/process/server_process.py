@@ -261,7 +261,7 @@ class Process:
         self._count_uploads(links.uploads)
         database_metrics = DatabaseMetrics(self.bridge.call)
         self.front.metrics.source_of_instance(database_metrics.families)
-        self.front.database_metrics = database_metrics.look
+        self.front.refresh_gauges = database_metrics.refresh
         # A run with a model mostly waits; it must not delay text extraction of documents.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(WSGIApplication(application, self.bridge))
