@@ -165,7 +165,7 @@ def test_a_stale_form_shows_both_versions_and_can_be_saved_then(browser_of_owner
     answer = browser_of_owner.post(f"/manage/companies/{draft}/edit/about", {**fields_of(page), "description": "Mine."})
     html = answer.content.decode()
     assert answer.status_code == 409
-    assert "Another owner saved changes while you were editing." in html
+    assert "This listing changed while you were editing." in html
     assert "Theirs, saved meanwhile." in html
     assert "Mine." in html.partition('name="description"')[2].partition("</textarea>")[0]
     where(browser_of_owner.post(f"/manage/companies/{draft}/edit/about", fields_of(html)))

@@ -199,7 +199,7 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None =
             ("type", gettext("type")),
             ("description", gettext("summary")),
             ("website", gettext("website")),
-            ("body", gettext("description")),
+            ("body", gettext("full description")),
         )
         if not facts.get(key)
     ]
