@@ -62,7 +62,9 @@ def signed_in(*methods: str) -> Callable[[View], View]:
             try:
                 response = view(request, **where)
             except NotFound as refusal:
-                raise NotFound(gettext("Not found in your account."), gettext("Your listings are at /manage.")) from refusal
+                raise NotFound(
+                    gettext("Not found in your account."), gettext("Your listings are at /manage.")
+                ) from refusal
             return _with_author(request, response)
 
         return enter
