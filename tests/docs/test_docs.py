@@ -102,6 +102,15 @@ def test_every_source_file_that_a_document_names_exists():
             assert any((root / named).exists() for root in roots), f"{file.relative_to(ROOT)}: {named}"
 
 
+def test_every_log_line_that_a_document_names_is_written():
+    source = "\n".join(file.read_text() for file in (ROOT / "src" / "muniment").rglob("*.py"))
+    named = re.findall(r"(?m)^\| `([a-z][^`]+)` \|", (ROOT / "docs" / "BUYING-CREDITS.md").read_text())
+    named += re.findall(r"`(language model [^`]+)`", (ROOT / "docs" / "LANGUAGE-MODEL.md").read_text())
+    assert len(named) == 7
+    for line in named:
+        assert line in source
+
+
 def test_no_document_uses_an_outdated_phrase():
     phrases = re.compile(r"(?i)\b(?:whoever|nobody|somebody|anew|for ever|of old|goes on|express lane)\b")
     for file in DOCUMENTS:
