@@ -23,6 +23,7 @@ from muniment.credits.operations import prove as prove_ledger
 from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
 from muniment.documents.records import storage
+from muniment.documents.storage import Storage
 from muniment.documents.uploads import remove_blob
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.models import Company
@@ -58,7 +59,7 @@ def with_header(**changes):
             yield each
 
 
-def test_a_file_that_is_in_the_store_is_not_sent_again_and_a_wrong_one_is_replaced(tmp_path):
+def test_a_file_that_is_in_the_store_is_not_sent_again_and_a_wrong_one_is_replaced(tmp_path, monkeypatch):
     stands, wrong, _ = instances.filled()
     before = instances.counted()
     back_up(config.current(), tmp_path / "b")
@@ -68,8 +69,11 @@ def test_a_file_that_is_in_the_store_is_not_sent_again_and_a_wrong_one_is_replac
     storage().write(wrong.blob_key, b"x" * len(kept[wrong.pk]))
     cut = storage().folder / f"{wrong.blob_key}#1"  # as the store leaves it when the process is killed
     cut.write_bytes(b"half of")
-    loaded = restore(config.current(), tmp_path / "b")
-    assert (loaded.blobs, loaded.blobs_there) == (3, 1)
+    written, write = [], Storage.write
+    monkeypatch.setattr(Storage, "write", lambda self, key, chunks: (written.append(key), write(self, key, chunks)))
+    assert restore(config.current(), tmp_path / "b").blobs == 3
+    assert len(written) == 2
+    assert stands.blob_key not in written
     assert not cut.exists()
     assert instances.counted() == before
 

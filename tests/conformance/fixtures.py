@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
+from muniment.mcp.protocol.messages import Initialize
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.sdk_fallback import Context, SdkFallback
 from muniment.mcp.protocol.transport import ToolServer
@@ -274,7 +275,8 @@ class Suite(SdkFallback):
     """The SDK's leg with everything that the suite asks for."""
 
     def __init__(self, front: ToolServer, *, sessions: bool) -> None:
-        super().__init__(front, streams=True, sessions=sessions)
+        super().__init__(front)
+        self.manager.json_response, self.manager.stateless = False, not sessions
 
         async def agree(ctx: Context, params: Any) -> types.EmptyResult:
             return types.EmptyResult()
@@ -412,6 +414,20 @@ def fixture_offer() -> Declarations:
     )
 
 
+class SessionServer(ToolServer):
+    """Hands what belongs to a session to the SDK: initialize, and every GET and DELETE."""
+
+    async def _answer(self, scope, receive, send):
+        if scope["method"] not in {"GET", "DELETE"}:
+            return await super()._answer(scope, receive, send)
+        caller, waits_s = await self._identify(scope)
+        await self._forward_to_sdk(scope, receive, send, body=b"", caller=caller, waits_s=waits_s)
+        return None
+
+    def _understood_legacy(self, message, caller):
+        return None if isinstance(message, Initialize) else super()._understood_legacy(message, caller)
+
+
 def fixture_server(*, sessions: bool) -> ToolServer:
     """
     Give the fixtures behind the product's transport.
@@ -419,8 +435,8 @@ def fixture_server(*, sessions: bool) -> ToolServer:
     Args:
         sessions: as the scenarios need in which the server asks the client, in the older eras.
     """
-    server = ToolServer(fixture_offer(), gate=OriginPolicy(""), reference=lambda front: Suite(front, sessions=sessions))
-    server.keeps_sessions = sessions
+    kind = SessionServer if sessions else ToolServer
+    server = kind(fixture_offer(), gate=OriginPolicy(""), reference=lambda front: Suite(front, sessions=sessions))
     for name in NATIVE:
         del server.tools[name]
     return server

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from make.published import Publisher, company, framework, person
-from muniment.store import published, published_index
+from muniment.store import published_index
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import FeedGapError, Reader
 
@@ -66,7 +66,7 @@ def test_a_restored_backup_drops_everything(publisher, reader):
     publisher.publish(company(1))
     reader.refresh()
     reader.answers.put("one", "one", size_bytes=10, edition=reader.edition, depends=(("company", "company-1"),))
-    published.renew_epoch(publisher.connection)
+    publisher.connection.execute("UPDATE published_meta SET epoch = 'of a restored backup'")
     assert reader.refresh() is True
     assert reader.answers.ready.get("one") is None
 

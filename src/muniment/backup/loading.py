@@ -50,14 +50,12 @@ class Loaded:
     The result of loading.
 
     Args:
-        blobs_there: how many of the blobs were already in the store.
         notes: remarks for the operator.
     """
 
     header: Header
     rows: int = 0
     blobs: int = 0
-    blobs_there: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -194,7 +192,6 @@ class _Loading:
         if self._storage.size_bytes(key) == expected[0] and _digest(self._storage, key) == expected[1]:
             for _ in pieces:
                 pass
-            self.loaded.blobs_there += 1
         else:
             self._written.append(key)
             self._storage.remove_unfinished(key)  # from a killed run

@@ -189,11 +189,6 @@ def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: 
     connection.execute("UPDATE published_meta SET epoch = ?, edition = ?", (epoch or secrets.token_hex(8), edition))
 
 
-def renew_epoch(connection: sqlite3.Connection) -> None:
-    """Start a new epoch, so that every reader drops what it knows; a restored backup needs this."""
-    connection.execute("UPDATE published_meta SET epoch = ?", (secrets.token_hex(8),))
-
-
 def reserve(connection: sqlite3.Connection, count: int) -> int:
     """
     Advance the edition by *count* and take the write lock; exactly *count* entries must follow.

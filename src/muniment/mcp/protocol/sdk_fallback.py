@@ -42,11 +42,9 @@ class SdkFallback:
 
     Args:
         front: the server that forwards requests.
-        streams: reply with event streams if a tool sends more than its result; the product's tools never do.
-        sessions: keep legacy sessions, which requests from server to client need; the product has none.
     """
 
-    def __init__(self, front: "ToolServer", *, streams: bool = False, sessions: bool = False) -> None:
+    def __init__(self, front: "ToolServer") -> None:
         self.front = front
         offer = front.offer
         info = offer.server_info
@@ -84,12 +82,11 @@ class SdkFallback:
         # The front has already checked Host and Origin, by rules that the SDK's settings cannot express.
         self.manager = StreamableHTTPSessionManager(
             app=self.server,
-            json_response=not streams,
-            stateless=not sessions,
+            json_response=True,
+            stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=MAX_BODY_BYTES,
         )
-        front.keeps_sessions = sessions
 
     @staticmethod
     def _caller(ctx: Context) -> tuple[Caller, int]:

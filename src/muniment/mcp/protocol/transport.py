@@ -118,7 +118,6 @@ class ToolServer:
         self._reference: asyncio.Future[SdkFallback] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
-        self.keeps_sessions = False
         info = _encode(offer.server_info)
         self._modern_end = b',"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
         self._lists: dict[frozenset[str], tuple[bytes, bytes]] = {}
@@ -197,21 +196,18 @@ class ToolServer:
         if method == "OPTIONS":
             return Reply(204, PREFLIGHT, b"")
         caller, waits_s = await self._identify(scope)
-        if method != "POST" and not (self.keeps_sessions and method in {"GET", "DELETE"}):
+        if method != "POST":
             check_rate(waits_s)
             refused = MethodNotAllowed(method, ALLOW)
             refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
-        if method == "POST":
-            self._check_types(headers)
+        self._check_types(headers)
         body = await read_body(headers, receive)
         if body is None:
             return None
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
             return Reply(400, JSON_HEADERS, BATCH)
-        reply = (
-            None if is_ambiguous or method != "POST" else await self._answer_directly(headers, body, caller, waits_s)
-        )
+        reply = None if is_ambiguous else await self._answer_directly(headers, body, caller, waits_s)
         if reply is None:
             await self._forward_to_sdk(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
         return reply
@@ -304,7 +300,7 @@ class ToolServer:
         if isinstance(message, messages.Initialized | messages.Cancelled):
             return ACCEPTED
         request_id = messages.plain_id(message.id)
-        if request_id is None or (self.keeps_sessions and isinstance(message, messages.Initialize)):
+        if request_id is None:
             return None
         if isinstance(message, messages.LegacyCall):
             bound = self.tools.get(message.params.name)

@@ -45,7 +45,7 @@ class Child:
         self.control = control
         self.number = number
         self.began = time.monotonic()
-        self.is_listening = self.is_ready = False
+        self.is_ready = False
         self.end_by: float | None = None
 
     def end(self) -> None:
@@ -181,7 +181,7 @@ class Supervisor:
             child.control.close()
             return
         if LISTENING in progress:
-            child.is_listening = self._has_listened = True
+            self._has_listened = True
         if READY in progress:
             child.is_ready = True
             if child is self._places[0].child:
