@@ -366,7 +366,6 @@ class Config:
 
     @property
     def database_file(self) -> Path:
-        """Return the path of the SQLite database."""
         return self.data / "muniment.sqlite3"
 
     @property

@@ -33,7 +33,6 @@ def _secret_key(folder: Path) -> str:
 
 
 def database(config: process.Config) -> dict[str, Any]:
-    """Return the Django database settings for *config*."""
     if not config.on_postgresql:
         return {
             "ENGINE": "muniment.store.sqlite",

@@ -161,7 +161,6 @@ class Api:
         return made
 
     def _route(self, raw_path: bytes) -> tuple[Route | None, str]:
-        """Return the route of a path and its segment. A trailing slash is ignored."""
         parts = [decode(part) or "" for part in raw_path.removesuffix(b"/").split(b"/")]
         if any("/" in part for part in parts):
             return None, ""
@@ -181,7 +180,6 @@ class Api:
         return self._lines[route.operation_id] if route else b""
 
     async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
-        """Return the answer and its cache key."""
         if route.segment_name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
             prefix, _, _ = _cut(route.path)
             raise NotFound(
@@ -251,7 +249,6 @@ async def _send(send: Send, response: Response, *, head_only: bool) -> None:
 
 
 async def _send_file(send: Send, path: Path, *, head_only: bool) -> None:
-    """Send a finished export in chunks."""
     loop = asyncio.get_running_loop()
     try:
         file = path.open("rb")

@@ -51,7 +51,6 @@ _TAGS: Final = {
 
 
 def openapi_document(config: Config, schema: Schema) -> Part:
-    """Return the OpenAPI document."""
     shown = examples(schema)
     paths = {}
     for route in ROUTES:

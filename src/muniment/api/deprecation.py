@@ -33,7 +33,6 @@ class Deprecation:
             raise ValueError(message)
 
     def header_lines(self) -> bytes:
-        """Return the headers of every response of the route."""
         deprecated = int(_midnight(self.since).timestamp())
         sunset = format_datetime(_midnight(self.sunset), usegmt=True)
         return (

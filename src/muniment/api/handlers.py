@@ -71,7 +71,6 @@ def _company_query(path: str, values: Values) -> CompanyQuery:
 
 
 def list_companies(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    """Return a page of companies."""
     query = _company_query(path, values)
     with _cursor_of(path):
         page = context.reader.companies(query)
@@ -79,7 +78,6 @@ def list_companies(context: Context, path: str, values: Values, headers: bytes) 
 
 
 def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    """Return a page of people."""
     query = PeopleQuery(**_list_query(path, values))
     with _cursor_of(path):
         page = context.reader.people(query)
@@ -179,17 +177,14 @@ def unknown(context: Context, kind: str, path: str, key: str) -> NotFound:
 
 
 def get_company(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    """Return a company with its parts."""
     return _detail(context, "company", f"{V1}/companies", key, headers)
 
 
 def get_person(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    """Return a person."""
     return _detail(context, "person", f"{V1}/people", key, headers)
 
 
 def get_framework(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    """Return a framework."""
     return _detail(context, "framework", f"{V1}/frameworks", key, headers)
 
 
@@ -200,7 +195,6 @@ def list_frameworks(context: Context, _path: str, values: Values, headers: bytes
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
-    """Return the statistics."""
     found = context.reader.stats()
     depends = (("company", "*"), ("person", "*"), ("framework", "*"))
     return Result(_finished(found, headers), found.edition, depends)
@@ -239,7 +233,6 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
-    """Return the available export files."""
     edition = context.reader.edition
     files = context.exports.files()
     body = msgspec.json.encode({"data": [_export(context, file) for file in files]})

@@ -75,8 +75,6 @@ def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
 
 
 def flag(name: str, description: str) -> Parameter:
-    """Declare a boolean."""
-
     def parse(text: str) -> bool:
         if text not in {"true", "false"}:
             raise ValueError
@@ -88,8 +86,6 @@ def flag(name: str, description: str) -> Parameter:
 def text(
     name: str, description: str, *, example: str, maximum: int = MAX_TEXT_CHARACTERS, blank: bool = False
 ) -> Parameter:
-    """Declare a text of 1 to *maximum* characters."""
-
     def parse(value: str) -> str:
         if not (value if blank else value.strip()) or len(value) > maximum:
             raise ValueError
@@ -130,7 +126,6 @@ def moment(name: str, description: str) -> Parameter:
 
 
 def filters_of(record: Record) -> tuple[Parameter, ...]:
-    """Return the filters that the fields of *record* declare."""
     found = []
     for field in record.fields:
         if field.filter is None:

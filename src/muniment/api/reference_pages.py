@@ -100,7 +100,6 @@ class ReferencePage:
         self._answer: Answer | None = None
 
     def answer(self, _context: Context) -> Answer:
-        """Return the finished answer."""
         if self._answer is None:
             body = self._make()
             self._answer = Answer(body, digest(body).encode(), lines=self._headers, content_type=self._content_type)
@@ -108,7 +107,6 @@ class ReferencePage:
 
 
 def build(config: Config, schema: Schema) -> dict[str, ReferencePage]:
-    """Return every page by its path."""
     title = escape(config.registry_name)
     html = b"text/html; charset=utf-8"
     return {

@@ -104,7 +104,6 @@ class Answer(msgspec.Struct, gc=False):
         return self._forms.get(encoding)
 
     def make(self, encoding: bytes) -> Response:
-        """Create the response in *encoding* and cache it."""
         body = encode(self.body, encoding)
         head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n%setag: %s\r\n%s" % (
             self.content_type,
@@ -117,11 +116,9 @@ class Answer(msgspec.Struct, gc=False):
         return made
 
     def encoding(self, accepted: bytes) -> bytes:
-        """Return the encoding for an ``Accept-Encoding`` value."""
         return b"" if not accepted or len(self.body) < SMALLEST_ENCODED else negotiated(accepted)
 
     def unchanged(self, encoding: bytes) -> Response:
-        """Return the 304 for *encoding*."""
         made = self._unchanged.get(encoding)
         if made is None:
             head = b"HTTP/1.1 304 Not Modified\r\netag: %s\r\n%s" % (etag(self.tag, encoding), self._common())
@@ -155,6 +152,5 @@ def _http_day(day: str) -> bytes:
 
 
 def link_line(relations: Iterable[tuple[str, str]]) -> bytes:
-    """Return the ``Link`` header for relations and their URLs."""
     links = ", ".join(f'<{address}>; rel="{relation}"' for relation, address in relations)
     return f"link: {links}\r\n".encode("latin-1")

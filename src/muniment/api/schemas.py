@@ -30,12 +30,10 @@ def open_object(properties: JsonSchema, required: tuple[str, ...] = (), descript
 
 
 def ref(name: str) -> JsonSchema:
-    """Return a reference to a schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def array_of(items: JsonSchema) -> JsonSchema:
-    """Return the schema of a list."""
     return {"type": "array", "items": items}
 
 
@@ -44,12 +42,10 @@ def _described(schema: JsonSchema, description: str) -> JsonSchema:
 
 
 def nullable(*types: str) -> JsonSchema:
-    """Return the schema of a nullable value."""
     return {"type": [*types, "null"]}
 
 
 def schemas(schema: Schema) -> dict[str, JsonSchema]:
-    """Return the schemas of all answers by their names."""
     records = (
         *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
@@ -136,7 +132,6 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
 
 
 def examples(schema: Schema) -> dict[str, Any]:
-    """Return an example of each answer."""
     bundle = schema.bundle.sample()
     company, holder = bundle["company"], bundle["capTable"]
     person, framework = schema.person.sample(), schema.framework.sample()

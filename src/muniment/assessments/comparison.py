@@ -55,7 +55,6 @@ class Comparison:
 
     @property
     def changed(self) -> list[ComparedCriterion]:
-        """Return the criteria whose result changed."""
         return [each for each in self.criteria if each.course not in {"evidence", "same"}]
 
     @property

@@ -46,7 +46,6 @@ log = logging.getLogger(__name__)
 
 
 def execute(run: JobRun) -> None:
-    """Make one attempt at a run."""
     row = (
         ReportRun.objects.select_related("company", "framework", "specification")
         .filter(pk=run.payload["runId"], state__in=ACTIVE)
@@ -94,7 +93,6 @@ def execute(run: JobRun) -> None:
 
 
 def choose_evaluator(spent: Usage) -> Evaluator:
-    """Return the evaluator that the settings select."""
     if not settings.MODEL.url:
         return Rules()
     return LanguageModel(settings.MODEL, spent)

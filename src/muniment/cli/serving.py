@@ -73,7 +73,6 @@ def _named(settings: config.Config, host: str, port: int) -> config.Config:
 
 
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
-    """Serve as one of several processes."""
     member = WorkerProcess.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)
     run(settings, member.listener, load=load if demo else None, member=member)

@@ -68,7 +68,6 @@ class Balance:
 
     @property
     def available(self) -> int:
-        """Give what can be spent."""
         return self.balance - self.held
 
     def to_wire(self) -> dict[str, Any]:

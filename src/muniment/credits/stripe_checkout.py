@@ -96,7 +96,6 @@ class StripeCheckout:
         return PaymentPage(session.id, url.geturl())
 
     def look(self, session_id: str) -> Session | None:
-        """Return the Checkout Session with its payment."""
         try:
             found = _call(
                 lambda: self._client.v1.checkout.sessions.retrieve(session_id, {"expand": ["payment_intent"]})

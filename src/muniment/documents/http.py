@@ -46,7 +46,6 @@ class UploadLink:
         self.received_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Receive one file."""
         if scope["method"] != "PUT":
             raise MethodNotAllowed(scope["method"], "PUT")
         if self._running >= MAX_AT_ONCE:

@@ -35,7 +35,6 @@ ALIVE_EVERY_S: Final = RECEIVING_S / 4
 
 @lru_cache(maxsize=1)
 def storage() -> "Storage":
-    """Return this process's document storage."""
     from muniment.documents.storage import Storage  # 4 MB: imported on first use
 
     settings = config.current()
@@ -50,7 +49,6 @@ def has_stored() -> bool:
 
 
 def max_bytes() -> int:
-    """Return the size limit of a document."""
     return config.current().document_max_mb << 20
 
 
@@ -104,7 +102,6 @@ class Upload:
 
 
 def to_wire(document: Document) -> dict[str, Any]:
-    """Return a document as the tools show it."""
     record: dict[str, Any] = {
         "documentId": document.pk,
         "companySlug": document.company.slug,
@@ -122,7 +119,6 @@ def to_wire(document: Document) -> dict[str, Any]:
 
 
 def hash_of(token: str) -> str:
-    """Return the stored hash of an upload token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -207,6 +203,5 @@ def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
 
 
 def restorable_until(document: Document) -> datetime:
-    """Return until when a deleted document can be restored."""
     assert document.deleted_at is not None  # noqa: S101 - only called for deleted documents
     return document.deleted_at + timedelta(days=RESTORE_DAYS)

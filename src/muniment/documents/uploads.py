@@ -182,7 +182,6 @@ def _accept(document: Document) -> Document:
 
 
 def _verify(document: Document) -> None:
-    """Compare an uploaded file with its announcement."""
     if document.expected_sha256 and document.expected_sha256 != document.sha256:
         raise inspection.Rejected(
             f"Its sha256 is {document.sha256}, but {document.expected_sha256} was announced: it was changed in transit."

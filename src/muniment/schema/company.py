@@ -35,7 +35,6 @@ CSV_LAST: Final = 90
 
 
 def company(currency: str) -> Record:
-    """Return the record of a company."""
     return Record(
         "Company",
         limits_on_import="warn",

@@ -14,7 +14,6 @@ from muniment.schema.record import Field, Record
 
 
 def form_options(schema: Schema) -> dict[str, Any]:
-    """Return the options."""
     options: dict[str, Any] = {}
     suggesting = []
     fields = schema.company.editable.values()

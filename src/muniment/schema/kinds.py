@@ -94,7 +94,6 @@ class Text(Kind, frozen=True):
     suggest: tuple[str, ...] = ()
 
     def schema(self, view: View) -> JsonSchema:
-        """Return the JSON Schema."""
         return {"type": "string", **({"maxLength": self.max} if view.change and self.max else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
@@ -115,7 +114,6 @@ class Link(Text, frozen=True):
     """A web address."""
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
-        """Read a web address."""
         read = super().read(value, path, validation)
         if read and read.strip() and not _is_web_address(read.strip()):
             validation.limit(path, f"must be a web address such as https://example.org, not {shown(read)}")
@@ -128,7 +126,6 @@ class Slug(Kind, frozen=True):
     json: ClassVar[JsonSchema] = {"type": "string"}
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
-        """Read a slug."""
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         elif value and (fault := slug_fault(value)):
@@ -143,11 +140,9 @@ class Choice(Kind, frozen=True):
     values: tuple[str, ...]
 
     def schema(self, view: View) -> JsonSchema:  # noqa: ARG002 - the same for all
-        """Return the JSON Schema."""
         return {"type": "string", "enum": list(self.values)}
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
-        """Read one of the words."""
         if value != "" and value not in self.values:
             validation.refuse(path, f"must be one of {', '.join(self.values)}, not {shown(value)}")
         return value or None
@@ -174,11 +169,9 @@ class Parsed(Kind, frozen=True):
     format: str = ""
 
     def schema(self, view: View) -> JsonSchema:  # noqa: ARG002 - the same for all
-        """Return the JSON Schema."""
         return {"type": "string", **({"format": self.format} if self.format else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
-        """Read the text."""
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         elif value:
@@ -213,7 +206,6 @@ class Money(Kind, frozen=True):
     currency: str
 
     def schema(self, view: View) -> JsonSchema:
-        """Return the JSON Schema."""
         return {"type": "string", **({"maxLength": self.max} if view.change else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
@@ -241,7 +233,6 @@ class Money(Kind, frozen=True):
         return f"{currency_sign(self.currency)}{value // 100}.{value % 100:02d}"
 
     def show(self, value: Any) -> Any:
-        """Return the rounded amount."""
         return None if value is None else format_money(value, self.currency)
 
 
@@ -251,7 +242,6 @@ class Integer(Kind, frozen=True):
     max: int = 2**31 - 1
 
     def schema(self, view: View) -> JsonSchema:
-        """Return the JSON Schema."""
         return {"type": "integer", "minimum": 0, **({"maximum": self.max} if view.change else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
@@ -269,7 +259,6 @@ class Number(Kind, frozen=True):
     json: ClassVar[JsonSchema] = {"type": "number"}
 
     def read(self, value: Any, path: Path, validation: Validation) -> float | None:
-        """Read a number."""
         if type(value) in {int, float} and math.isfinite(value):
             return number(value)
         validation.refuse(path, f"must be a number, not {shown(value)}")
@@ -282,7 +271,6 @@ class Boolean(Kind, frozen=True):
     json: ClassVar[JsonSchema] = {"type": "boolean"}
 
     def read(self, value: Any, path: Path, validation: Validation) -> bool | None:
-        """Read true or false."""
         if type(value) is bool:
             return value
         validation.refuse(path, f"must be true or false, not {shown(value)}")
@@ -296,12 +284,10 @@ class Items(Kind, frozen=True):
     max: int | None = None
 
     def schema(self, view: View) -> JsonSchema:
-        """Return the JSON Schema."""
         limit = {"maxItems": self.max} if view.change and self.max else {}
         return {"type": "array", "items": self.of.schema(view), **limit}
 
     def read(self, value: Any, path: Path, validation: Validation) -> list[Any] | None:
-        """Read a list."""
         if type(value) is not list:
             validation.refuse(path, f"must be a list, not {kind_of(value)}")
             return None
@@ -317,7 +303,6 @@ class Anything(Kind, frozen=True):
     json: ClassVar[JsonSchema] = {"type": "object"}
 
     def read(self, value: Any, path: Path, validation: Validation) -> dict[str, Any] | None:
-        """Read an object as it is."""
         if type(value) is dict:
             return value
         validation.refuse(path, f"must be an object, not {kind_of(value)}")

@@ -38,26 +38,21 @@ class Schema(Struct, frozen=True, dict=True):
 
     @cached_property
     def framework_line(self) -> Record:
-        """A framework with what is private: a line of import."""
         return framework_line(self.framework)
 
     @cached_property
     def company_change(self) -> Record:
-        """What owners change of a company and its parts."""
         return change_of("CompanyChange", self.company, self.bundle)
 
     @cached_property
     def framework_change(self) -> Record:
-        """What reviewers change of a framework."""
         return change_of("FrameworkChange", self.framework)
 
     @cached_property
     def profile_change(self) -> Record:
-        """What people change of their profile."""
         return change_of("ProfileChange", self.person)
 
     def company_field(self, name: str) -> Field:
-        """Return the field *name* of a company or its parts."""
         return self.company.by_name.get(name) or self.bundle.by_name[name]
 
     def declare(self, *, company: tuple[Field, ...] = (), person: tuple[Field, ...] = ()) -> "Schema":
@@ -80,5 +75,4 @@ class Schema(Struct, frozen=True, dict=True):
 
 
 def registry_schema(currency: str) -> Schema:
-    """Return the schema of a registry whose amounts are in *currency*."""
     return Schema(company_.company(currency), PERSON, FRAMEWORK, funding_round(currency))

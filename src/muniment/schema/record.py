@@ -81,7 +81,6 @@ class Field(Struct, frozen=True):
         return self.imported and not self.column
 
     def schema(self, view: View) -> JsonSchema:
-        """Return the JSON Schema of the member."""
         schema = self.kind.schema(view)
         if (self.clearable and not self.required) if view.change else self.null:
             schema = nullable(schema)
@@ -137,7 +136,6 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
-        """The fields by name."""
         return {field.name: field for field in self.fields}
 
     @cached_property
@@ -147,22 +145,18 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def editable(self) -> dict[str, Field]:
-        """The fields that a change may give."""
         return {field.name: field for field in self.fields if field.editable}
 
     @cached_property
     def imported(self) -> dict[str, Field]:
-        """The fields that an imported row may give."""
         return {field.name: field for field in self.fields if field.imported}
 
     @cached_property
     def shown(self) -> tuple[Field, ...]:
-        """The fields of published answers."""
         return tuple(field for field in self.fields if field.shown)
 
     @cached_property
     def csv(self) -> tuple[str, ...]:
-        """The columns of the CSV export."""
         return tuple(field.name for field in sorted(self.fields, key=lambda field: field.csv) if field.csv)
 
     # ------------------------------------------------------------------ JSON Schema
@@ -172,7 +166,6 @@ class Record(Kind, frozen=True, dict=True):
         return view.ref(self.name) if view.ref and self.name else self.definition(view)
 
     def definition(self, view: View) -> JsonSchema:
-        """Return the JSON Schema of the object itself."""
         fields = tuple(self.editable.values()) if view.change else self.shown
         required = [field.name for field in fields if self._requires(field, view)]
         schema: JsonSchema = {"type": "object", "properties": {field.name: field.schema(view) for field in fields}}
@@ -291,7 +284,6 @@ class Record(Kind, frozen=True, dict=True):
         return {**members, **{name: extra[name] for name in sorted(extra)}} if extra else members
 
     def sample(self) -> dict[str, Any]:
-        """Return an example of the object."""
         found = {field.name: field.sample() for field in self.shown}
         return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
 

@@ -52,13 +52,11 @@ class Validation:
             return None
 
     def refuse(self, path: Path, reason: str) -> None:
-        """Report a fault."""
         self.faults.append(Fault(text_of(path), reason))
         if len(self.faults) >= MAX_FAULTS:
             raise _Full
 
     def limit(self, path: Path, reason: str) -> None:
-        """Report a broken limit."""
         if not self.warns:
             self.refuse(path, reason)
         elif len(self.warnings) < MAX_FAULTS:

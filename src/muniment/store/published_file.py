@@ -43,7 +43,6 @@ class PublishedFile:
 
     @property
     def edition(self) -> int:
-        """Return the edition that this process has loaded."""
         return self._state.edition
 
     @property

@@ -46,7 +46,6 @@ class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> Sort:
-        """Return the effective sort order."""
         if self.q.strip():
             return self.sort or "relevance"
         return "newest" if self.sort is None or self.sort == "relevance" else self.sort

@@ -336,7 +336,6 @@ class Reader(PublishedFile):
         return [row[0] for row in rows], rows[-1][1]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
-        """Return the number of items at or above *position*."""
         blocks = state.blocks[kind]
         index = bisect_left(blocks, -position, key=lambda first: -first)
         above = state.sums[kind][index - 1] if index else 0

@@ -20,7 +20,6 @@ class Suggesting(forms.TextInput):
         self.values = tuple(values)
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
-        """Add the list of suggestions."""
         context = super().get_context(name, value, {**(attrs or {}), "list": f"list_{name}"})
         return {**context, "list_id": f"list_{name}", "values": self.values}
 
@@ -29,7 +28,6 @@ class TextField(forms.CharField):
     """Text as it was typed, with the line ends that every other surface uses; browsers send CR LF."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the text."""
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
@@ -37,16 +35,13 @@ class ListField(TextField):
     """A list of texts, separated by commas."""
 
     def prepare_value(self, value: Any) -> Any:
-        """Join a list."""
         return ", ".join(value) if isinstance(value, list | tuple) else value
 
     def clean(self, value: Any) -> Any:
-        """Split what was typed."""
         return [part.strip() for part in super().clean(value).split(",") if part.strip()]
 
 
 def form_field(field: Field) -> forms.Field:
-    """Return the form field of a schema's field."""
     said: dict[str, Any] = {
         "label": gettext(field.label),
         "help_text": gettext(field.help) if field.help else "",

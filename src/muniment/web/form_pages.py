@@ -29,7 +29,6 @@ class FormPage:
         self.sentences: list[str] = []
 
     def read(self, post: QueryDict) -> None:
-        """Read the submitted values."""
         self.typed = {rows.name: rows.typed(post) for rows in self.repeated}
 
     def is_valid(self) -> bool:
@@ -37,11 +36,9 @@ class FormPage:
         return True
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the change in the wire format."""
         raise NotImplementedError
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Return the stored rows."""
         raise NotImplementedError
 
     def put(self, faults: Iterable[Fault]) -> None:
@@ -86,7 +83,6 @@ class Plain(FormPage):
         self.form = step(initial=step.from_bundle(bundle))
 
     def read(self, post: QueryDict) -> None:
-        """Read the submitted values."""
         self.form = self._step(post)
 
     def is_valid(self) -> bool:
@@ -94,7 +90,6 @@ class Plain(FormPage):
         return self.form is not None and self.form.is_valid()
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the change in the wire format."""
         return self.form.to_wire() if self.form is not None else {}
 
 
@@ -104,7 +99,6 @@ class Team(FormPage):
     repeated = (TEAM, ADDRESSES)
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Return the stored rows."""
         if rows is TEAM:
             return forms.team_from_wire(forms.plain(self.bundle.get("positions") or []))
         return [
@@ -112,7 +106,6 @@ class Team(FormPage):
         ]
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the change in the wire format."""
         standing = forms.plain(self.bundle.get("positions") or [])
         return {
             "positions": forms.team_to_wire(self.typed["positions"], standing),
@@ -131,7 +124,6 @@ class Token(FormPage):
         self.form = TokenStep(initial=TokenStep.from_bundle(bundle))
 
     def read(self, post: QueryDict) -> None:
-        """Read the submitted values."""
         super().read(post)
         self.form = TokenStep(post)
 
@@ -140,14 +132,12 @@ class Token(FormPage):
         return self.form.is_valid()
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
-        """Return the stored rows."""
         if rows is PROPOSALS:
             return forms.proposals_from_wire(forms.plain(self.bundle.get("proposals") or []))
         pools = (self.bundle.get("distribution") or {}).get("pools") or []
         return [{"name": str(pool.get("name", "")), "percentage": str(pool.get("percentage", ""))} for pool in pools]
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the change in the wire format."""
         data = self.form.cleaned_data
         pools = forms.pools_to_wire(self.typed["pools"])
         distribution = {field.name: data[field.name] or None for field in _DISTRIBUTION} | {"pools": pools or None}

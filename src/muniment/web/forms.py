@@ -43,7 +43,6 @@ class FormStep(forms.Form):
 
     @classmethod
     def schema_fields(cls) -> list[Field]:
-        """Return the fields of the schema that the page shows."""
         fields = settings.SCHEMA.company_change.by_name
         further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED] if cls.rest else []
         return [fields[name] for name in (*cls.names, *further)]
@@ -238,7 +237,6 @@ def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[
 
 
 def team_from_wire(positions: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return rows from positions."""
     return [
         {
             "was": str(n),
@@ -251,13 +249,11 @@ def team_from_wire(positions: Iterable[Mapping[str, Any]]) -> list[dict[str, str
 
 
 def addresses_to_wire(typed: list[dict[str, str]]) -> list[dict[str, str | None]] | None:
-    """Return addresses from rows."""
     made = [{c.name: typed[n][c.name] or None for c in ADDRESSES.columns} for n in ADDRESSES.kept(typed)]
     return made or None
 
 
 def pools_to_wire(typed: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Return pools from rows."""
     return [{"name": typed[n]["name"], "percentage": number_or_text(typed[n]["percentage"])} for n in POOLS.kept(typed)]
 
 
@@ -281,7 +277,6 @@ def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[
 
 
 def proposals_from_wire(proposals: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return rows from proposals."""
     rows = []
     for n, each in enumerate(proposals):
         votes = each.get("votes") or {}

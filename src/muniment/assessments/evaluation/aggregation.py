@@ -83,5 +83,4 @@ def _band(specification: Mapping[str, Any], score: float | None) -> str | None:
 
 
 def evaluator_of(evaluator: Evaluator) -> dict[str, Any]:
-    """Return the evaluator as the report names it."""
     return {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash}

@@ -67,11 +67,9 @@ class Inputs:
         return [leaf for leaf in self.leaves if leaf.path == path]
 
     def below(self, path: str) -> list[Leaf]:
-        """Return the values at *path* and below it."""
         return [leaf for leaf in self.leaves if leaf.path == path or leaf.path.startswith(f"{path}.")]
 
     def of(self, sources: Sequence[str]) -> list[int]:
-        """Return the numbers of the chunks of *sources*."""
         return [number for number, chunk in enumerate(self.chunks) if chunk.source in sources]
 
     def has(self, source: str) -> bool:

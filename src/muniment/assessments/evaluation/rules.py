@@ -64,7 +64,6 @@ class Rules:
         return self._by_words(criterion, scale, inputs)
 
     def full_text(self, inputs: Inputs) -> "FullText":
-        """Return the cached index of *inputs*."""
         if self._index is None or self._index[0] is not inputs:
             self._index = inputs, FullText(inputs)
         return self._index[1]

@@ -208,7 +208,6 @@ def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
 
 
 def _directory(file: IO[bytes], size_bytes: int, end: bytes, at: int) -> bytes:
-    """Return the first bytes of the central directory that the end record *end* points to."""
     length = int.from_bytes(end[12:16], "little")
     record_at = max(0, size_bytes - _TAIL) + at
     file.seek(max(0, record_at - length))
@@ -248,7 +247,6 @@ def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
 
 
 def _check_kind(archive: zipfile.ZipFile, found: Type) -> None:
-    """Check the mimetype part of OpenDocument files."""
     if found.extensions == ("odt",):
         with archive.open("mimetype") as part:
             if part.read(100).strip() != found.content_type.encode():
@@ -256,7 +254,6 @@ def _check_kind(archive: zipfile.ZipFile, found: Type) -> None:
 
 
 def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type) -> None:
-    """Check an archive by its central directory."""
     if len(entries) > MAX_ENTRIES:
         raise Rejected(f"The {found.name} file has {len(entries)} parts; the limit is {MAX_ENTRIES}.")
     unpacked = sum(entry.file_size for entry in entries)

@@ -136,7 +136,6 @@ def compare(company: Company, edit: Edit, *, replace: bool = False) -> Differenc
 
 
 def compare_field(row: Company | Person, field: Field, value: Any, found: Difference, *, replace: bool = False) -> None:
-    """Add the effect of *value* on a field of *row* to *found*."""
     kind = field.kind
     if field.column:
         stored = getattr(row, field.column)

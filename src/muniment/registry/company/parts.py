@@ -17,7 +17,6 @@ class PositionRow(NamedTuple):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "PositionRow":
-        """Return the row of a position that the schema has read."""
         person = document["person"]
         extra = {key: value for key, value in document.items() if key not in {"title", "person"}}
         if of_person := {key: value for key, value in person.items() if key not in {"name", "slug"}}:
@@ -25,7 +24,6 @@ class PositionRow(NamedTuple):
         return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra)
 
     def to_document(self) -> dict[str, Any]:
-        """Return the position as JSON."""
         person = {"name": self.name, "slug": self.slug, **self.extra.get("person", {})}
         rest = {key: value for key, value in self.extra.items() if key != "person"}
         return {**({} if self.title is None else {"title": self.title}), "person": person, **rest}

@@ -93,7 +93,6 @@ def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpeci
 
 
 def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
-    """Return the latest specification of each framework."""
     found = FrameworkSpecification.objects.filter(framework_id__in=keys).order_by("framework_id", "version")
     return {each.framework_id: each for each in found}
 

@@ -62,7 +62,6 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
 
 
 def _skip(source: io.BufferedIOBase, content: bytes) -> bool:
-    """Skip the rest of a line that is too long."""
     while content and not content.endswith(b"\n"):
         content = source.readline(1 << 20)
     return True

@@ -107,7 +107,6 @@ def _store(vendor: str) -> ModuleType:
 
 
 def create_tables(using: str = "default") -> None:
-    """Create missing tables of published documents."""
     chosen: Any = connections[using]
     if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.postgres_feed") is None:
         return  # the feed is installed with the replica

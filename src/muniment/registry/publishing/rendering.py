@@ -67,7 +67,6 @@ def company_reference(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def company_object(view: CompanyView, schema: Schema) -> dict[str, Any]:
-    """Return the contract's Company."""
     row = view.columns
     return schema.company.published(row, {"teamSize": len(view.positions) or row["team_size"], "raising": view.raising})
 
@@ -116,7 +115,6 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
 
 
 def _facets(record: Record, shown: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the values that lists are filtered by."""
     found: dict[str, tuple[str, ...]] = {}
     for each in record.fields:
         value = shown.get(each.name)

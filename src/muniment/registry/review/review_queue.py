@@ -36,7 +36,6 @@ class Waiting:
 
     @property
     def address(self) -> str:
-        """Return the page that decides on it."""
         kind, _, key = self.subject.partition(":")
         return f"/review/{_PAGES[kind]}/{key}"
 

@@ -96,7 +96,6 @@ class App:
         return self._id_prefix + b"%08x" % next(self._numbers)
 
     def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
-        """Return the last headers of every response."""
         lines = [(b"date", self.date), (b"x-muniment-edition", self.edition), (b"x-request-id", request_id)]
         if verdict is not None and self.limiter.is_on:
             lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))

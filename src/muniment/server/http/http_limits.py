@@ -251,7 +251,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _check_timeout(self, now: float) -> None:
-        """Report a timeout for an incomplete request."""
         config = self.front.config
         if self._in_head:
             if now - self.head_at > config.header_timeout_s:

@@ -23,7 +23,6 @@ class SharedMetrics:
         self._number = number
 
     def put(self, metrics: bytes) -> None:
-        """Publish the metrics of this process."""
         content = zlib.compress(metrics, 1)
         if len(content) <= AREA_BYTES - _HEADER.size:
             place = (self._number - 1) * AREA_BYTES
@@ -48,6 +47,5 @@ class SharedMetrics:
 
 
 def clear(descriptor: int, number: int) -> None:
-    """Clear the area of process *number*."""
     os.ftruncate(descriptor, max(os.fstat(descriptor).st_size, number * AREA_BYTES))
     os.pwrite(descriptor, _HEADER.pack(0, 0), (number - 1) * AREA_BYTES)

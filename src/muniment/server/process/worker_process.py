@@ -30,7 +30,6 @@ class WorkerProcess(NamedTuple):
 
     @classmethod
     def inherited(cls, text: str) -> Self:
-        """Parse the text of :func:`inheritance`."""
         number, listener, supervisor, metrics = map(int, text.split(","))
         return cls(
             number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(metrics, number)

@@ -37,7 +37,6 @@ class ChartSlice(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the value as it is displayed."""
         return self.shown or f"{self.value:,.10g}"
 
 

@@ -33,7 +33,6 @@ def day(moment: str) -> str:
 
 
 def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, Any]]:
-    """Return the fact list of a company."""
     facts: list[dict[str, Any]] = []
     for label, name in (
         ("Token", "symbol"),

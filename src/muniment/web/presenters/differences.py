@@ -36,7 +36,6 @@ class DiffLine(NamedTuple):
 
 
 def label_of(name: str) -> str:
-    """Return the label of a field by its name in history."""
     schema = settings.SCHEMA
     for record in (schema.company, schema.bundle, schema.person):
         if name in record.by_name:
@@ -50,13 +49,11 @@ def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[DiffLine]:
 
 
 def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
-    """Return the lines of a history entry."""
     keys = [*after, *(key for key in before if key not in after)]
     return [line(label_of(key), before.get(key), after.get(key)) for key in keys]
 
 
 def line(label: str, before: Any, after: Any) -> DiffLine:
-    """Return one line."""
     was, now = said(before), said(after)
     return DiffLine(label, was, now, *_marked(was, now))
 

@@ -43,7 +43,6 @@ def account_of(request: HttpRequest) -> Account:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return the signed-in account as an actor."""
     return account_of(request).actor("web")
 
 

@@ -22,7 +22,6 @@ class Content(msgspec.Struct, gc=False):
 
     @property
     def size_bytes(self) -> int:
-        """Return the size of all encodings together."""
         return len(self.body) + sum(map(len, self._encoded.values()))
 
     def respond(self, request: HttpRequest, cache_control: str, *, status: int = HTTPStatus.OK) -> HttpResponse:

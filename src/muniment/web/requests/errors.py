@@ -38,7 +38,6 @@ class ProblemMiddleware:
         self._accounts = AccountMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Call the view."""
         return self.get_response(request)
 
     def process_view(
@@ -62,7 +61,6 @@ class ProblemMiddleware:
 
 
 def page(request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None) -> HttpResponse:
-    """Render an error page."""
     nearest = [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())]
     response = render(
         request,
@@ -89,20 +87,17 @@ def request_id(request: HttpRequest) -> str:
 
 
 def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Return the 404 page."""
     return page(
         request, HTTPStatus.NOT_FOUND, gettext("This page doesn't exist."), gettext("Check the address or search.")
     )
 
 
 def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Return the 403 page."""
     message = gettext("You don't have permission to view this page.")
     return page(request, HTTPStatus.FORBIDDEN, message, gettext("Ask the operator of this registry for access."))
 
 
 def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Return the 400 page."""
     return page(
         request, HTTPStatus.BAD_REQUEST, gettext("We couldn't read the request."), gettext("Go back and try again.")
     )

@@ -60,7 +60,6 @@ class CachedPage(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Return how much the page takes in the cache."""
         return self.content.size_bytes + 500
 
 

@@ -42,7 +42,6 @@ class PolicyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Add the headers to the view's response."""
         response = self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)

@@ -23,7 +23,6 @@ register = template.Library()
 
 @register.filter
 def markdown(text: str | None) -> SafeString:
-    """Render Markdown."""
     return md.render(text or "")
 
 
@@ -47,7 +46,6 @@ def elapsed(since: datetime) -> str:
 
 @register.filter
 def happened(action: str) -> str:
-    """Return the words for an action of the history."""
     return str(HAPPENED.get(action, action.capitalize()))
 
 

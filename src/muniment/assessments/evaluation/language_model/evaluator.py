@@ -316,7 +316,6 @@ async def _closed(client: "AsyncOpenAI", running: Mapping[asyncio.Task[Judgement
 
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
-    """Return a client that uses only the configured endpoint and settings."""
     try:
         import openai
     except ImportError:

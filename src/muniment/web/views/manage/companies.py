@@ -186,7 +186,6 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Submit a draft for review."""
     mine = operations.get_company(actor_of(request), slug)
     if lacking := missing_of(mine):
         raise BadRequest(
@@ -225,7 +224,6 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
-    """Revert the change of one history entry."""
     done = operations.revert_company(actor_of(request), slug, entry)
     _say(request, done, gettext("Reverted."))
     return HttpResponseRedirect(f"/manage/companies/{slug}/history")

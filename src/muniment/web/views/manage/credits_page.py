@@ -114,7 +114,6 @@ def _buy(request: HttpRequest) -> HttpResponse:
 
 
 def _told(request: HttpRequest, actor: Actor) -> Told | None:
-    """Return the notice for a buyer who returns from the payment page."""
     if bought := request.GET.get("bought"):
         return _said(check_purchase(actor, bought))
     if left := request.GET.get("left"):

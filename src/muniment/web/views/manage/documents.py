@@ -143,7 +143,6 @@ def delete(request: HttpRequest, document_id: str) -> HttpResponse:
 
 @signed_in("POST")
 def restore(request: HttpRequest, document_id: str) -> HttpResponse:
-    """Restore a deleted document."""
     document = operations.restore_document(actor_of(request), document_id)
     messages.success(request, gettext("%(file)s restored.") % {"file": document.filename})
     return HttpResponseRedirect(HOME)

@@ -17,7 +17,6 @@ from muniment.web.requests.once import once
 @signed_in("POST")
 @once
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
-    """Invite another owner by mail."""
     email = request.POST.get("email", "")
     try:
         invitations.invite_owner(actor_of(request), slug, email, base_url=address(request))
@@ -29,7 +28,6 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 
 @signed_in()
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Show or accept an invitation."""
     if request.method == "POST":
         company = invitations.accept_invitation(actor_of(request), token)
         messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})
@@ -42,7 +40,6 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
-    """Stop owning a listing."""
     operations.leave_company(actor_of(request), slug)
     messages.success(request, gettext("You've left this listing."))
     return HttpResponseRedirect("/manage")

@@ -18,7 +18,6 @@ from muniment.web.views.manage.companies import frame
 @signed_in()
 @once
 def logo(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change the logo of a listing."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     fault = ""

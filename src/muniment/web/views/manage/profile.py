@@ -30,7 +30,6 @@ class ProfileForm(forms.Form):
         self.fields |= {name: form_field(each) for name, each in settings.SCHEMA.profile_change.by_name.items()}
 
     def to_change(self) -> ProfileChange:
-        """Return what was typed as a change."""
         data = self.cleaned_data
         return ProfileChange({name: value if name == "name" else value or None for name, value in data.items()})
 

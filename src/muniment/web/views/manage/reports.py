@@ -241,7 +241,6 @@ def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
 
 @signed_in("GET", "HEAD")
 def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Return the report as a Markdown file."""
     document = operations.get_report(actor_of(request), run_id).document
     answer = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'

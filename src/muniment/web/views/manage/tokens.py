@@ -57,7 +57,6 @@ class NewTokenForm(forms.Form):
     )
 
     def values(self) -> dict[str, Any]:
-        """Return the arguments of the operation."""
         found, lifetime = self.cleaned_data, self.cleaned_data["lifetime"]
         held = {"all": SCOPES, "read": scopes.READ_SCOPES, "chosen": found["chosen"]}[found["access"]]
         return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}
@@ -88,7 +87,6 @@ def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
 
 @signed_in("POST")
 def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Revoke a token."""
     row = operations.revoke_token(actor_of(request), _id(token_id))
     messages.success(request, gettext("Token %(name)s revoked.") % {"name": row.name})
     return redirect("tokens")
@@ -96,7 +94,6 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 
 @signed_in("POST")
 def disconnect(request: HttpRequest, grant_id: int) -> HttpResponse:
-    """Disconnect an app."""
     grant = grants.disconnect(actor_of(request), _id(grant_id))
     messages.success(request, gettext("%(app)s disconnected.") % {"app": grant.client})
     return redirect("tokens")

@@ -61,7 +61,6 @@ def _public(slug: str) -> Company:
 @signed_in()
 @once
 def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Claim a listing."""
     company = _public(slug)
     form = ClaimForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
@@ -83,7 +82,6 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in()
 @once
 def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Suggest an edit of a listing."""
     company = _public(slug)
     standing = {field.name: getattr(company, field.column) for field in SuggestForm.schema_fields()}
     typed = request.POST if request.method == "POST" else kept_form(request)
@@ -108,7 +106,6 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in()
 @once
 def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
-    """Claim a person's profile."""
     person = Person.objects.filter(slug=slug, published=True).first()
     if person is None:
         raise NotFound(gettext("This person doesn't exist."), gettext("Search all people."))

@@ -22,7 +22,6 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @published()
 def robots(request: HttpRequest) -> HttpResponse:
-    """Allow robots on the public pages only."""
     lines = ("User-agent: *", "Disallow: /manage", "Disallow: /review", "Disallow: /accounts", "Disallow: /oauth")
     return HttpResponse(
         "\n".join((*lines, "", f"Sitemap: {address(request)}/sitemap.xml", "")),
@@ -32,7 +31,6 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 @published()
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """List the parts of the sitemap."""
     base = address(request)
     parts = "".join(
         f"<sitemap><loc>{base}/sitemap-{room}-{number}.xml</loc></sitemap>\n"
@@ -45,7 +43,6 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 @published()
 def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
-    """List the addresses of one part of the sitemap."""
     kind = _ROOMS.get(room)
     first = (int(number) - 1) * ADDRESSES_A_MAP
     if kind is None or first >= _count(kind):

@@ -66,7 +66,6 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
 @reviewer("POST")
 @once
 def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Decide on a listing."""
     actor, post = actor_of(request), request.POST
     what, note = post.get("do", ""), post.get("note", "")
     if what not in _DECISIONS:

@@ -113,7 +113,6 @@ def home(request: HttpRequest) -> HttpResponse:
 @reviewer()
 @once
 def new(request: HttpRequest) -> HttpResponse:
-    """Create a framework."""
     form = NewFrameworkForm(request.POST if request.method == "POST" else kept_form(request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
