@@ -54,7 +54,6 @@ def _kind(value: object) -> str:
 
 
 def _accepted(schema: Mapping[str, Any]) -> str:
-    """Describe what *schema* accepts."""
     if "enum" in schema:
         return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
     kinds = schema.get("type", [])

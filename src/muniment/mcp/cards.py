@@ -106,7 +106,6 @@ class Identity:
         return {"$schema": REGISTRY_SCHEMA, **self._common(manage=False), "remotes": [self._remote(manage=False)]}
 
     def catalog(self) -> dict[str, Any]:
-        """Return the catalog that lists the cards."""
         return {
             "specVersion": "1.0",
             "entries": [

@@ -94,7 +94,6 @@ class Tool:
         }
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the tool as listed in tools/list."""
         return {
             "name": self.name,
             "title": self.title,
@@ -191,7 +190,6 @@ class Declarations:
 
     @property
     def server_info(self) -> dict[str, Any]:
-        """Return the Implementation object."""
         info: dict[str, Any] = {
             "name": self.name,
             "title": self.title,
@@ -205,7 +203,6 @@ class Declarations:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """Return the server's capabilities."""
         found: dict[str, Any] = {}
         if self.prompts:
             found["prompts"] = {"listChanged": False}

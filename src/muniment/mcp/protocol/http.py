@@ -53,7 +53,6 @@ def error_reply(problem: Problem) -> Reply:
 
 
 async def deliver(reply: Reply, send: Send) -> None:
-    """Send a finished response."""
     headers = reply.headers
     if reply.body:
         headers = [*headers, (b"content-length", b"%d" % len(reply.body))]

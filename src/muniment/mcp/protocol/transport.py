@@ -341,7 +341,6 @@ class ToolServer:
 
     @staticmethod
     def _failure(error: Exception, bound: Bound, caller: Caller) -> bytes:
-        """Return structuredContent of a failed call."""
         if isinstance(error, Problem):
             return _encode(error.to_wire())
         log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
@@ -362,7 +361,6 @@ class ToolServer:
     async def _forward_to_sdk(
         self, scope: Scope, receive: Receive, send: Send, *, body: bytes, caller: Caller, waits_s: int
     ) -> None:
-        """Forward a request to the SDK."""
         look = messages.summarize(body)
         called = self.tools.get(look.tool or "") if look else None
         if called is None:

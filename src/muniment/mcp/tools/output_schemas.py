@@ -28,12 +28,10 @@ def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> Json
 
 
 def list_of(item: JsonSchema) -> JsonSchema:
-    """Return the schema of a list."""
     return {"type": "array", "items": item}
 
 
 def one_of(*values: str) -> JsonSchema:
-    """Return the schema of a closed set of values."""
     return {"type": "string", "enum": list(values)}
 
 
@@ -68,7 +66,6 @@ def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
 
 
 def form_options(schema: Schema) -> JsonSchema:
-    """Return the schema of the form options."""
     lists = {name: list_of(STRING) for name, value in options_of(schema).items() if isinstance(value, list)}
     sizes = {"type": "object", "additionalProperties": INTEGER}
     return object_of({**lists, "limits": object_of({"characters": sizes, "entries": sizes})})
@@ -92,15 +89,12 @@ HINT: JsonSchema = {"type": "string", "description": "how to continue if fewer i
 
 
 def single(data: JsonSchema) -> dict[str, Any]:
-    """Return the output of a tool that returns one object."""
     return {"data": data}
 
 
 def paged(item: JsonSchema) -> dict[str, Any]:
-    """Return the output of a tool that returns a page of a list."""
     return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
 
 
 def listed(item: JsonSchema) -> dict[str, Any]:
-    """Return the output of a tool that returns a whole list."""
     return {"data": list_of(item), "nextPage": {"type": "null"}, "omitted": INTEGER, "hint": HINT}

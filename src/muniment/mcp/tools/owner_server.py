@@ -137,7 +137,6 @@ def _plain(client: bytes) -> str:
 def owner_server(
     call: Bridge, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
 ) -> ToolServer:
-    """Return the owner-scoped server."""
     authentication = BearerAuthentication(TokenAuthenticator(call, resource=address_of(base_url)), base_url)
     return ToolServer(
         owner_declarations(call, base_url=base_url, registry_name=registry_name, schema=schema),

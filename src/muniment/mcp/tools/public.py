@@ -62,7 +62,6 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
 
 
 def _filters(record: Record) -> dict[str, Mapping[str, Any]]:
-    """Return the filter arguments of a list of *record*."""
     found: dict[str, Mapping[str, Any]] = {}
     for field in record.fields:
         if field.filter is not None:
@@ -290,6 +289,5 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
 def public_server(
     reader: Reader, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
 ) -> ToolServer:
-    """Return the public server."""
     declarations = public_declarations(reader, base_url=base_url, registry_name=registry_name, schema=schema)
     return ToolServer(declarations, gate=gate, limiter=limiter)

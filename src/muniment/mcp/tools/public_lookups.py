@@ -141,7 +141,6 @@ class PublicTools:
         return self._detail("framework", framework_id, fit, "list_frameworks")
 
     def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
-        """Return the handler that reads frameworks of one kind."""
         other, tool = (
             ("program", "get_program_framework") if kind == "score" else ("scoring framework", "get_scoring_framework")
         )
@@ -158,8 +157,6 @@ class PublicTools:
         return handler
 
     def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
-        """Return the handler that lists frameworks of one kind."""
-
         def handler(_: Arguments, caller: Caller) -> bytes | Awaitable[bytes]:
             return self.list_frameworks({"kind": kind}, caller)
 
@@ -172,7 +169,6 @@ class PublicTools:
         return self._form_options
 
     def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
-        """Return the completion of slugs of *kind*."""
         return lambda prefix, limit: self._reader.keys(kind, prefix, limit)
 
     # ------------------------------------------------------------------ shared
