@@ -1,6 +1,7 @@
 """The mutants that `make mutate` draws."""
 
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,12 @@ def test_equal_mutants_of_a_function_are_numbered(found):
         "rules/claims.both: == 1 => != 1 #2",
         "rules/claims.both: 1 => 2 #2",
     ]
+
+
+def test_each_named_mutant_still_changes_one_place():
+    root = CHECK.parents[1]
+    listed = tomllib.loads(CHECK.with_suffix(".toml").read_text())
+    assert len(listed["equivalent"]) <= 15
+    for each in listed["named"]:
+        assert (root / each["file"]).read_text().count(each["old"]) == 1, each["rule"]
+        assert all((root / tests).exists() for tests in each["tests"]), each["rule"]
