@@ -54,10 +54,13 @@ def test_documents_of_another_version_are_rendered_again_once():
     assert len(documents()) == len(before) + 1
 
 
-def test_the_head_is_read_on_a_connection_that_was_closed():
+def test_a_closed_connection_is_opened_again():
     published(owner())
     edition, epoch, _ = publisher.head()
     connection.close()
+    assert publisher.head()[:2] == (edition, epoch)
+    connection.close()
+    publisher.create_tables()
     assert publisher.head()[:2] == (edition, epoch)
 
 

@@ -1,0 +1,59 @@
+"""The demo: a fictional registry, loaded once, with accounts whose passwords are fresh at each start."""
+
+import pytest
+
+from muniment.accounts import mail, tokens
+from muniment.accounts.models import Account
+from muniment.kernel.ids import now
+from muniment.kernel.tokens import token_digest
+from muniment.registry.company import operations
+from muniment.registry.demo_accounts import OWNED, load_demo
+from muniment.registry.models import Company, PendingChange, Petition
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _mail_stays_silent(monkeypatch):
+    monkeypatch.setattr(mail, "echo", None)
+
+
+def live(text):
+    return [row for row in tokens.PersonalToken.objects.filter(digest=token_digest(text)) if row.is_live(now())]
+
+
+def test_the_demo_is_loaded_once_with_fresh_sign_ins_at_each_start():
+    summary, (owner, reviewer) = load_demo(renews=True)
+    assert summary.bad == 0
+    assert (owner.role, reviewer.role, reviewer.token) == ("owner", "reviewer", "")
+    accounts = {each.email: each for each in Account.objects.all()}
+    assert {email: account.role for email, account in accounts.items()} == {
+        owner.email: "owner",
+        reviewer.email: "reviewer",
+    }
+    assert accounts[owner.email].check_password(owner.password)
+    assert live(owner.token)
+    listings, mails = Company.objects.count(), mail.echo
+    again, (renewed, _) = load_demo(renews=True)
+    assert (again, Company.objects.count(), Account.objects.count()) == (None, listings, 2)
+    assert not accounts[owner.email].check_password(renewed.password)
+    assert Account.objects.get(email=owner.email).check_password(renewed.password)
+    assert (len(live(renewed.token)), live(owner.token)) == (1, [])
+    assert mails is not None, "codes are shown in the terminal"
+
+
+def test_a_process_that_does_not_renew_the_sign_ins_makes_no_account():
+    assert load_demo(renews=False)[1] == []
+    assert Company.objects.exists()
+    assert not Account.objects.exists()
+
+
+def test_the_demo_owner_has_listings_in_every_state_and_the_reviewer_a_queue():
+    _, (owner, _) = load_demo(renews=True)
+    actor = Account.objects.get(email=owner.email).actor("web")
+    states = [each.state for each in operations.list_companies(actor).items]
+    assert sorted(states) == ["draft", *["published"] * OWNED, "submitted"]
+    assert list(PendingChange.objects.get().changes) == ["name"]
+    suggestion = Petition.objects.get()
+    assert (suggestion.kind, list(suggestion.changes)) == ("suggestion", ["description"])
+    assert not suggestion.company.ownerships.filter(account_id=actor.account_id).exists()
