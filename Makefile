@@ -45,7 +45,7 @@ check: install ## style, words, types, layers, module lengths, migrations and lo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
-	$(BIN)/python checks/words.py src/muniment/web
+	$(BIN)/python checks/words.py
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \

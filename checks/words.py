@@ -25,8 +25,11 @@ BANNED = (
     (r"organisations?", "write: organization"),
 )
 PATTERNS = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), advice) for words, advice in BANNED]
-ALLOWED: set[tuple[str, str]] = set()
-"""Pairs of a file and a text that uses a banned word for a reason, which stands beside it."""
+ALLOWED = {
+    ("src/muniment/assessments/evaluation/words.py", "organisation"),  # a stop word, in both spellings
+    ("src/muniment/mcp/tools/truncation.py", "Go on"),  # a member of successful answers, which clients compare
+}
+"""Pairs of a file and a banned word that it may use."""
 
 READ_ALOUD = re.compile(
     r"(?:\s(?:alt|aria-label|data-done|data-failed|data-label|placeholder|title)"
@@ -108,7 +111,7 @@ def banned(files: Iterable[Path]) -> Iterator[str]:
         for text in READERS[file.suffix](source):
             for pattern, advice in PATTERNS:
                 for match in pattern.finditer(text.words):
-                    if (place, text.words) not in ALLOWED:
+                    if (place, match[0]) not in ALLOWED:
                         line = source.count("\n", 0, text.start) + text.words.count("\n", 0, match.start()) + 1
                         yield f"{place}:{line}: {match[0]!r}: {advice}"
 
@@ -167,8 +170,7 @@ def committed() -> list[Path]:
 
 def main() -> int:
     """Run both checks and print what they find."""
-    folder = ROOT / (sys.argv[1] if len(sys.argv) > 1 else "src")
-    files = [file for file in committed() if file.is_relative_to(folder)]
+    files = committed()
     faults = [*untranslated(files), *banned(files)]
     for fault in faults:
         print(fault)

@@ -1,7 +1,7 @@
 """
-Reads that stand in the way of every call, as SQL that both databases take.
+Reads of every call, as SQL that both databases accept.
 
-To compose a query costs the ORM half a millisecond, many times what the database needs to answer it.
+The ORM takes half a millisecond to build a query, many times what the database needs to answer it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from django.db import connection, models
 
 
 def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give the rows of *statement*; parameters stand as ``%s``. Text of JSON columns comes as it is stored."""
+    """Give the rows of *statement*; parameters are ``%s``. Text of JSON columns comes as it is stored."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         found: list[tuple[Any, ...]] = cursor.fetchall()

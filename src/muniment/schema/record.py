@@ -289,7 +289,7 @@ class Record(Kind, frozen=True, dict=True):
 
 
 def nullable(schema: JsonSchema) -> JsonSchema:
-    """Allow null; as ``anyOf`` where a list of types would stand beside ``items`` or ``enum``, which breaks clients."""
+    """Allow null; as ``anyOf`` where ``items`` or ``enum`` beside a list of types would break clients."""
     if schema.keys() & {"$ref", "items", "properties", "enum"}:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
