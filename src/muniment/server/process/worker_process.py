@@ -43,10 +43,15 @@ class WorkerProcess(NamedTuple):
         self.supervisor.setblocking(False)  # noqa: FBT003 - the socket's own signature
 
         def heard() -> None:
-            with contextlib.suppress(BlockingIOError):
-                if not self.supervisor.recv(64):
-                    loop.remove_reader(self.supervisor)
-                    on_end()
+            try:
+                is_open = bool(self.supervisor.recv(64))
+            except BlockingIOError:
+                return
+            except OSError:  # the connection is reset if the supervisor dies before it has read the last report
+                is_open = False
+            if not is_open:
+                loop.remove_reader(self.supervisor)
+                on_end()
 
         loop.add_reader(self.supervisor, heard)
 
