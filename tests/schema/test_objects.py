@@ -46,7 +46,7 @@ def test_an_instance_declares_further_fields_beside_the_schema_that_exists():
     further = Field("berthNumber", Text(40), "Berth number")
     declared = SCHEMA.declare(company=(further,), person=(further,))
     for record in (declared.company, declared.company_change, declared.person, declared.profile_change):
-        assert record.by_name["berthNumber"] == further
+        assert record.by_name["berthNumber"].label == "Berth number"
     assert "berthNumber" in declared.bundle.by_name["company"].kind.by_name
     assert "berthNumber" not in SCHEMA.company.by_name
 

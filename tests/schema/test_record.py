@@ -24,17 +24,18 @@ SHIP = Record(
     "Ship",
     (
         Field("id", Text(9), "Id", column="slug", required=True, editable=False),
-        Field("name", Text(9, strip=True), "Name", "What it is called.", column="name", required=True),
-        Field("crew", Integer(9), "Crew", column="crew"),
-        Field("flag", Text(9), "Flag"),
-        Field("places", Items(PLACE, 2), "Places", column="places", null=True),
-        Field("links", LINKS, "Links", column="links", null=True),
-        Field("terms", TERMS, "Terms", column="terms", clearable=False),
+        Field("name", Text(9, strip=True), "Name", "What it is called.", required=True),
+        Field("crew", Integer(9), "Crew"),
+        Field("flag", Text(9), "Flag", column=""),
+        Field("places", Items(PLACE, 2), "Places", null=True),
+        Field("links", LINKS, "Links", null=True),
+        Field("terms", TERMS, "Terms", clearable=False),
         Field("builtOn", DATE, "Built", column="built_on", shown=False, editable=False),
         Field("built", MONTH, "Built", column="built_on", editable=False, unless="builtOn"),
-        Field("afloat", Boolean(), "Afloat", imported=False, editable=False, promised=True),
+        Field("afloat", Boolean(), "Afloat", column="", imported=False, editable=False, promised=True),
     ),
     limits_on_import="warn",
+    table=True,
 )
 SHIP_CHANGE = change_of("ShipChange", SHIP)
 

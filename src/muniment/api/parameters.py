@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.schema.kinds import Boolean, Choice
+from muniment.schema.kinds import Boolean, Choice, Items
 from muniment.schema.record import Record
 
 MAX_DIGITS: Final = 15
@@ -127,16 +127,14 @@ def moment(name: str, description: str) -> Parameter:
 
 def filters_of(record: Record) -> tuple[Parameter, ...]:
     found = []
-    for field in record.fields:
-        if field.filter is None:
-            continue
-        name, help_ = field.filter.name, field.filter.help
-        if field.filter.presence or isinstance(field.kind, Boolean):
-            found.append(flag(name, help_))
+    for name, (field, by) in record.filters.items():
+        if by.presence or isinstance(field.kind, Boolean):
+            found.append(flag(name, by.help))
         elif isinstance(field.kind, Choice):
-            found.append(one_of(name, help_, field.kind.values))
+            found.append(one_of(name, by.help, field.kind.values))
         else:
-            found.append(text(name, help_, example=field.filter.example))
+            example = field.example[0] if isinstance(field.kind, Items) else field.example
+            found.append(text(name, by.help, example=example))
     return tuple(found)
 
 

@@ -118,7 +118,7 @@ def funding_round(currency: str) -> Record:
     return Record(
         "FundingRound",
         (
-            Field("name", Text(), "Name", column="name"),
+            Field("name", Text(), "Name"),
             Field("target", Money(40, currency), "Target", "For example $1.2M.", column="target_minor"),
             Field("opened", DATE, "Opened", column="opened_on"),
             Field("closed", DATE, "Closed", column="closed_on"),
@@ -126,4 +126,5 @@ def funding_round(currency: str) -> Record:
         others="refuse",
         others_on_import="ignore",  # files of other registries tell more about a round than is kept here
         partial=True,
+        table=True,
     )

@@ -6,7 +6,7 @@ Source: service document, Framework and FrameworkDetail.
 
 from typing import Any, Final
 
-from muniment.schema.company import CSV, CSV_LAST
+from muniment.schema.company import CSV_LAST
 from muniment.schema.kinds import MOMENT, Anything, Boolean, Choice, Integer, Slug, Text
 from muniment.schema.record import Field, Filter, Record
 from muniment.schema.validation import Path, Validation
@@ -35,26 +35,15 @@ def _programs_have_a_company(found: dict[str, Any], path: Path, validation: Vali
 
 FRAMEWORK: Final = Record(
     "Framework",
-    check=_programs_have_a_company,
-    fields=(
-        Field(
-            "frameworkId",
-            Slug(),
-            "Framework id",
-            example="river-score",
-            column="slug",
-            csv=1,
-            required=True,
-            editable=False,
-        ),
+    (
+        Field("frameworkId", Slug(), "Id", example="river-score", column="slug", csv=1, required=True, editable=False),
         Field("frameworkName", Text(strip=True), "Name", example="River score", column="name", csv=2, required=True),
         Field(
             "description",
             Text(lines=6),
             "Summary",
-            "What the framework assesses, markdown; empty when not yet authored.",
+            "What the framework assesses, Markdown; empty until it is authored.",
             example="How well an organization looks after a river.",
-            column="description",
             csv=CSV_LAST,
             promised=True,
         ),
@@ -63,11 +52,9 @@ FRAMEWORK: Final = Record(
             Choice(KINDS),
             "Kind",
             example="score",
-            column="kind",
-            csv=CSV,
             required=True,
             editable=False,
-            filter=Filter("kind", "Only frameworks of this kind."),
+            filter=Filter("Only frameworks of this kind."),
         ),
         Field(
             "isOpen",
@@ -75,16 +62,34 @@ FRAMEWORK: Final = Record(
             "Open",
             "False until the specification is authored.",
             example=True,
-            csv=CSV,
+            column="",
             promised=True,
             editable=False,
         ),
         Field(
-            "company", COMPANY_OF_FRAMEWORK, "Company", "The company behind the framework.", null=True, editable=False
+            "company",
+            COMPANY_OF_FRAMEWORK,
+            "Company",
+            "The company behind the framework.",
+            column="",
+            csv=0,
+            null=True,
+            editable=False,
         ),
-        Field("companyDescription", Text(), "Company's description", shown=False, imported=False, editable=False),
-        Field("updatedAt", MOMENT, "Updated", column="updated_at", editable=False),
+        Field(
+            "companyDescription",
+            Text(),
+            "Company's description",
+            column="",
+            csv=0,
+            shown=False,
+            imported=False,
+            editable=False,
+        ),
+        Field("updatedAt", MOMENT, "Updated", csv=0, editable=False),
     ),
+    check=_programs_have_a_company,
+    table=True,
 )
 
 

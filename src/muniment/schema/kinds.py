@@ -97,7 +97,6 @@ class Text(Kind, frozen=True):
         return {"type": "string", **({"maxLength": self.max} if view.change and self.max else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
-        """Read text; an empty one stays an empty text."""
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
             return None
@@ -106,7 +105,6 @@ class Text(Kind, frozen=True):
         return text
 
     def wire(self, value: Any) -> Any:
-        """Return the text, None where it is empty."""
         return value or None
 
 
@@ -121,7 +119,7 @@ class Link(Text, frozen=True):
 
 
 class Slug(Kind, frozen=True):
-    """The permanent name of a company, person or framework in addresses."""
+    """The permanent name of a company, person or framework in addresses; an empty text is no value."""
 
     json: ClassVar[JsonSchema] = {"type": "string"}
 
@@ -148,7 +146,6 @@ class Choice(Kind, frozen=True):
         return value or None
 
     def wire(self, value: Any) -> Any:
-        """Return the word, None where there is none."""
         return value or None
 
 
@@ -182,7 +179,6 @@ class Parsed(Kind, frozen=True):
         return None
 
     def wire(self, value: Any) -> Any:
-        """Return the text, None where there is no value."""
         return None if value is None else self.write(value)
 
 
@@ -199,7 +195,11 @@ MOMENT: Final = Parsed("an RFC 3339 timestamp such as 2026-11-21T10:00:00Z", par
 
 
 class Money(Kind, frozen=True):
-    """An amount, stored in minor units; published rounded (``$1.2M``), exact in history and exports."""
+    """
+    An amount, stored in minor units; an empty text is no value.
+
+    Published rounded (``$1.2M``); in history and exports short where that loses nothing, else in full.
+    """
 
     json: ClassVar[JsonSchema] = {"type": "string"}
     max: int
@@ -209,7 +209,6 @@ class Money(Kind, frozen=True):
         return {"type": "string", **({"maxLength": self.max} if view.change else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
-        """Read an amount as people write it; an empty text is no value."""
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         elif value:
@@ -224,7 +223,6 @@ class Money(Kind, frozen=True):
         return None
 
     def wire(self, value: Any) -> Any:
-        """Return the exact amount: short where that loses nothing, else in full."""
         if value is None:
             return None
         short = format_money(value, self.currency)
@@ -237,7 +235,7 @@ class Money(Kind, frozen=True):
 
 
 class Integer(Kind, frozen=True):
-    """A whole number from 0."""
+    """A whole number from 0; 5.0 is one."""
 
     max: int = 2**31 - 1
 
@@ -245,7 +243,6 @@ class Integer(Kind, frozen=True):
         return {"type": "integer", "minimum": 0, **({"maximum": self.max} if view.change else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
-        """Read a whole number; 5.0 is one."""
         whole = number(value) if type(value) in {int, float} else None
         if type(whole) is int and 0 <= whole <= self.max:
             return whole

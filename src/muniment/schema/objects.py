@@ -67,11 +67,12 @@ class Schema(Struct, frozen=True, dict=True):
         taken += [each.name for each in person if each.name in self.person.by_name]
         if taken:
             raise ValueError(f"fields of these names exist: {', '.join(taken)}")
-        return structs.replace(
-            self,
-            company=structs.replace(self.company, fields=(*self.company.fields, *company)),
-            person=structs.replace(self.person, fields=(*self.person.fields, *person)),
-        )
+        return structs.replace(self, company=_with(self.company, company), person=_with(self.person, person))
+
+
+def _with(record: Record, declared: tuple[Field, ...]) -> Record:
+    fields = (structs.replace(each, column="") for each in declared)
+    return structs.replace(record, fields=(*record.fields, *fields))
 
 
 def registry_schema(currency: str) -> Schema:

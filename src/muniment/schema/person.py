@@ -6,7 +6,7 @@ Source: service document, Person.
 
 from typing import Final
 
-from muniment.schema.company import CSV, CSV_LAST
+from muniment.schema.company import CSV_LAST
 from muniment.schema.kinds import MOMENT, Integer, Items, Slug, Text
 from muniment.schema.record import Field, Record
 
@@ -28,53 +28,35 @@ POSITION_OF_PERSON: Final = Record(
 
 PERSON: Final = Record(
     "Person",
-    limits_on_import="warn",
-    fields=(
-        Field(
-            "documentId",
-            Text(),
-            "Document id",
-            example="01jexample0000000000000000",
-            column="document_id",
-            csv=CSV,
-            editable=False,
-        ),
-        Field("name", Text(200, strip=True), "Name", example="Ada Fluss", column="name", csv=2, required=True),
-        Field(
-            "slug",
-            Slug(),
-            "Slug",
-            "Stable identifier.",
-            example="ada-fluss",
-            column="slug",
-            csv=1,
-            required=True,
-            editable=False,
-        ),
-        Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", column="bio", csv=CSV_LAST, null=True),
+    (
+        Field("documentId", Text(), "Document id", example="01jexample0000000000000000", editable=False),
+        Field("name", Text(200, strip=True), "Name", example="Ada Fluss", csv=2, required=True),
+        Field("slug", Slug(), "Slug", "Stable identifier.", example="ada-fluss", csv=1, required=True, editable=False),
+        Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", csv=CSV_LAST, null=True),
         Field(
             "companyCount",
             Integer(),
             "Companies",
             "Reviewed companies where the person holds a position; in lists only.",
             example=1,
-            csv=CSV,
+            column="",
             imported=False,
             editable=False,
         ),
         Field(
-            "positions", Items(POSITION_OF_PERSON), "Positions", "In the detail only.", imported=False, editable=False
-        ),
-        Field(
-            "updatedAt",
-            MOMENT,
-            "Updated",
-            example="2026-01-31T09:30:00.000000Z",
-            column="updated_at",
-            csv=CSV,
+            "positions",
+            Items(POSITION_OF_PERSON),
+            "Positions",
+            "In the detail only.",
+            column="",
+            csv=0,
+            imported=False,
             editable=False,
         ),
+        Field("updatedAt", MOMENT, "Updated", example="2026-01-31T09:30:00.000000Z", editable=False),
     ),
+    limits_on_import="warn",
+    table=True,
 )
 
 

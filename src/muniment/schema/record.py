@@ -1,13 +1,16 @@
 """Records: an object of the wire as a table of its fields, from which every surface derives its own form of it."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.schema.kinds import Items, JsonSchema, Kind, View
 from muniment.schema.validation import Path, Validation, kind_of
+
+_OF_ITS_NAME: Final = "*"
 
 
 class Filter(Struct, frozen=True):
@@ -15,15 +18,13 @@ class Filter(Struct, frozen=True):
     How lists are filtered by a field.
 
     Args:
-        name: the parameter.
         help: which items it selects.
-        example: a value that works; "" where the kind of the field says enough.
+        name: the parameter; "" for the name of the field.
         presence: it selects by whether the field has a value.
     """
 
-    name: str
     help: str
-    example: str = ""
+    name: str = ""
     presence: bool = False
 
 
@@ -37,9 +38,10 @@ class Field(Struct, frozen=True):
         label: its name on pages.
         help: a sentence for the form, the API reference and the tools.
         example: a value for the API reference.
-        column: the column that stores it; two fields may share one. "" for a member that is derived, that has
-            tables of its own, or that is kept among the additional members of an open object.
-        csv: its place among the columns of the CSV export, equal ones in the order of the table; 0 leaves it out.
+        column: the column that stores it, which two fields may share; by default the one of its name, if the record
+            is a table. "" for a member that is derived, has tables of its own, or is kept among the additional
+            members of an open object.
+        csv: its place among the columns of the CSV export, equal ones in the order of the fields; 0 leaves it out.
         required: an input must give it.
         promised: every answer has it; what is required is, unless this says otherwise.
         null: an answer shows null where it is empty; otherwise it is left out.
@@ -57,8 +59,8 @@ class Field(Struct, frozen=True):
     label: str
     help: str = ""
     example: Any = None
-    column: str = ""
-    csv: int = 0
+    column: str = _OF_ITS_NAME
+    csv: int = 10
     required: bool = False
     promised: bool | None = None
     null: bool = False
@@ -120,6 +122,7 @@ class Record(Kind, frozen=True, dict=True):
         others: what becomes of members that are not declared: kept (an open object), refused, or ignored.
         others_on_import: the same for an imported row, where it differs.
         limits_on_import: whether a broken limit, also of a member within, refuses an imported row, or warns.
+        table: its fields are columns of a table.
         whole: every member is always there, null where it is empty; without any value the whole object is null.
         partial: a change gives some of the members, the others stay; otherwise it replaces the object.
         check: a rule about several members: gets what was read, and reports.
@@ -130,9 +133,18 @@ class Record(Kind, frozen=True, dict=True):
     others: Literal["keep", "refuse", "ignore"] = "keep"
     others_on_import: Literal["", "keep", "refuse", "ignore"] = ""
     limits_on_import: Literal["refuse", "warn"] = "refuse"
+    table: bool = False
     whole: bool = False
     partial: bool = False
     check: Callable[[dict[str, Any], Path, Validation], None] | None = None
+
+    def __post_init__(self) -> None:
+        def resolved(field: Field) -> Field:
+            if field.column != _OF_ITS_NAME:
+                return field
+            return structs.replace(field, column=_snake(field.name) if self.table else "")
+
+        structs.force_setattr(self, "fields", tuple(map(resolved, self.fields)))
 
     @cached_property
     def by_name(self) -> dict[str, Field]:
@@ -154,6 +166,24 @@ class Record(Kind, frozen=True, dict=True):
     @cached_property
     def shown(self) -> tuple[Field, ...]:
         return tuple(field for field in self.fields if field.shown)
+
+    @cached_property
+    def filters(self) -> dict[str, tuple[Field, Filter]]:
+        """The fields by which lists are filtered, by the names of the parameters."""
+        return {field.filter.name or field.name: (field, field.filter) for field in self.fields if field.filter}
+
+    @cached_property
+    def _published(self) -> tuple[tuple[str, str, Callable[[Any], Any], Any, bool], ...]:
+        return tuple(
+            (
+                field.name,
+                field.column if field.shown else "",
+                field.kind.show,
+                field.kind.empty if field.is_promised else None,
+                field.null,
+            )
+            for field in self.fields
+        )
 
     @cached_property
     def csv(self) -> tuple[str, ...]:
@@ -269,23 +299,27 @@ class Record(Kind, frozen=True, dict=True):
             derived: values of members that are not simply what a column holds.
         """
         members: dict[str, Any] = {}
-        for field in self.fields:
-            if field.name in derived:
-                value = derived[field.name]
-            elif field.column and field.shown:
-                value = field.kind.show(row[field.column])
+        for name, column, show, empty, null in self._published:
+            if name in derived:
+                value = derived[name]
+            elif column:
+                value = show(row[column])
             else:
                 continue
-            if value is None and field.is_promised:
-                value = field.kind.empty
-            if value is not None or field.null:
-                members[field.name] = value
+            if value is None:
+                value = empty
+            if value is not None or null:
+                members[name] = value
         extra = row["extra"]
         return {**members, **{name: extra[name] for name in sorted(extra)}} if extra else members
 
     def sample(self) -> dict[str, Any]:
         found = {field.name: field.sample() for field in self.shown}
         return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def nullable(schema: JsonSchema) -> JsonSchema:

@@ -63,13 +63,9 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
 
 def _filters(record: Record) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
-    for field in record.fields:
-        if field.filter is not None:
-            kind = (
-                Boolean() if field.filter.presence else field.kind.of if isinstance(field.kind, Items) else field.kind
-            )
-            schema = _WORDS if isinstance(kind, Text) else kind.schema(ANSWER)
-            found[field.filter.name] = {**schema, "description": field.filter.help}
+    for name, (field, by) in record.filters.items():
+        kind = Boolean() if by.presence else field.kind.of if isinstance(field.kind, Items) else field.kind
+        found[name] = {**(_WORDS if isinstance(kind, Text) else kind.schema(ANSWER)), "description": by.help}
     return found
 
 

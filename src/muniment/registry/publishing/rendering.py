@@ -116,14 +116,12 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
 
 def _facets(record: Record, shown: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for each in record.fields:
+    for name, (each, by) in record.filters.items():
         value = shown.get(each.name)
-        if each.filter is None:
-            continue
-        if each.filter.presence or isinstance(value, bool):
-            found[each.filter.name] = ("true" if value else "false",)
+        if by.presence or isinstance(value, bool):
+            found[name] = ("true" if value else "false",)
         elif value:
-            found[each.filter.name] = tuple(value) if isinstance(value, list) else (value,)
+            found[name] = tuple(value) if isinstance(value, list) else (value,)
     return found
 
 
