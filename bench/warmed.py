@@ -33,14 +33,14 @@ class Held(app.App):
 
 
 def over():
-    give_back()
+    release_free_memory()
     Held.is_over = True
     for front in HELD:
         front.fast_path.rest = front._rest
 
 
-give_back = startup.give_back
-startup.give_back = over
+release_free_memory = startup.release_free_memory
+startup.release_free_memory = over
 server_process.App = Held
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ def test_a_sqlite_file_that_another_process_has_open_is_not_moved(tmp_path):
     moving._connect(config)
     connections.databases[moving.SOURCE]["OPTIONS"]["timeout"] = 0.1
     with pytest.raises(Conflict):
-        moving._alone()
+        moving._require_exclusive()
     other.execute("ROLLBACK")
     other.close()
-    moving._alone()
+    moving._require_exclusive()
 
 
 def test_a_file_that_is_no_instance_is_an_error_of_the_database(tmp_path):
@@ -38,7 +38,7 @@ def test_a_file_that_is_no_instance_is_an_error_of_the_database(tmp_path):
     sqlite3.connect(config.database_file).close()
     moving._connect(config)
     with pytest.raises(OperationalError, match="no such table"):
-        moving._alone()
+        moving._require_exclusive()
 
 
 def test_a_postgresql_database_with_other_connections_is_not_moved(postgres, tmp_path):
@@ -46,7 +46,7 @@ def test_a_postgresql_database_with_other_connections_is_not_moved(postgres, tmp
     moving._connect(Config({}, data=tmp_path, database_url=url))
     with psycopg.connect(url) as other:
         with pytest.raises(Conflict, match="1 other connection"):
-            moving._alone()
+            moving._require_exclusive()
         other.close()
     connections[moving.SOURCE].close()
-    moving._alone()
+    moving._require_exclusive()

@@ -429,7 +429,7 @@ def test_a_stop_during_a_heartbeat_takes_effect_at_once():
             return True
 
     worker._wake = Stirred()
-    worker._beat()
+    worker._run_heartbeat()
     assert slept == [False]
 
 

@@ -50,13 +50,13 @@ def test_a_released_item_can_be_assigned_again():
     held, _ = limiter(burst=1)
     for _ in range(50):
         assert held.take("a").allowed
-        assert held.give_back("a").remaining == 1
+        assert held.refund("a").remaining == 1
 
 
 def test_looking_costs_nothing():
     held, _ = limiter(burst=2)
     held.take("a")
-    assert [held.look("a").remaining for _ in range(5)] == [1] * 5
+    assert [held.peek("a").remaining for _ in range(5)] == [1] * 5
 
 
 def test_without_a_rate_everything_passes_and_nothing_is_remembered():

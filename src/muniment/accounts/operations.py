@@ -26,13 +26,13 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
         BadRequest: the address or the role is invalid, or the password is weak.
         Conflict: the address already has an account.
     """
-    _operator(actor)
+    _require_operator(actor)
     address = email.strip().lower()
     try:
         validate_email(address)
     except ValidationError:
         raise BadRequest(f"{email[:100]!r} is not an email address.", "Use the form name@example.org.") from None
-    _known(role)
+    _check_role(role)
     if password is not None:
         try:
             validate_password(password, Account(email=address))
@@ -56,8 +56,8 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
         BadRequest: unknown role.
         NotFound: no such account.
     """
-    _operator(actor)
-    _known(role)
+    _require_operator(actor)
+    _check_role(role)
     with transaction.atomic():
         account = find_account(email)
         account.role = role
@@ -66,7 +66,7 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
 
 
 def list_accounts(actor: Actor) -> Iterable[Account]:
-    _operator(actor)
+    _require_operator(actor)
     return Account.objects.order_by("email")
 
 
@@ -96,11 +96,11 @@ def account_of(actor: Actor) -> Account:
     return account
 
 
-def _known(role: str) -> None:
+def _check_role(role: str) -> None:
     if role not in ROLES:
         raise BadRequest(f"Unknown role: {role[:40]}.", f"Use one of: {', '.join(ROLES)}.")
 
 
-def _operator(actor: Actor) -> None:
+def _require_operator(actor: Actor) -> None:
     if actor.role != "operator":
         raise Forbidden("Only an operator can do this.", "Ask the operator of this registry.")

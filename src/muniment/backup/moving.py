@@ -40,7 +40,7 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     _connect(source)
     alike = _place(source) == _place(target)
     living = RunningInstance(
-        source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_alone
+        source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_require_exclusive
     )
     try:
         with closing(living.parts()) as parts:
@@ -61,7 +61,7 @@ def _connect(source: Config) -> None:
     connections.configure_settings(connections.databases)
 
 
-def _alone() -> None:
+def _require_exclusive() -> None:
     """
     Raise if the old database is in use.
 

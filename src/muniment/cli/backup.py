@@ -90,7 +90,7 @@ def move(to: str, storage: str) -> None:
     command again. Afterwards start with the settings that the command prints.
     """
     source = config.current()
-    target = config.use(_moved(source, sys.stdin.readline().strip() if to == "-" else to, storage))
+    target = config.use(_target(source, sys.stdin.readline().strip() if to == "-" else to, storage))
     use_django()
     from muniment.backup.moving import move as move_to
 
@@ -105,7 +105,7 @@ def move(to: str, storage: str) -> None:
         click.echo(f"Note: {note}", err=True)
 
 
-def _moved(source: config.Config, to: str, storage: str) -> config.Config:
+def _target(source: config.Config, to: str, storage: str) -> config.Config:
     storage_url = source.storage_url if not storage else "" if storage == "folder" else storage
     if storage_url and not storage_url.startswith("s3://"):
         raise click.UsageError("--storage must be s3://KEY:SECRET@bucket/prefix, or folder.")

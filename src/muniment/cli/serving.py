@@ -42,7 +42,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     settings = config.current()
     require_extras(settings)
     if member is not None:
-        _serve_among(member, _named(settings, host, port), demo=demo)
+        _serve_among(member, _with_base_url(settings, host, port), demo=demo)
         return
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
             else "check --host, --port and the data folder"
         )
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
-    settings = _named(settings, host, port)
+    settings = _with_base_url(settings, host, port)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     if workers > 1:
         logs.set_up(settings.log_format)
@@ -64,7 +64,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     run(settings, listener, load=_load_demo if demo else None)
 
 
-def _named(settings: config.Config, host: str, port: int) -> config.Config:
+def _with_base_url(settings: config.Config, host: str, port: int) -> config.Config:
     """Fill in the base URL if it is not set."""
     if settings.base_url:
         return settings

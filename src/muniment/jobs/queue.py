@@ -319,13 +319,13 @@ class JobRun:
         """Store a finished step and the progress, and renew the lease, in one transaction."""
         with transaction.atomic():
             # A job that makes progress is not poison, however often it is interrupted: reset the count.
-            self._fenced(**self._moved(done, total, name), excused=self.attempt - 1)
+            self._fenced(**self._progress_fields(done, total, name), excused=self.attempt - 1)
             Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
         if self._steps is not None:
             self._steps[name] = output
 
     def progress(self, done: int, total: int, step: str) -> None:
-        self._fenced(**self._moved(done, total, step))
+        self._fenced(**self._progress_fields(done, total, step))
         self.check()
 
     def check(self) -> None:
@@ -391,7 +391,7 @@ class JobRun:
             self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
         return self._steps
 
-    def _moved(self, done: int | None, total: int | None, step: str) -> dict[str, Any]:
+    def _progress_fields(self, done: int | None, total: int | None, step: str) -> dict[str, Any]:
         values: dict[str, Any] = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}
         if done is not None:
             values["progress"] = {"done": done, "total": total, "step": step}

@@ -42,10 +42,10 @@ class Worker:
         self._threads = [
             threading.Thread(target=self._take, name=f"worker-{number}", daemon=True) for number in range(threads)
         ]
-        self._heart = threading.Thread(target=self._beat, name="worker-heartbeat", daemon=True)
+        self._heartbeat = threading.Thread(target=self._run_heartbeat, name="worker-heartbeat", daemon=True)
 
     def start(self) -> "Worker":
-        for thread in (*self._threads, self._heart):
+        for thread in (*self._threads, self._heartbeat):
             thread.start()
         return self
 
@@ -67,7 +67,7 @@ class Worker:
             thread.join(max(0.0, deadline - time.monotonic()))
         ended = not any(thread.is_alive() for thread in self._threads)
         if ended:
-            self._heart.join(max(0.0, deadline - time.monotonic()))
+            self._heartbeat.join(max(0.0, deadline - time.monotonic()))
         return ended
 
     def _take(self) -> None:
@@ -120,7 +120,7 @@ class Worker:
             log.exception("%s %s failed (attempt %d)", run.kind, run.id, run.attempt)
             run.failed(f"{type(error).__name__}: {error}", for_good=False)
 
-    def _beat(self) -> None:
+    def _run_heartbeat(self) -> None:
         """Renew each lease at a third of its length; check the queue for idle workers, and the periodic jobs."""
         renew_at: dict[JobRun, float] = {}
         look_at = clock_at = 0.0

@@ -5,7 +5,7 @@ import ctypes
 import sys
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Return freed memory, which the C library keeps, to the system."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)  # only in glibc

@@ -44,7 +44,7 @@ class Limiter:
         clock: Callable[[], float] = time.monotonic,
         max_clients: int = MAX_CLIENTS,
     ) -> None:
-        self.is_on = per_minute > 0
+        self.is_enabled = per_minute > 0
         self.burst = max(1, burst)
         self._interval_s = 60 / per_minute if per_minute else 0.0
         self._depth_s = self.burst * self._interval_s
@@ -53,15 +53,15 @@ class Limiter:
         self._max_clients = max_clients
         self._young: dict[str, float] = {}
         self._old: dict[str, float] = {}
-        self._turned_at = clock()
+        self._rotated_at = clock()
         self._lock = threading.Lock()
 
     def take(self, client: str) -> Verdict:
-        if not self.is_on:
+        if not self.is_enabled:
             return _UNLIMITED
         with self._lock:
             now = self._clock()
-            ahead_s = self._ahead(client, now) + self._interval_s
+            ahead_s = self._deficit_s(client, now) + self._interval_s
             excess_s = ahead_s - self._depth_s
             if excess_s > _ROUNDING:
                 return Verdict(
@@ -73,26 +73,26 @@ class Limiter:
             self._keep(client, now + ahead_s, now)
             return self._verdict(ahead_s)
 
-    def give_back(self, client: str) -> Verdict:
+    def refund(self, client: str) -> Verdict:
         """Undo one :meth:`take` of *client*, for a request that is not charged."""
-        if not self.is_on:
+        if not self.is_enabled:
             return _UNLIMITED
         with self._lock:
             now = self._clock()
-            ahead_s = max(0.0, self._ahead(client, now) - self._interval_s)
+            ahead_s = max(0.0, self._deficit_s(client, now) - self._interval_s)
             self._keep(client, now + ahead_s, now)
             return self._verdict(ahead_s)
 
-    def look(self, client: str) -> Verdict:
-        if not self.is_on:
+    def peek(self, client: str) -> Verdict:
+        if not self.is_enabled:
             return _UNLIMITED
         with self._lock:
-            return self._verdict(self._ahead(client, self._clock()))
+            return self._verdict(self._deficit_s(client, self._clock()))
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def _ahead(self, client: str, now: float) -> float:
+    def _deficit_s(self, client: str, now: float) -> float:
         """Return how many seconds of refilling the client's bucket needs to be full."""
         full_at = self._young.get(client)
         if full_at is None:
@@ -100,8 +100,8 @@ class Limiter:
         return full_at - now if full_at > now else 0.0
 
     def _keep(self, client: str, full_at: float, now: float) -> None:
-        if now - self._turned_at > self._depth_s or len(self._young) >= self._max_clients:
-            self._old, self._young, self._turned_at = self._young, {}, now
+        if now - self._rotated_at > self._depth_s or len(self._young) >= self._max_clients:
+            self._old, self._young, self._rotated_at = self._young, {}, now
         self._young[client] = full_at
 
     def _verdict(self, ahead_s: float) -> Verdict:

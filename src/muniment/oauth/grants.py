@@ -115,7 +115,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
     if refusal is not None:
         raise refusal
     assert made is not None  # noqa: S101 - either an error or a connection
-    _tell_of_new_app(made[0])
+    _mail_new_app(made[0])
     return Issued(made[1], int(ACCESS_LIFETIME.total_seconds()), made[0].scopes)
 
 
@@ -272,7 +272,7 @@ def _end(grant: Grant, because: str) -> None:
         revocation.bump()
 
 
-def _tell_of_new_app(grant: Grant) -> None:
+def _mail_new_app(grant: Grant) -> None:
     account: Account = grant.account
     lines = [
         f"{grant.client.name or 'An unnamed app'} was connected to your account.",

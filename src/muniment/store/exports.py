@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.kernel.memory import give_back
+from muniment.kernel.memory import release_free_memory
 from muniment.kernel.wire import timestamp
 from muniment.schema.objects import Schema
 from muniment.store.published import UNBUILT
@@ -115,7 +115,7 @@ class Exports:
                 return
             except (OSError, sqlite3.Error):
                 log.exception("export failed")
-            give_back()
+            release_free_memory()
 
     def make(self) -> bool:
         """Export the current edition and return whether it did: not if it exists or another process exports."""

@@ -11,7 +11,7 @@ from muniment.store.published import UNBUILT
 from muniment.store.snapshot_state import SnapshotState, load, touched
 
 PAGE_CACHE_KIB: Final = 2_000
-HOME_PAGE_CACHE_KIB: Final = 12_000
+TICKER_PAGE_CACHE_KIB: Final = 12_000
 """For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
 
 
@@ -33,8 +33,8 @@ class PublishedFile:
         self._probe = self._open()
         self._data_version = -1
         self._generation = 0
-        self._home = -1
-        self._home_connection = self._probe
+        self._ticker = -1
+        self._ticker_connection = self._probe
         self._held = -1
         with self._lock:
             self._state = load(self._probe, None)
@@ -86,17 +86,17 @@ class PublishedFile:
         if self._held >= 0:
             self._held = -1
             self._connection().execute("COMMIT")
-        if self._home != threading.get_ident():
-            self._home = threading.get_ident()
-            self._home_connection = self._connection()
-            self._home_connection.execute(f"PRAGMA cache_size=-{HOME_PAGE_CACHE_KIB}")
+        if self._ticker != threading.get_ident():
+            self._ticker = threading.get_ident()
+            self._ticker_connection = self._connection()
+            self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
         return self.refresh()
 
     def connection_for_details(self) -> sqlite3.Connection:
         """Return the thread's connection; the ticking thread's is in a snapshot of the current generation."""
-        if threading.get_ident() != self._home:
+        if threading.get_ident() != self._ticker:
             return self._connection()
-        connection = self._home_connection
+        connection = self._ticker_connection
         # The generation is advanced before the edition, so a snapshot of it is at least as new as the edition.
         generation = self._generation
         if self._held != generation:
@@ -108,7 +108,7 @@ class PublishedFile:
 
     def snapshot(self) -> "Snapshot":
         connection = self._connection()
-        if self._held >= 0 and threading.get_ident() == self._home:
+        if self._held >= 0 and threading.get_ident() == self._ticker:
             self._held = -1
             connection.execute("COMMIT")
         return Snapshot(self, connection)

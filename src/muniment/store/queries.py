@@ -272,7 +272,7 @@ def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found:
     return array("q", first + [position for position in found if position not in exact]) if first else found
 
 
-def place_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:
+def index_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:
     """Return the index in *positions* of the first item after *mark*, even if the marked item is gone."""
     if mark.order == "newest":
         return bisect_right(positions, -mark.position, key=lambda position: -position)

@@ -27,9 +27,9 @@ from muniment.store.queries import (
     PeopleQuery,
     Positions,
     Selection,
+    index_after,
     name_at,
     parse_cursor,
-    place_after,
     selection,
 )
 from muniment.store.search_text import single_edits
@@ -288,7 +288,7 @@ class Reader(PublishedFile):
             elif positions is None:
                 start = self._rank(connection, state, chosen.kind, mark.position)
             else:
-                start = place_after(connection, chosen, positions, mark)
+                start = index_after(connection, chosen, positions, mark)
             items: list[bytes] = []
             last = 0
             if start < total:

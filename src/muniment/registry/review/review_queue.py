@@ -1,5 +1,5 @@
 """
-The review queue, oldest first, and who is working on each item.
+Moderation queue of the reviewers, oldest first, and who is working on each item.
 
 Assigning an item locks nothing: it informs the other reviewers. The decisions themselves prevent double decisions.
 """

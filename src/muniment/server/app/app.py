@@ -97,14 +97,14 @@ class App:
 
     def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
         lines = [(b"date", self.date), (b"x-muniment-edition", self.edition), (b"x-request-id", request_id)]
-        if verdict is not None and self.limiter.is_on:
+        if verdict is not None and self.limiter.is_enabled:
             lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
             lines.append((b"ratelimit-policy", self.policy))
         return lines
 
     def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
         """Return :meth:`closing_lines` encoded, with the blank line after them."""
-        if verdict is None or not self.limiter.is_on:
+        if verdict is None or not self.limiter.is_enabled:
             return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._timed_lines, request_id)
         return b'%s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
             self._timed_lines,
@@ -302,7 +302,7 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             if self.status == 304 and self.charged:
-                self.verdict = self._front.limiter.give_back(self.charged)
+                self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
             verdict = self.verdict or self._scope["state"].get("verdict")
             closing = self._front.closing_lines(self._request_id, verdict)

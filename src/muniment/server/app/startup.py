@@ -13,7 +13,7 @@ from typing import Any, Final
 from wsgiref.util import setup_testing_defaults
 
 from muniment.config import Config
-from muniment.kernel.memory import give_back
+from muniment.kernel.memory import release_free_memory
 from muniment.kernel.problems import Unavailable
 
 RETRY_S: Final = 2.0
@@ -110,7 +110,7 @@ class Startup:
         sys.setswitchinterval(0.001)
         if self._persist():
             gc.collect()
-            give_back()
+            release_free_memory()
             log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
 
     def _persist(self) -> bool:

@@ -88,7 +88,7 @@ class FastPath:
         if response is None:
             return None
         if response.status == 304:
-            return Ready(response, self._limiter.look(client))
+            return Ready(response, self._limiter.peek(client))
         verdict = self._limiter.take(client)
         return Ready(response, verdict) if verdict.allowed else None
 
@@ -97,7 +97,7 @@ class FastPath:
         if self.rest is None:
             return None
         response = self.rest.not_modified(target, accept_encoding, if_none_match)
-        return None if response is None else Ready(response, self._limiter.look(client))
+        return None if response is None else Ready(response, self._limiter.peek(client))
 
     def detail(self, target: bytes) -> Detail | None:
         """Return the detail that a GET of *target* needs, if one look-up answers it."""

@@ -27,14 +27,14 @@ class ClientAddresses:
 
     def __init__(self, trusted: Iterable[Network]) -> None:
         self._trusted = tuple(trusted)
-        self.believes_nobody = not self._trusted
+        self.trusts_none = not self._trusted
         # Both are pure, and are called repeatedly for a few clients.
         self.trusts = lru_cache(_REMEMBERED)(self._trusts)
         self.rate_key = lru_cache(_REMEMBERED)(rate_key)
 
     def address(self, peer: str, headers: Iterable[Header]) -> str:
         """Return the client's address: the peer's, or the nearest untrusted one in the chain of trusted proxies."""
-        if self.believes_nobody or not self.trusts(peer):
+        if self.trusts_none or not self.trusts(peer):
             return peer
         standard = [value for name, value in headers if name == b"forwarded"]
         if standard:
@@ -54,7 +54,7 @@ class ClientAddresses:
         return peer
 
     def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
-        if self.believes_nobody or not self.trusts(peer):
+        if self.trusts_none or not self.trusts(peer):
             return None
         for element in reversed(_elements([value for name, value in headers if name == b"forwarded"])):
             found = _PROTO.search(element)

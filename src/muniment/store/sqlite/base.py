@@ -84,28 +84,28 @@ class WriteLock:
         raise OperationalError(message)
 
 
-_gates: dict[str, WriteLock] = {}
-_gates_lock = threading.Lock()
+_locks: dict[str, WriteLock] = {}
+_locks_guard = threading.Lock()
 
 
 def write_lock_of(database: str) -> WriteLock:
     path = str(Path(database).resolve()) + "-writer"
-    with _gates_lock:
-        return _gates.setdefault(path, WriteLock(path))
+    with _locks_guard:
+        return _locks.setdefault(path, WriteLock(path))
 
 
-def _forget_all() -> None:
-    for gate in _gates.values():
-        gate.reset_after_fork()
+def _reset_locks() -> None:
+    for lock in _locks.values():
+        lock.reset_after_fork()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_reset_locks)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that takes the write lock before each write transaction."""
 
-    _gate: WriteLock | None = None
+    _write_lock: WriteLock | None = None
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> sqlite3.Connection:
         if not self.is_in_memory_db():
@@ -117,33 +117,33 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.is_in_memory_db():
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
             return
-        gate = write_lock_of(str(self.settings_dict["NAME"]))
-        gate.enter()
-        self._gate = gate
+        lock = write_lock_of(str(self.settings_dict["NAME"]))
+        lock.enter()
+        self._write_lock = lock
         try:
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
         except BaseException:
-            self._leave_gate()
+            self._release_lock()
             raise
 
     def _commit(self) -> None:
         # A failed commit leaves the transaction open; the rollback that follows releases the lock.
         super()._commit()  # type: ignore[misc]  # private: not in the stubs
-        self._leave_gate()
+        self._release_lock()
 
     def _rollback(self) -> None:
         try:
             super()._rollback()  # type: ignore[misc]  # private: not in the stubs
         finally:
-            self._leave_gate()
+            self._release_lock()
 
     def _close(self) -> None:
         try:
             super()._close()  # type: ignore[misc]  # private: not in the stubs
         finally:
-            self._leave_gate()
+            self._release_lock()
 
-    def _leave_gate(self) -> None:
-        gate, self._gate = self._gate, None
-        if gate is not None:
-            gate.leave()
+    def _release_lock(self) -> None:
+        lock, self._write_lock = self._write_lock, None
+        if lock is not None:
+            lock.leave()
