@@ -14,14 +14,14 @@ def main() -> None:
     from muniment.backup.snapshot import published_tally
     from muniment.credits.operations import prove
     from muniment.documents import cleanup
-    from muniment.registry.publishing import publisher
+    from muniment.registry.publishing import documents
     from muniment.store.database.snapshots import snapshot
 
     loaded = restore(config.current(), Path(sys.argv[1]))
     found = cleanup.examine()
     with snapshot():
         published = published_tally("default").count()
-        rendered = sum(1 for _ in publisher.documents())
+        rendered = sum(1 for _ in documents.all_documents())
     told = {
         "notes": loaded.notes,
         "ledger": prove(),

@@ -6,8 +6,7 @@ Starting a run is free; executing it holds the credits, and its end captures or 
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -17,6 +16,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
+from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
@@ -31,7 +31,6 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company.editing import missing
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
-from muniment.registry.frameworks.specification import SOURCES
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 from muniment.registry.reading import columns
 
@@ -41,14 +40,6 @@ MAX_DOCUMENTS: Final = 50
 MAX_KEY: Final = 100
 _RUN: Final = "assessments_reportrun"
 _FINAL: Final = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED, RunState.EXPIRED})
-_EMPTY: Final = {
-    "profile": "Fill in the listing's profile.",
-    "positions": "List the people and their titles.",
-    "proposals": "List the proposals with their votes.",
-    "capTable": "List the token holders.",
-    "distribution": "Describe how tokens are distributed.",
-    "documents": "Send documents with upload_document or create_document_upload, and name them in documentIds.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,26 +233,6 @@ def _check_document(actor: Actor, company: Company, document_id: str) -> None:
 def _started(actor: Actor, row: ReportRun) -> StartedRun:
     lacking = missing_evidence(row.specification.document, facts_of(row.company.slug), row.document_ids)
     return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
-
-
-def missing_evidence(
-    specification: Mapping[str, Any], facts: Mapping[str, Any], document_ids: Sequence[str]
-) -> list[dict[str, Any]]:
-    """List the kinds of evidence that criteria ask for and the company lacks, with what to do. Pure."""
-    wanted: Counter[str] = Counter()
-    for section in specification["sections"]:
-        for criterion in section["criteria"]:
-            sources = set((criterion.get("evidence") or {}).get("sources") or ())
-            sources |= {check.get("in", "documents") for check in criterion.get("checks") or () if "terms" in check}
-            if not sources and not criterion.get("checks"):
-                sources = {"documents"}
-            wanted.update(sources)
-    present = {"profile", *(part for part in SOURCES if facts.get(part)), *(["documents"] if document_ids else [])}
-    return [
-        {"source": source, "criteria": wanted[source], "hint": _EMPTY[source]}
-        for source in SOURCES
-        if wanted[source] and source not in present
-    ]
 
 
 # ------------------------------------------------------------------ executing

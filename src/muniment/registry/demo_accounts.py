@@ -1,4 +1,4 @@
-"""Who signs in to a demo: an owner with listings in several states, and a reviewer with something to decide."""
+"""The demo's accounts: an owner with listings in several states, and a reviewer with items to decide."""
 
 import secrets
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-Reads of every call, as SQL that both databases accept.
+Frequent reads as SQL for both databases.
 
-The ORM takes half a millisecond to build a query, many times what the database needs to answer it.
+Composing a query takes the ORM half a millisecond, many times what the database needs to answer it.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from django.db import connection, models
 
 
 def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Give the rows of *statement*; parameters are ``%s``. Text of JSON columns comes as it is stored."""
+    """Return the rows of *statement*, with ``%s`` parameters. JSON columns are returned as stored text."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         found: list[tuple[Any, ...]] = cursor.fetchall()
@@ -23,12 +23,12 @@ def columns(
     model: type[models.Model], clause: str, parameters: Sequence[Any], *, more: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """
-    Give all columns of *model*'s rows, as the model would hold them.
+    Return all columns of *model*'s rows, converted like the model's values.
 
     Args:
-        clause: what follows the table's name: joins, conditions, order, lock.
-        parameters: what stands for each ``%s`` in it.
-        more: expressions over what the clause joins, given under their own words, as the database has them.
+        clause: the SQL after the table's name: joins, conditions, order, lock.
+        parameters: the values for each ``%s`` in it.
+        more: expressions over the joined tables, returned under their own text and unconverted.
     """
     form = _form(model, connection.vendor)
     names = [*form.names, *more]
@@ -45,12 +45,12 @@ class _Form(NamedTuple):
     names: list[str]
     columns: list[str]
     converters: list[tuple[int, Any, list[Callable[..., Any]]]]
-    """By place and column: what makes the model's value of the database's."""
+    """Index, column, and the functions that convert the database's value."""
 
 
 @lru_cache
 def _form(model: type[models.Model], _vendor: str) -> _Form:
-    """Ask the ORM once what it would ask and convert, which is most of what a query costs it."""
+    """Cache the ORM's column list and converters, which are most of a query's cost."""
     options = model._meta  # noqa: SLF001 - Django's public name
     quoted = connection.ops.quote_name
     cells: list[Any] = [field.get_col(options.db_table) for field in options.concrete_fields]
@@ -67,5 +67,5 @@ def _form(model: type[models.Model], _vendor: str) -> _Form:
 
 
 def marks(values: Collection[Any]) -> str:
-    """Give the ``%s, %s, …`` of an IN list."""
+    """Return the ``%s, %s, …`` of an IN list."""
     return ", ".join(["%s"] * len(values))

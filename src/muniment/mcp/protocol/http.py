@@ -14,6 +14,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
+_ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 ALLOW = "POST, OPTIONS"
 EXPOSED = (
     b"ETag, Link, MCP-Protocol-Version, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, "
@@ -102,6 +103,19 @@ def normalize_headers(headers: Headers) -> Headers:
     if not any(name == b"accept" for name, _ in normalized):
         normalized.append((b"accept", b"application/json, text/event-stream"))
     return normalized
+
+
+def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
+    """Return headers by name, and whether a routing header occurs twice."""
+    headers: dict[bytes, bytes] = {}
+    is_ambiguous = False
+    for name, value in lines:
+        if name in _ROUTING:
+            is_ambiguous = is_ambiguous or name in headers
+            headers[name] = value.strip()
+        else:
+            headers[name] = value
+    return headers, is_ambiguous
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | None:

@@ -29,7 +29,6 @@ from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,
-    Headers,
     Message,
     Receive,
     Reply,
@@ -38,6 +37,7 @@ from muniment.mcp.protocol.http import (
     Send,
     deliver,
     error_reply,
+    headers_by_name,
     normalize_headers,
     read_body,
 )
@@ -54,7 +54,6 @@ log = logging.getLogger("muniment.mcp")
 _encode = msgspec.json.encode
 _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
-_ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,19 +378,6 @@ class ToolServer:
             return pending.pop() if pending else await receive()
 
         await reference.manager.handle_request(replay, again, SdkResponseSender(send))
-
-
-def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
-    """Return headers by name, and whether a routing header occurs twice."""
-    headers: dict[bytes, bytes] = {}
-    is_ambiguous = False
-    for name, value in lines:
-        if name in _ROUTING:
-            is_ambiguous = is_ambiguous or name in headers
-            headers[name] = value.strip()
-        else:
-            headers[name] = value
-    return headers, is_ambiguous
 
 
 def _state(scope: Scope, name: str) -> str:

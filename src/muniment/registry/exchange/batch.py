@@ -164,7 +164,7 @@ def give_slug(kind: str, name: str) -> str:
 def history_entry(
     run: BatchRun, before: dict[str, Any], after: dict[str, Any], record: Record | None = None, **subject: Any
 ) -> HistoryEntry:
-    """Make the history entry of an history_entry row, not yet saved; values by column."""
+    """Return the unsaved history entry of an imported row; values by column."""
     return history.entry(
         run.actor,
         "imported",

@@ -19,7 +19,7 @@ from django.conf import settings
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
-from muniment.registry.publishing.publisher import company_views
+from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object, company_reference
 from muniment.store.database.snapshots import snapshot
 

@@ -10,45 +10,39 @@ Source: decisions, section 2, only reviewed; createdAt, order.
 
 import importlib
 import importlib.util
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import date
 from itertools import islice
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from django.conf import settings
 from django.db import connection, connections, models, transaction
-from django.db.models import F
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import (
     Company,
     Framework,
-    FrameworkSpecification,
     Person,
     Position,
     State,
 )
+from muniment.registry.publishing.documents import (
+    CHUNK,
+    all_documents,
+    company_documents,
+    framework_documents,
+    person_documents,
+)
 from muniment.registry.publishing.rendering import (
     CompanyView,
-    PlaceView,
-    company_document,
-    company_reference,
-    framework_document,
-    person_document,
 )
-from muniment.registry.reading import columns, marks, rows
+from muniment.registry.reading import marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []
 """Called with the new edition after each commit that published."""
-
-CHUNK: Final = 500
 
 
 @dataclass(slots=True)
@@ -114,21 +108,6 @@ def create_tables(using: str = "default") -> None:
     _store(chosen.vendor).create(chosen.connection)
 
 
-def documents() -> Iterator[PublishedDocument]:
-    """Render every public document, in the order of publication."""
-    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
-        (Company, lambda keys: _companies(keys, None)),
-        (Person, _people),
-        (Framework, _frameworks),
-    )
-    for model, render in kinds:
-        public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name
-        keys = iter(list(public.values_list("pk", flat=True)))
-        while chunk := list(islice(keys, CHUNK)):
-            found = render(chunk)
-            yield from (found[key] for key in chunk)
-
-
 def head(using: str = "default") -> tuple[int, str, str]:
     """Return the edition, the epoch and the time of the last change of the published documents."""
     chosen: Any = connections[using]
@@ -157,7 +136,7 @@ def publish_all(*, at: str) -> None:
         at: the time of their last change, in wire form.
     """
     with connection.wrap_database_errors:
-        _store(connection.vendor).load(_raw(), documents(), at=at)
+        _store(connection.vendor).load(_raw(), all_documents(), at=at)
 
 
 def renew_outdated() -> bool:
@@ -324,9 +303,9 @@ def _entries(
     moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None
 ) -> Iterator[PublishedEntry]:
     kinds: tuple[tuple[str, Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
-        ("company", lambda keys: _companies(keys, loaded)),
-        ("person", _people),
-        ("framework", _frameworks),
+        ("company", lambda keys: company_documents(keys, loaded)),
+        ("person", person_documents),
+        ("framework", framework_documents),
     )
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
@@ -344,72 +323,3 @@ def _entries(
                 at=at,
                 document=documents.get((move.kind, move.pk)),
             )
-
-
-def company_views(keys: list[int]) -> dict[int, CompanyView]:
-    """Load the data of companies' documents, by primary key."""
-    if not keys:
-        return {}
-    views = {row["id"]: CompanyView(row) for row in columns(Company, f"WHERE id IN ({marks(keys)})", keys)}
-    of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    for company, title, extra, slug, name in rows(
-        "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"
-        f" JOIN registry_person person ON person.id = place.person_id {of_these}",
-        keys,
-    ):
-        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name))
-    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
-        views[company].proposals.append(msgspec.Raw(text.encode()))
-    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
-        views[company].cap_table.append(msgspec.Raw(text.encode()))
-    for company, name, target, *days in rows(
-        f"SELECT company_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}", keys
-    ):
-        opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
-        views[company].rounds.append(RoundRow(name, target, opened, closed))
-    return views
-
-
-def _companies(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, PublishedDocument]:
-    views = company_views(keys)
-    if loaded is not None:
-        loaded.update(views)
-    return {pk: company_document(view, settings.SCHEMA) for pk, view in views.items()}
-
-
-def _people(keys: list[int]) -> dict[int, PublishedDocument]:
-    places: dict[int, list[PlaceView]] = defaultdict(list)
-    placed = (
-        Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
-        .order_by(
-            "person_id",
-            F("company__listed_on").desc(nulls_last=True),
-            F("company__publication_number").desc(nulls_last=True),
-            "rank",
-        )
-        .values_list(
-            "person_id", "title", "extra", "company__slug", "company__name", "company__symbol", "company__icon"
-        )
-    )
-    for person, title, extra, slug, name, symbol, icon in placed.iterator():
-        company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
-        places[person].append(PlaceView(title, extra, company=company))
-    found: Any = Person.objects.filter(pk__in=keys).values()
-    return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in found}
-
-
-def _frameworks(keys: list[int]) -> dict[int, PublishedDocument]:
-    found: Any = list(Framework.objects.filter(pk__in=keys).values())
-    companies: Any = {
-        row["id"]: row
-        for row in Company.objects.filter(
-            pk__in=[row["company_id"] for row in found if row["company_id"]], state=State.PUBLISHED
-        ).values("id", "slug", "name", "symbol", "icon", "description")
-    }
-    authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
-    return {
-        row["id"]: framework_document(
-            row, companies.get(row["company_id"]), settings.SCHEMA, authored=row["id"] in authored
-        )
-        for row in found
-    }

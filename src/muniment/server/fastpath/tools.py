@@ -3,8 +3,8 @@
 from muniment.kernel.problems import Problem
 from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
-from muniment.mcp.protocol.http import Headers, Reply
-from muniment.mcp.protocol.transport import ToolCall, ToolServer, headers_by_name
+from muniment.mcp.protocol.http import Headers, Reply, headers_by_name
+from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
 
 class PublicToolAnswers:

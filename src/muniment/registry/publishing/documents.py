@@ -1,0 +1,119 @@
+"""Load the rows of companies, people and frameworks, and render their documents."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import date
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+from django.conf import settings
+from django.db import models
+from django.db.models import F
+
+from muniment.registry.company.parts import RoundRow
+from muniment.registry.models import (
+    Company,
+    Framework,
+    FrameworkSpecification,
+    Person,
+    Position,
+    State,
+)
+from muniment.registry.publishing.rendering import (
+    CompanyView,
+    PlaceView,
+    company_document,
+    company_reference,
+    framework_document,
+    person_document,
+)
+from muniment.registry.reading import columns, marks, rows
+from muniment.store.published import PublishedDocument
+
+CHUNK: Final = 500
+
+
+def all_documents() -> Iterator[PublishedDocument]:
+    """Render every public document, in the order of publication."""
+    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
+        (Company, lambda keys: company_documents(keys, None)),
+        (Person, person_documents),
+        (Framework, framework_documents),
+    )
+    for model, render in kinds:
+        public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name
+        keys = iter(list(public.values_list("pk", flat=True)))
+        while chunk := list(islice(keys, CHUNK)):
+            found = render(chunk)
+            yield from (found[key] for key in chunk)
+
+
+def company_views(keys: list[int]) -> dict[int, CompanyView]:
+    """Load the data of companies' documents, by primary key."""
+    if not keys:
+        return {}
+    views = {row["id"]: CompanyView(row) for row in columns(Company, f"WHERE id IN ({marks(keys)})", keys)}
+    of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
+    for company, title, extra, slug, name in rows(
+        "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"
+        f" JOIN registry_person person ON person.id = place.person_id {of_these}",
+        keys,
+    ):
+        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name))
+    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
+        views[company].proposals.append(msgspec.Raw(text.encode()))
+    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
+        views[company].cap_table.append(msgspec.Raw(text.encode()))
+    for company, name, target, *days in rows(
+        f"SELECT company_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}", keys
+    ):
+        opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
+        views[company].rounds.append(RoundRow(name, target, opened, closed))
+    return views
+
+
+def company_documents(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, PublishedDocument]:
+    """Render companies, by primary key; *loaded* receives their views."""
+    views = company_views(keys)
+    if loaded is not None:
+        loaded.update(views)
+    return {pk: company_document(view, settings.SCHEMA) for pk, view in views.items()}
+
+
+def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
+    places: dict[int, list[PlaceView]] = defaultdict(list)
+    placed = (
+        Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
+        .order_by(
+            "person_id",
+            F("company__listed_on").desc(nulls_last=True),
+            F("company__publication_number").desc(nulls_last=True),
+            "rank",
+        )
+        .values_list(
+            "person_id", "title", "extra", "company__slug", "company__name", "company__symbol", "company__icon"
+        )
+    )
+    for person, title, extra, slug, name, symbol, icon in placed.iterator():
+        company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
+        places[person].append(PlaceView(title, extra, company=company))
+    found: Any = Person.objects.filter(pk__in=keys).values()
+    return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in found}
+
+
+def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
+    found: Any = list(Framework.objects.filter(pk__in=keys).values())
+    companies: Any = {
+        row["id"]: row
+        for row in Company.objects.filter(
+            pk__in=[row["company_id"] for row in found if row["company_id"]], state=State.PUBLISHED
+        ).values("id", "slug", "name", "symbol", "icon", "description")
+    }
+    authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
+    return {
+        row["id"]: framework_document(
+            row, companies.get(row["company_id"]), settings.SCHEMA, authored=row["id"] in authored
+        )
+        for row in found
+    }
