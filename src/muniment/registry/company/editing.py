@@ -28,7 +28,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.reading import columns
 from muniment.schema.record import Field, Record
@@ -93,7 +93,7 @@ class Difference:
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     columns: dict[str, Any] = field(default_factory=dict)
-    steps: list[Callable[[Touched], None]] = field(default_factory=list)
+    steps: list[Callable[[AffectedRows], None]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.after)
@@ -165,7 +165,7 @@ def _compare_documents(
         return
     found.before[key], found.after[key] = stored, given
 
-    def write(_: Touched) -> None:
+    def write(_: AffectedRows) -> None:
         rows: Any = [model(company=company, rank=n, document=each) for n, each in enumerate(given)]
         model.objects.filter(company=company).delete()
         model.objects.bulk_create(rows)
@@ -202,7 +202,7 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
         PositionRow(slug, names.get(slug, name), title, extra).to_document() for slug, name, title, extra in wanted
     ]
 
-    def write(affected: Touched) -> None:
+    def write(affected: AffectedRows) -> None:
         slugs = [slug for slug, *_ in wanted if slug]
         keys = dict(Person.objects.filter(slug__in=slugs).values_list("slug", "pk"))
         created: dict[str, int] = {}
@@ -262,7 +262,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         The published view of the company, or None if it is not public.
     """
     loaded: dict[int, CompanyView] = {}
-    affected = Touched(loaded=loaded)
+    affected = AffectedRows(loaded=loaded)
     difference.write_columns(company)
     company.version += 1
     company.updated_at = now()
@@ -274,7 +274,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     return loaded.get(company.pk)
 
 
-def publish_company(company: Company, affected: Touched, *, changed: set[str]) -> None:
+def publish_company(company: Company, affected: AffectedRows, *, changed: set[str]) -> None:
     """Publish *company* and what refers to it; *changed* are the changed fields, by wire name."""
     if company.state != State.PUBLISHED and not company.published:
         return

@@ -36,7 +36,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
@@ -281,7 +281,7 @@ class _CompanyBatch:
         settled |= {person.pk for person in people.made.values()}
         moved = [key for key in self.affected_people if key not in settled]
         Person.objects.filter(pk__in=moved).update(updated_at=now())
-        affected = Touched(people=self.affected_people).company(*(company.pk for company in self.order))
+        affected = AffectedRows(people=self.affected_people).company(*(company.pk for company in self.order))
         if self.described:
             affected.frameworks_of(*self.described)
             Framework.objects.filter(pk__in=list(affected.frameworks)).update(updated_at=now())

@@ -16,7 +16,7 @@ from muniment.registry.exchange.batch import (
 )
 from muniment.registry.exchange.rows import FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
 
@@ -64,7 +64,7 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     save(changed)
     FrameworkSpecification.objects.bulk_create(specifications)
     HistoryEntry.objects.bulk_create(entries)
-    publish(Touched().framework(*(framework.pk for framework in (*made, *changed))))
+    publish(AffectedRows().framework(*(framework.pk for framework in (*made, *changed))))
     return counts
 
 

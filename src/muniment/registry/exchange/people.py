@@ -15,7 +15,7 @@ from muniment.registry.exchange.batch import (
 )
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 
 
 def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
@@ -60,7 +60,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     save(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
     HistoryEntry.objects.bulk_create(entries)
-    affected = Touched().person(*(person.pk for person in (*made, *changed)))
+    affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
         affected.person_with_companies(*renamed)
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())

@@ -20,7 +20,7 @@ from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault, Validation
 
 
@@ -92,7 +92,7 @@ def create_framework(
             )
             after = {"name": framework.name, "kind": kind, "description": description or None, "company": company}
             history.entry(actor, "created", before={}, after=after, framework=framework).save()
-            publish(Touched().framework(framework.pk))
+            publish(AffectedRows().framework(framework.pk))
             return framework
     except IntegrityError:
         raise BadFields([Fault("frameworkId", f"{chosen!r} is taken")], "Choose another id.") from None
@@ -189,4 +189,4 @@ def _write(actor: Actor, framework: Framework, action: str, before: dict[str, An
     framework.updated_at = now()
     framework.save()
     history.entry(actor, action, before=before, after=after, framework=framework).save()
-    publish(Touched().framework(framework.pk))
+    publish(AffectedRows().framework(framework.pk))

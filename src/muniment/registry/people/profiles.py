@@ -18,7 +18,7 @@ from muniment.registry.company.company_change import BadFields, Edit, read_field
 from muniment.registry.company.editing import Difference, compare_field, decides
 from muniment.registry.exchange.batch import give_slug
 from muniment.registry.models import Company, Person
-from muniment.registry.publishing.publisher import Touched, publish
+from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
 HINT: Final = "A profile has a name and a bio."
@@ -75,11 +75,11 @@ def _compare(person: Person, edit: Edit) -> Difference:
 
 def publish_person(person: Person, *, renamed: bool) -> None:
     """Publish a person and, after a new name, the companies that show it."""
-    touched = Touched()
+    affected = AffectedRows()
     if renamed:
-        touched.person_with_companies(person.pk)
-        Company.objects.filter(pk__in=list(touched.companies)).update(updated_at=person.updated_at)
-    publish(touched.person(person.pk))
+        affected.person_with_companies(person.pk)
+        Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=person.updated_at)
+    publish(affected.person(person.pk))
 
 
 def create_profile(actor: Actor, change: ProfileChange) -> Person:

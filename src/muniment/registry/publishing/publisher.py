@@ -46,7 +46,7 @@ on_published: list[Callable[[int], object]] = []
 
 
 @dataclass(slots=True)
-class Touched:
+class AffectedRows:
     """The rows, by primary key, whose documents a change may affect, in the order of their publication."""
 
     companies: dict[int, None] = field(default_factory=dict)
@@ -55,31 +55,31 @@ class Touched:
     loaded: dict[int, CompanyView] | None = None
     """Filled by :func:`publish` with the companies that it loads, for callers that show them."""
 
-    def company(self, *keys: int) -> "Touched":
+    def company(self, *keys: int) -> "AffectedRows":
         """Add companies whose references elsewhere are unchanged."""
         self.companies.update(dict.fromkeys(keys))
         return self
 
-    def person(self, *keys: int) -> "Touched":
+    def person(self, *keys: int) -> "AffectedRows":
         self.people.update(dict.fromkeys(keys))
         return self
 
-    def framework(self, *keys: int) -> "Touched":
+    def framework(self, *keys: int) -> "AffectedRows":
         self.frameworks.update(dict.fromkeys(keys))
         return self
 
-    def company_with_dependents(self, *keys: int) -> "Touched":
+    def company_with_dependents(self, *keys: int) -> "AffectedRows":
         """Add companies with their people and frameworks, after a change of name, symbol, icon or state."""
         self.company(*keys)
         self.person(*Position.objects.filter(company_id__in=keys).values_list("person_id", flat=True))
         return self.frameworks_of(*keys)
 
-    def frameworks_of(self, *companies: int) -> "Touched":
+    def frameworks_of(self, *companies: int) -> "AffectedRows":
         """Add the frameworks of companies, which show the company and its description."""
         found = Framework.objects.filter(company_id__in=companies).order_by("publication_number", "pk")
         return self.framework(*found.values_list("pk", flat=True))
 
-    def person_with_companies(self, *keys: int) -> "Touched":
+    def person_with_companies(self, *keys: int) -> "AffectedRows":
         """Add people and the companies that show their names."""
         self.person(*keys)
         return self.company(*Position.objects.filter(person_id__in=keys).values_list("company_id", flat=True))
@@ -165,7 +165,7 @@ def _is_outdated() -> bool:
     return False
 
 
-def publish(affected: Touched) -> int | None:
+def publish(affected: AffectedRows) -> int | None:
     """
     Update the published documents of the affected rows.
 

@@ -19,7 +19,7 @@ from muniment.registry import history
 from muniment.registry.company.company_change import read_change
 from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
-from muniment.registry.publishing.publisher import Touched
+from muniment.registry.publishing.publisher import AffectedRows
 
 on_decided: list[Callable[[Company, str, str], object]] = []
 """Called after the commit with the listing, the history action and the reviewer's note."""
@@ -150,7 +150,7 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
         history.entry(
             actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
         ).save()
-        publish_company(company, Touched(), changed={"state"})
+        publish_company(company, AffectedRows(), changed={"state"})
         transaction.on_commit(lambda: _notify(company, step, note))
         return company
 
