@@ -18,7 +18,7 @@ from muniment.assessments.evaluation.words import collapse, fold, words_of
 _RUN: Final = 4
 """Shared consecutive words that are not a coincidence."""
 _LETTERS: Final = 24
-"""Shared consecutive reason_letters, ignoring spaces and punctuation, that are not a coincidence."""
+"""Shared consecutive letters, ignoring spaces and punctuation, that are not a coincidence."""
 _LETTERS_UNSPACED: Final = 10
 _NOT_PLAIN: Final = re.compile(r"[<>`{}\[\]|\\]|://|\bwww\.|[!-~]{41,}")
 """Markup, URLs, and long runs without spaces, which could be encoded data."""
