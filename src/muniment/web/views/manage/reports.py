@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
+from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
@@ -128,7 +129,7 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpRe
             facts = operations.facts_of(seen.row.company.slug)
             lacking = [
                 {**each, "word": reports.SOURCES.get(each["source"], each["source"])}
-                for each in operations.missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
+                for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
         waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
         return render(request, "manage/run.html", {**context, **waiting})
