@@ -1,5 +1,5 @@
 """
-Check the product's texts: each text of a template is marked for translation, and none uses a banned word.
+Check the product's texts: templates mark each text for translation, no text uses a banned word, docstrings say Return.
 
 Print each finding with its place and exit with 1 when there is one. Read committed files only.
 """
@@ -116,6 +116,15 @@ def banned(files: Iterable[Path]) -> Iterator[str]:
                         yield f"{place}:{line}: {match[0]!r}: {advice}"
 
 
+def openings(files: Iterable[Path]) -> Iterator[str]:
+    """Find docstrings that say Give or Tell for Return; D401 takes both for an imperative."""
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())) if file.suffix == ".py" else ():
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_function and (ast.get_docstring(node) or "").startswith(("Give ", "Tell ")):
+                yield f"{file.relative_to(ROOT)}:{node.lineno}: write: Return"
+
+
 def untranslated(files: Iterable[Path]) -> Iterator[str]:
     """Find texts of templates that are not marked for translation."""
     for file in files:
@@ -169,9 +178,9 @@ def committed() -> list[Path]:
 
 
 def main() -> int:
-    """Run both checks and print what they find."""
+    """Run the checks and print what they find."""
     files = committed()
-    faults = [*untranslated(files), *banned(files)]
+    faults = [*untranslated(files), *banned(files), *openings(files)]
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -83,7 +83,7 @@ def _token(owner: Account) -> str:
 
 
 def _give_listings(owner: Account) -> None:
-    """Give the owner published listings, a draft, one that waits, and a change that waits."""
+    """Create the owner's published listings, a draft, a submission and a pending change."""
     actor = owner.actor("command", "demo")
     public = list(Company.objects.filter(state=State.PUBLISHED).order_by("pk")[: OWNED + 1])
     for company in public[:OWNED]:

@@ -74,12 +74,12 @@ class Field(Struct, frozen=True):
 
     @property
     def is_promised(self) -> bool:
-        """Tell whether every answer has it."""
+        """Return whether every response has it."""
         return self.required if self.promised is None else self.promised
 
     @property
     def is_additional(self) -> bool:
-        """Tell whether the value is kept among the additional members of an open object."""
+        """Return whether the value is kept among the additional members of an open object."""
         return self.imported and not self.column
 
     def schema(self, view: View) -> JsonSchema:
