@@ -62,12 +62,14 @@ def test_a_run_costs_nothing_until_it_is_executed_and_is_paid_when_it_ends():
     assert numbers(me) == (100, 0)
     queued = runs.execute_run(me, started["runId"]).to_wire()
     assert (queued["state"], queued["shouldPoll"], queued["pollAfterSeconds"]) == ("queued", True, 1)
+    assert queued["startedAt"] is None
     assert numbers(me) == (100, 10)
     with pytest.raises(Conflict, match="is queued and has no report"):
         runs.get_report(me, started["runId"])
     do_jobs()
     ended = runs.get_run(me, started["runId"]).to_wire()
     assert (ended["state"], ended["progress"]["done"], ended["shouldPoll"]) == ("succeeded", 3, False)
+    assert ended["createdAt"] <= ended["startedAt"] <= ended["finishedAt"]
     assert numbers(me) == (90, 0)
     assert runs.execute_run(me, started["runId"]).to_wire() == ended
     assert numbers(me) == (90, 0)
@@ -90,12 +92,23 @@ def test_a_run_started_by_an_earlier_version_shows_its_progress():
     do_jobs()
     ended = {"done": 3, "total": 3, "step": "succeeded"}
     assert runs.get_run(me, started["runId"]).to_wire()["progress"] == ended
+    assert ReportRun.objects.get().criteria == 3
     ReportRun.objects.update(criteria=0)  # such a process may have ended it, too
     assert runs.get_run(me, started["runId"]).to_wire()["progress"] == ended
     assert [each.to_wire()["progress"] for each in runs.list_runs(me).items] == [ended]
 
 
 @pytest.mark.requirement("reports.rules")
+def test_runs_are_listed_in_pages_newest_first():
+    me = owner()
+    mine = company(me)
+    made = [start(me, mine, framework()).run.row.pk for _ in range(3)]
+    first, second = (runs.list_runs(me, page=page, page_size=2) for page in (1, 2))
+    assert [each.row.pk for each in first.items] == [made[2], made[1]]
+    assert [each.row.pk for each in second.items] == [made[0]]
+    assert (first.total, runs.list_runs(me, page=3, page_size=2).items, runs.list_runs(owner()).items) == (3, [], [])
+
+
 def test_the_report_quotes_the_document_and_its_page():
     me, of = owner(), framework()
     slug = company(me)

@@ -18,3 +18,8 @@ def test_a_quote_at_the_end_of_a_long_text_is_as_long_as_any():
     found = quote_with(text, "word898 word899")
     assert found.endswith("word898 word899")
     assert 280 <= len(found) <= 300
+
+
+def test_a_quote_at_the_beginning_of_a_long_text_begins_with_it():
+    text = " ".join(f"word{n}" for n in range(900))
+    assert quote_with(text, "word0 word1").startswith("word0 word1 word2")

@@ -93,6 +93,12 @@ def test_a_disguise_is_told_in_words(content, content_type, reason):
         look(content, content_type)
 
 
+def test_a_pdf_with_the_signs_of_a_zip_directory_and_no_end_of_one_is_a_pdf():
+    tail = inspection._TAIL
+    padded = files.pdf() + b"\n%" + b"PK\x01\x02" + b" " * (tail - 4) + b"\n"
+    look(padded, files.PDF)
+
+
 @pytest.mark.parametrize("by", [None, 1])
 def test_parts_that_overlap_are_refused_before_one_is_unpacked(monkeypatch, by):
     content = files.overlapping(by)

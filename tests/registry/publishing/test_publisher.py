@@ -70,3 +70,11 @@ def test_only_the_framework_that_changed_is_published():
     before = len(changes())
     frameworks.update_framework(COMMAND, "a", name="Another")
     assert changes()[before:] == [("framework", "a", "updated")]
+
+
+def test_the_head_is_read_and_tables_are_created_on_a_connection_that_was_closed():
+    before = publisher.head()
+    connection.close()
+    publisher.create_tables()
+    connection.close()
+    assert publisher.head() == before
