@@ -190,8 +190,9 @@ def _key(slug):
 
 
 def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
-    me = owner()
+    me, moment = owner(), now()
     slug = draft(me).slug
+    monkeypatch.setattr(invitations, "now", lambda: moment)  # the hour does not turn meanwhile
     for _ in range(20):
         invite(me, slug)
     kept = Invitation.objects.get().pk
@@ -201,8 +202,7 @@ def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
     assert Invitation.objects.get().pk == kept
     other = owner()
     invite(other, draft(other).slug)
-    hour = now() + timedelta(hours=1)
-    monkeypatch.setattr(invitations, "now", lambda: hour)
+    monkeypatch.setattr(invitations, "now", lambda: moment + timedelta(hours=1))
     invite(me, slug)
 
 

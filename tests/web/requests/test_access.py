@@ -9,9 +9,10 @@ from django.test import Client
 from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
 from muniment.accounts import tokens
 from muniment.accounts.sessions import Key, SessionStore
+from muniment.kernel.ids import now
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.review import decisions
+from muniment.registry.review import decisions, invitations
 
 pytestmark = pytest.mark.django_db
 BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -201,7 +202,9 @@ def test_likely_duplicates_reveal_no_unpublished_listing_of_others(browser, draf
     assert f"/companies/{draft}/claim" in stranger.get(room, {"name": "tidal works"}).content.decode()
 
 
-def test_invitations_are_limited(browser, draft, django_capture_on_commit_callbacks):
+def test_invitations_are_limited(browser, draft, monkeypatch, django_capture_on_commit_callbacks):
+    moment = now()
+    monkeypatch.setattr(invitations, "now", lambda: moment)  # the hour does not turn meanwhile
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(25):
