@@ -67,6 +67,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_p
     assert "If a move or restore filled it, it is complete and ready to serve." in refused.stderr
 
 
+@pytest.mark.proof
 def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_path, postgres):
     file, _, answers = backed_up
     url = postgres.create("restored")

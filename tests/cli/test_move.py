@@ -67,6 +67,7 @@ def blobs(data):
     return {str(file.relative_to(data)): file.read_bytes() for file in (data / "blobs").rglob("*") if file.is_file()}
 
 
+@pytest.mark.proof
 def test_there_and_back_with_documents_in_another_store_gives_the_same_bytes(instance, before, url, tmp_path):
     with S3(tmp_path / "s3") as s3:
         told = run("move", "--to", "-", "--storage", s3.url(), data=instance, stdin=f"{url}\n", **OWN).stdout
@@ -107,6 +108,7 @@ def test_a_target_that_is_none_is_told_at_once():
         assert (told.exit_code, " must be " in told.output) == (2, True)
 
 
+@pytest.mark.proof
 def test_a_move_that_is_killed_begins_again_and_ends_the_same(instance, before, tmp_path):
     target = tmp_path / "killed"
     for sign in ("muniment.sqlite3", "blobs/*/*/*"):  # its tables are being made, or the documents come

@@ -41,6 +41,7 @@ def test_a_python_client_compiles_and_reads_all_pages(demo, tmp_path):
     assert json.loads(run(sys.executable, HERE / "crawl.py", tmp_path, demo.url, cwd=tmp_path)) == EVERYTHING
 
 
+@pytest.mark.proof
 def test_a_typescript_client_compiles_strictly_and_reads_all_pages(demo, tmp_path):
     folder = tmp_path / "typescript"
     shutil.copytree(packages(TYPESCRIPT), folder, ignore=shutil.ignore_patterns("node_modules"))
