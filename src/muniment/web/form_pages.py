@@ -6,6 +6,7 @@ from typing import Any
 from django import forms as django_forms
 from django.conf import settings
 from django.http import Http404, QueryDict
+from django.utils.translation import gettext
 
 from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.validation import Fault
@@ -66,8 +67,8 @@ class FormPage:
         return [
             {
                 "name": rows.name,
-                "label": rows.label,
-                "hint": rows.hint,
+                "label": gettext(rows.label),
+                "hint": gettext(rows.hint),
                 "rows": rows.shown(self.typed.get(rows.name) or self.standing(rows), self.faults.get(rows.name)),
             }
             for rows in self.repeated
@@ -157,9 +158,9 @@ class TokenStep(FormStep):
         super().__init__(*args, **options)
         self.fields |= {field.name: form_field(field) for field in _DISTRIBUTION}
         self.fields["capTable"] = django_forms.CharField(
-            label=settings.SCHEMA.bundle.by_name["capTable"].label,
+            label=gettext(settings.SCHEMA.bundle.by_name["capTable"].label),
             required=False,
-            help_text="One holder per line: name; address; tokens; percent.",
+            help_text=gettext("One holder per line: name; address; tokens; percent."),
             widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
         )
 

@@ -13,6 +13,7 @@ import msgspec
 from django import forms
 from django.conf import settings
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_noop
 
 from muniment.schema.company_parts import ADDRESS, PERSON_OF_POSITION, POOL, POSITION, PROPOSAL, VOTES
 from muniment.schema.kinds import Choice, Number
@@ -26,8 +27,6 @@ BLANK_ROWS: Final = 2
 class FormStep(forms.Form):
     """One page of the form. ``names`` are fields of the schema; ``rest`` adds those that no page names."""
 
-    title = ""
-    lead = ""
     names: ClassVar[tuple[str, ...]] = ()
     rest: ClassVar[bool] = False
 
@@ -86,16 +85,12 @@ class FormStep(forms.Form):
 class Basics(FormStep):
     """The name and what the organization is."""
 
-    title = "Basics"
-    lead = "The organization's name and type."
     names = ("name", "type", "status", "website", "symbol", "industry", "orgKind")
 
 
 class About(FormStep):
     """Descriptions and figures, and every field that has no other place."""
 
-    title = "About"
-    lead = "A short summary for lists and a full description for the company's page."
     names = ("description", "body", "themes", "teamSize", "treasury")
     rest = True
 
@@ -109,8 +104,6 @@ class About(FormStep):
 class Links(FormStep):
     """Addresses on the web."""
 
-    title = "Links"
-    lead = "Your website and social profiles. All fields are optional."
     names = ("dao_website", "socials")
 
 
@@ -182,7 +175,7 @@ class Rows:
             cells = [
                 {
                     "id": f"{self.name}-{number}-{column.name}",
-                    "label": column.label,
+                    "label": gettext(column.label),
                     "value": value.get(column.name, ""),
                     "choices": column.choices,
                     "numeric": column.numeric,
@@ -196,16 +189,18 @@ class Rows:
 
 TEAM: Final = Rows(
     "positions",
-    "Team",
-    "To link a person who already has a profile, enter the profile's slug. To remove a row, clear it.",
+    gettext_noop("Team"),
+    gettext_noop("To link a person who already has a profile, enter the profile's slug. To remove a row, clear it."),
     (*columns_of(PERSON_OF_POSITION), *columns_of(POSITION, "title")),
 )
-ADDRESSES: Final = Rows("address", "Addresses", "To remove a row, clear it.", columns_of(ADDRESS))
-POOLS: Final = Rows("pools", "Pools", "How the tokens are distributed.", columns_of(POOL))
+ADDRESSES: Final = Rows(
+    "address", gettext_noop("Addresses"), gettext_noop("To remove a row, clear it."), columns_of(ADDRESS)
+)
+POOLS: Final = Rows("pools", gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), columns_of(POOL))
 PROPOSALS: Final = Rows(
     "proposals",
-    "Proposals",
-    "Governance proposals and their votes.",
+    gettext_noop("Proposals"),
+    gettext_noop("Governance proposals and their votes."),
     (*columns_of(PROPOSAL, "title", "status"), *columns_of(VOTES), *columns_of(PROPOSAL, "endDate")),
 )
 

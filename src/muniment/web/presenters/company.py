@@ -35,11 +35,11 @@ def day(moment: str) -> str:
 def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, Any]]:
     facts: list[dict[str, Any]] = []
     for label, name in (
-        ("Token", "symbol"),
-        ("Treasury", "treasury"),
-        ("Team", "teamSize"),
-        ("Subtype", "orgKind"),
-        ("Listed", "createdAt"),
+        (gettext("Token"), "symbol"),
+        (gettext("Treasury"), "treasury"),
+        (gettext("Team"), "teamSize"),
+        (gettext("Subtype"), "orgKind"),
+        (gettext("Listed"), "createdAt"),
     ):
         if company.get(name) not in {None, ""}:
             facts.append({"label": label, "value": company[name]})
@@ -55,7 +55,7 @@ def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, An
 def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the links of a company: its websites and social profiles, without unsafe schemes."""
     links: list[dict[str, Any]] = []
-    for label, name in (("Website", "website"), ("DAO", "dao_website")):
+    for label, name in ((gettext("Website"), "website"), (gettext("DAO"), "dao_website")):
         if safe := safe_link(company.get(name)):
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
     for name, start in _SOCIAL_STARTS.items():
@@ -136,10 +136,10 @@ def shares(bundle: dict[str, Any]) -> dict[str, Any]:
         "distribution_facts": [
             {"label": label, "value": distribution[key]}
             for label, key in (
-                ("Method", "method"),
-                ("Schedule", "schedule"),
-                ("Vesting", "vestingPeriod"),
-                ("Details", "details"),
+                (gettext("Method"), "method"),
+                (gettext("Schedule"), "schedule"),
+                (gettext("Vesting"), "vestingPeriod"),
+                (gettext("Details"), "details"),
             )
             if (distribution or {}).get(key)
         ]

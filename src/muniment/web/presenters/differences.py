@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 
 _LABELS = {
-    "state": "State",
-    "picture": "Picture",
-    "email": "Email",
-    "owner": "Owner",
-    "fundingRounds": "Funding rounds",
+    "state": gettext_noop("State"),
+    "picture": gettext_noop("Picture"),
+    "email": gettext_noop("Email"),
+    "owner": gettext_noop("Owner"),
+    "fundingRounds": gettext_noop("Funding rounds"),
 }
 """What history names beside fields of the schema."""
 MAX_MARKED = 6_000
