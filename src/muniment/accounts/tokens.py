@@ -56,7 +56,6 @@ def create_token(
     Create a token that acts for the actor's account.
 
     Args:
-        permitted: the scopes of the token.
         days: its lifetime; None means no expiry.
         account: the token's account, when an operator creates it on the command line.
 

@@ -47,7 +47,6 @@ class Api:
     Serves ``/api/v1``, ``/openapi.json``, ``/docs``, ``/llms.txt`` and ``/exports``.
 
     Args:
-        reader: of the published file.
         config: for the public URL and the folder of exports.
         schema: of the registry's objects.
     """

@@ -166,9 +166,6 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
     """
     Read the declared parameters of a query string.
 
-    Args:
-        path: for the example in the hint.
-
     Returns:
         The values by name in the order of declaration, None if absent; and whether the query has no other parameters.
 

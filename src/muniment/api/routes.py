@@ -46,7 +46,6 @@ class Route:
     A route.
 
     Args:
-        path: with at most one ``{segment}``.
         answer: the handler; gets the context, the segment, the parameter values and additional header lines.
         quick: whether it takes microseconds, so that the event loop can run it.
         schema: the name of the success schema in the contract.

@@ -22,7 +22,6 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     Information needed before the rows.
 
     Args:
-        version: of the software that made the backup.
         migrations: the applied migrations, as (app, name).
         tables: the columns of each table, in the order of the values.
         next_ids: the highest id that each table has ever assigned, even if the row was deleted.
@@ -56,7 +55,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     What the backup must contain.
 
     Args:
-        tables: the rows of each table.
         published: the published documents: kind, key and ETag of each.
         blobs: key, size and SHA-256 of each.
         lost: documents whose blob was missing at the time of the backup.

@@ -46,12 +46,7 @@ HERE: Final = "default"
 
 @dataclass(slots=True)
 class Loaded:
-    """
-    The result of loading.
-
-    Args:
-        notes: remarks for the operator.
-    """
+    """The result of loading."""
 
     header: Header
     rows: int = 0

@@ -49,7 +49,6 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     Order a pack of credits.
 
     Args:
-        size: the number of credits in a pack on sale.
         page_url: the page that the buyer returns to, with ``bought`` or ``left`` naming the purchase.
 
     Returns:

@@ -42,7 +42,6 @@ class StripeCheckout:
 
     Args:
         key: its secret key, or a restricted one that may write Checkout Sessions and read PaymentIntents.
-        webhook_secret: the signing secret of the events.
         api_base: the URL of the API; Stripe's own when empty.
         checkout_url: the origin of its payment pages.
     """

@@ -50,7 +50,6 @@ def list_documents(
     List the documents of the actor's companies, newest first, without expired announcements.
 
     Args:
-        company_slug: only this company's.
         deleted: deleted documents that can be restored, instead of current ones.
         ready: only those that a report may quote.
 

@@ -96,7 +96,6 @@ def begin_upload(
     Args:
         content_type: derived from the name's extension when absent.
         sha256: verified after the upload when given.
-        base_url: the public URL of the instance.
 
     Raises:
         NotFound: the company is unknown or not owned.

@@ -91,7 +91,6 @@ def enqueue(
         priority: lower comes first.
         group: jobs of one group share a limit, for example those of an account.
         unique_key: as long as a job with this key is kept, no second one is created.
-        job_id: the id to use.
 
     Returns:
         The job's id; that of the first job if *unique_key* was used before.

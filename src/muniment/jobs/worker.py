@@ -28,7 +28,6 @@ class Worker:
     Runs background jobs.
 
     Args:
-        threads: how many jobs at once.
         name: the owner of the leases; host and process by default.
     """
 

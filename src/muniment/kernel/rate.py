@@ -31,9 +31,7 @@ class Limiter:
 
     Args:
         per_minute: sustained requests per minute; 0 disables the limit.
-        burst: requests at once.
         clock: a monotonic clock in seconds.
-        max_clients: buckets per generation.
     """
 
     def __init__(

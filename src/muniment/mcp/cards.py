@@ -40,8 +40,6 @@ class Identity:
 
     Args:
         base_url: the public URL, without a trailing slash.
-        title: the name of the registry.
-        version: of the software.
         has_manage: whether the owner-scoped server is available.
     """
 
@@ -121,12 +119,7 @@ class Identity:
 
 
 class Cards:
-    """
-    The ASGI application that serves the cards at `paths`.
-
-    Args:
-        identity: the metadata.
-    """
+    """The ASGI application that serves the cards at `paths`."""
 
     def __init__(self, identity: Identity) -> None:
         public = msgspec.json.encode(identity.card(manage=False))

@@ -45,7 +45,6 @@ class Tool:
 
     Args:
         arguments: properties of the inputSchema; see `arguments.compile_object` for the supported keywords.
-        required: the required arguments.
         validated_later: objects among them that the handler's operation validates, to report all faults at once.
         answer: properties of the outputSchema's object; `data` is required.
         handler: gets validated arguments and the caller; raises Problem for errors. It runs on the event loop, so it

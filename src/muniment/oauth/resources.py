@@ -17,9 +17,6 @@ def requested(asked: list[str], base: str) -> str | None:
     """
     Parse the ``resource`` parameters of a request.
 
-    Args:
-        base: the base URL of this instance.
-
     Returns:
         The resource, or None if absent.
 

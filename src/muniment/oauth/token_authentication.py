@@ -93,7 +93,6 @@ class TokenAuthenticator:
 
     Args:
         bridge: runs database queries.
-        resource: see `resolve`.
         clock: monotonic seconds, for tests.
     """
 

@@ -27,7 +27,6 @@ def columns(
 
     Args:
         clause: the SQL after the table's name: joins, conditions, order, lock.
-        parameters: the values for each ``%s`` in it.
         more: expressions over the joined tables, returned under their own text and unconverted.
     """
     form = _form(model, connection.vendor)

@@ -42,7 +42,6 @@ class ResponseCache(LRUCache[Hashable, Entry]):
 
         Args:
             edition: the registry's edition before the value was read.
-            depends: the documents that it shows.
         """
         size_bytes += ENTRY_OVERHEAD_BYTES
         with self._lock:

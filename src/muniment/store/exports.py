@@ -62,7 +62,6 @@ class Exports:
 
     Args:
         folder: created if missing; several processes may share it, one of them exports.
-        published: the published file.
         schema: says which members are columns of the CSV files.
         interval_s: minimum seconds between exports; 0 disables them.
     """

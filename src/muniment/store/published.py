@@ -39,7 +39,6 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         kind: ``company``, ``person`` or ``framework``.
-        key: the slug, or the frameworkId.
         position: unique order within the kind, ``listed_day << 40 | publication_number``; the day is a proleptic
             ordinal, 0 when unknown and for kinds without dates.
         item: the JSON object in lists.

@@ -32,7 +32,6 @@ class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
         q: search words; blank matches everything.
         sort: None means relevance with search words, newest without.
         cursor: where an earlier page ended.
-        ids: only these keys.
         updated_since: in the format of :func:`muniment.kernel.wire.timestamp`.
     """
 

@@ -99,7 +99,6 @@ class Reader(PublishedFile):
 
     Args:
         path: the file; its tables must exist (:func:`muniment.store.published.create`).
-        currency: the currency of the total treasury.
         cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
     """
 

@@ -34,7 +34,6 @@ class ReplicaStatus(NamedTuple):
     The state of a replica.
 
     Args:
-        edition: the edition of the file.
         newest: the latest edition of the feed, or None while PostgreSQL does not answer.
         behind_s: seconds since the file was known to be current.
         is_building: whether the file is being rebuilt.

@@ -36,7 +36,6 @@ class Judgement:
     Args:
         applies: False excludes the criterion from the mean.
         supports: levels with their quotes; the highest with verified quotes is the criterion's level.
-        confidence: from 0 to 1.
         rationale: for the reader; must not reveal private texts.
     """
 
@@ -53,7 +52,6 @@ class Judged:
 
     Args:
         number: of the criterion, among those passed to the evaluator.
-        by: the kind of evaluator.
         note: for the reader: why this evaluator replaced the requested one.
     """
 

@@ -37,12 +37,7 @@ def _one_page(params: types.PaginatedRequestParams | None) -> None:
 
 
 class SdkFallback:
-    """
-    The SDK's server behind one tool server.
-
-    Args:
-        front: the server that forwards requests.
-    """
+    """The SDK's server behind one tool server."""
 
     def __init__(self, front: "ToolServer") -> None:
         self.front = front

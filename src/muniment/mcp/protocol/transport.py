@@ -92,8 +92,6 @@ class ToolServer:
     A tool server.
 
     Args:
-        offer: its declarations.
-        gate: the allowed Hosts and Origins.
         limiter: limits requests by client; None for no limit.
         access: None for a public server.
         reference: creates the SDK's server; the product's own by default.

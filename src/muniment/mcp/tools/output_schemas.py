@@ -40,9 +40,7 @@ def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSche
     Return the schema of a record as truncation leaves it.
 
     Args:
-        record: the record.
         without: members that this answer lacks.
-        more: additional members.
     """
     schema = record.definition(ANSWER)
     long = [field.name for field in record.fields if isinstance(field.kind, Text) and field.kind.lines > 1]

@@ -43,8 +43,6 @@ class ManageTools:
     The handlers. Each runs one operation in a thread, and formats its answer there too.
 
     Args:
-        call: runs an operation in a thread.
-        base_url: the public URL.
         schema: of the registry's objects.
     """
 

@@ -76,7 +76,6 @@ class DocumentTools:
 
     Args:
         call: runs an operation in a thread.
-        base_url: the public URL, for links.
     """
 
     def __init__(self, call: Call, base_url: str) -> None:

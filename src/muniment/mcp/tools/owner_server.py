@@ -51,8 +51,6 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
     Args:
         call: runs an operation in a thread.
         base_url: the public URL, without a trailing slash.
-        registry_name: the name of the registry.
-        schema: of the registry's objects.
     """
     return Declarations(
         name="muniment-manage",
@@ -70,10 +68,6 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
 class BearerAuthentication:
     """
     Authentication by the Authorization header only.
-
-    Args:
-        authenticate_token: returns the actor of a token.
-        base_url: the public URL.
 
     Source: RFC 6750, sections 2 and 3; RFC 9728, section 5.1; decisions, section 4.
     """

@@ -264,8 +264,6 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
 
     Args:
         base_url: the public URL, without a trailing slash.
-        registry_name: the name of the registry.
-        schema: of the registry's objects.
     """
     tools = PublicTools(reader, base_url, schema)
     return Declarations(

@@ -49,8 +49,6 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
     Fit a company's bundle.
 
     Args:
-        body: the REST body.
-        url: of the full data.
         parts: which of `PARTS` to include; None for all.
     """
     data = _decode(body)["data"]
@@ -129,10 +127,8 @@ def items(
     Fit the items of a list.
 
     Args:
-        found: the items as in REST.
         rest: the members besides `data`.
         url_of: returns the URL of an item's full data.
-        drop: members to omit from the items.
     """
     dropped = tuple(drop)
     if not dropped:
@@ -157,7 +153,6 @@ def page(
     Fit a page of a list: truncate long texts, then return fewer items, like a smaller page.
 
     Args:
-        records: the items.
         rest: the members besides `data`, including `pagination` and `nextPage`.
         url_of: returns the URL of an item's full data.
         named: reduce the largest items to their names before moving items to another page.
@@ -227,9 +222,7 @@ def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str], *, whe
     Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones.
 
     Args:
-        body: the REST body.
         url_of: returns the URL of a framework's full data.
-        where: the URL of the full list.
     """
     records: list[dict[str, Any]] = _decode(body)["data"]
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):

@@ -112,8 +112,6 @@ def compare(company: Company, edit: Edit, *, replace: bool = False) -> Differenc
     Compare *edit* with the stored listing.
 
     Args:
-        company: the listing.
-        edit: a validated change.
         replace: replace stored objects instead of merging with them.
 
     Raises:

@@ -106,8 +106,6 @@ def update_row(
     Set changed *columns* of a stored row.
 
     Args:
-        existing: the row.
-        columns: the values by column.
         updated_at: the time of change in the file; ignored if it is before the stored one.
         other_changes: something besides the columns changed too.
 

@@ -150,7 +150,6 @@ def import_registry(
         dry_run: read and compare everything, write nothing.
         strict: import nothing if any row is invalid.
         tell: called with each invalid row.
-        warn: called with each warning.
         progress: called with the file and the bytes read so far.
 
     Raises:

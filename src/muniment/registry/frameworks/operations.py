@@ -68,8 +68,6 @@ def create_framework(
 
     Args:
         actor: a reviewer.
-        name: the name.
-        kind: ``score`` or ``program``.
         description: the public summary, Markdown.
         company: the slug of the company behind it; a program needs one.
         framework_id: the permanent id; derived from the name when empty.
@@ -113,12 +111,7 @@ def update_framework(
 
     Args:
         actor: a reviewer.
-        framework_id: the framework.
-        name: the name.
-        description: the public summary.
         run_cost: the credits that a run costs; None for the registry's setting.
-        listed: whether it is public.
-        closed: whether runs are closed although it is authored.
 
     Raises:
         Forbidden: the actor is not a reviewer.

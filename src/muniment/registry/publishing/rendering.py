@@ -154,9 +154,7 @@ def framework_document(
     Render a framework.
 
     Args:
-        columns: the framework's row.
         company: the row of the published company behind it, or None.
-        authored: whether it has a specification.
     """
     derived = {
         "isOpen": authored and not columns["closed"],

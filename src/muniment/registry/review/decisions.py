@@ -70,9 +70,7 @@ def approve_company(actor: Actor, slug: str, *, expected_version: int | None = N
 
     Args:
         actor: a reviewer.
-        slug: the listing.
         expected_version: the version that the reviewer looked at.
-        note: shown to the owner.
 
     Raises:
         Forbidden: the actor is not a reviewer.

@@ -38,9 +38,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
 
     Args:
         actor: an owner of the listing.
-        slug: the listing.
         email: the address; whether it has an account is not revealed.
-        base_url: the public URL of the instance.
 
     Raises:
         NotFound: unknown, or not owned.

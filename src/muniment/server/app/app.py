@@ -42,7 +42,6 @@ class App:
     Answers every request of the process.
 
     Args:
-        config: the settings.
         limiter: the rate limiter, shared with the tool servers.
     """
 

@@ -35,8 +35,6 @@ class ToolServers:
     The public and the owner tool server of *app*.
 
     Args:
-        bridge: runs the operations of the owner tools.
-        file: provides the reader of the public tools.
         startup: lets requests wait; None before the process has started.
     """
 

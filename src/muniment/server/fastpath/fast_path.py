@@ -45,12 +45,7 @@ class Waiting(Protocol):
 
 
 class FastPath:
-    """
-    Handlers of the fast path.
-
-    Args:
-        limiter: shared with the ordinary path.
-    """
+    """Handlers of the fast path."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -76,7 +71,6 @@ class FastPath:
             target: path and query as in the request line.
             accept_encoding: the header's value, or empty.
             if_none_match: the header's value, or empty.
-            client: the client to charge.
             answer: what :meth:`look_up` returned for *target*; not needed for cached responses.
 
         Returns:

@@ -14,14 +14,7 @@ class PublicToolAnswers:
         self._server = server
 
     def call(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
-        """
-        Answer an ordinary call, or return None. The caller's rate is charged only for a response.
-
-        Args:
-            lines: the request's headers.
-            body: the whole body.
-            caller: the caller, without an actor.
-        """
+        """Answer an ordinary call, or return None. The caller's rate is charged only for a response."""
         server = self._server
         headers, is_odd = headers_by_name(lines)
         if is_odd or body[:1] != b"{":

@@ -83,7 +83,6 @@ class Process:
     The background work of a server process.
 
     Args:
-        config: the settings.
         load: loads initial data once the database is ready.
         member: its place among several processes.
     """

@@ -11,12 +11,7 @@ _TRIES: Final = 5
 
 
 class SharedMetrics:
-    """
-    The file *descriptor* with one area per process.
-
-    Args:
-        number: the process's number, from 1.
-    """
+    """The file *descriptor* with one area per process."""
 
     def __init__(self, descriptor: int, number: int) -> None:
         self._descriptor = descriptor

@@ -76,7 +76,6 @@ class Supervisor:
     Keeps *workers* processes running.
 
     Args:
-        listener: bound and listening.
         command: the arguments of ``muniment`` for each process; its place is appended.
         first_command: used instead until the first process has been ready once.
         folder: where the unnamed file of shared metrics is created.

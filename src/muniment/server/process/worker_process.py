@@ -20,7 +20,6 @@ class WorkerProcess(NamedTuple):
         number: its number, from 1; the first process has number 1.
         listener: its listening socket, which the slot's previous process may have used.
         supervisor: receives the progress of the process; when it closes, the process stops.
-        metrics: the metrics shared with the siblings.
     """
 
     number: int

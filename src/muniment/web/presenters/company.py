@@ -95,7 +95,6 @@ def further_fields(document: dict[str, Any], record: Record) -> list[dict[str, A
     Return the additional members of a document, where they are short enough to be facts.
 
     Args:
-        document: a company or a person.
         record: its schema; the pages place its own fields, and show the label of a declared one.
     """
     fields = []

@@ -87,7 +87,6 @@ def pager(
     Return the links to the first page, the last, and those around the current one.
 
     Args:
-        name: the parameter of the page number.
         path: the address of the list, if it differs from that of the request.
     """
 

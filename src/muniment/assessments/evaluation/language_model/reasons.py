@@ -30,7 +30,6 @@ def presentable(reason: str, private: Sequence[str], public: Sequence[str]) -> s
     Return *reason* as a report may show it; empty if it must not be shown.
 
     Args:
-        private: texts that it must not repeat.
         public: texts that the reader can see anyway.
     """
     spaced = "".join(" " if character.isspace() else character for character in reason)
