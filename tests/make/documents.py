@@ -100,7 +100,7 @@ class Link:
                 return {"type": "http.request", "body": piece, "more_body": True}
             if hang_up:
                 return {"type": "http.disconnect"}
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": b""}  # the last, as more_body is false by default
 
         async def send_on(message: Any) -> None:
             sent.append(message)
