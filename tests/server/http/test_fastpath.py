@@ -360,7 +360,7 @@ def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch
         front.fast_path.answer_waiting()
         assert (failing.closing, failing.written) == (True, b"")
         assert wire.written.startswith(b"HTTP/1.1 200 OK")
-        assert "an answer that waited" in caplog.text
+        assert "a delayed response failed" in caplog.text
 
     asyncio.run(run())
 

@@ -71,18 +71,18 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, form, status=400)
     try:
-        minted = operations.create_token(actor_of(request), form.cleaned_data["name"], **form.values())
+        new_token = operations.create_token(actor_of(request), form.cleaned_data["name"], **form.values())
     except Problem as problem:
         form.add_error(None, f"{problem.message} {problem.hint}")
         return _page(request, form, status=problem.status)
     # The response itself shows the token: a redirect would have to store it.
-    return _page(request, NewTokenForm(), minted=minted)
+    return _page(request, NewTokenForm(), new_token=new_token)
 
 
 @signed_in("POST")
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
     """Regenerate a token, and show it once."""
-    return _page(request, NewTokenForm(), minted=operations.regenerate_token(actor_of(request), _id(token_id)))
+    return _page(request, NewTokenForm(), new_token=operations.regenerate_token(actor_of(request), _id(token_id)))
 
 
 @signed_in("POST")
@@ -114,7 +114,7 @@ def _id(number: int) -> int:
 
 
 def _page(
-    request: HttpRequest, form: NewTokenForm, *, minted: operations.NewToken | None = None, status: int = 200
+    request: HttpRequest, form: NewTokenForm, *, new_token: operations.NewToken | None = None, status: int = 200
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
     connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
@@ -124,8 +124,8 @@ def _page(
         {
             "room": "manage",
             "form": form,
-            "minted": minted,
-            "configurations": configurations(address(request), minted.text) if minted else [],
+            "new_token": new_token,
+            "configurations": configurations(address(request), new_token.text) if new_token else [],
             "tokens": [
                 {
                     "id": row.pk,
