@@ -7,7 +7,7 @@ from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.problems import BadRequest
 
 WORDS: Final = {
-    "companies:read": "See your listings, drafts and pending changes included",
+    "companies:read": "See your listings, including drafts and pending changes",
     "companies:write": "Change your listings",
     "profile:read": "See your profile and email address",
     "profile:write": "Change your profile",

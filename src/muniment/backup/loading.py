@@ -242,8 +242,8 @@ class _Loading:
         secret = self._config.secret_key or (file.read_text() if file.exists() else "")
         if self.loaded.header.key_check not in {"", key_check(secret)}:
             self.loaded.notes.append(
-                "It signed with another secret key, which came from MUNIMENT_SECRET_KEY there or is set here: with"
-                " that one set here too, people stay signed in and apps keep their access."
+                "The other instance used a different secret key, set in MUNIMENT_SECRET_KEY there or here."
+                " Set the same key here to keep people signed in and apps connected."
             )
 
     def undo(self) -> None:

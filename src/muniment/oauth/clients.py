@@ -93,7 +93,7 @@ def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
 
 def _keep(identifier: str, document: Mapping[str, Any]) -> Client:
     if document.get("client_id") != identifier:
-        raise Refusal("invalid_client", "The client's metadata document names another client_id than its own address.")
+        raise Refusal("invalid_client", "The client's metadata document has a client_id other than its own URL.")
     try:
         name, home_url, addresses = _read(document, "invalid_client")
     except Refusal as refusal:
@@ -130,7 +130,7 @@ def redirect_of(client: Client, asked: str) -> str:
         raise Refusal("invalid_request", "redirect_uri is missing, and the client has registered more than one.")
     if any(redirects.matches(asked, registered) for registered in client.redirect_uris):
         return asked
-    raise Refusal("invalid_request", f"The redirect_uri {echo(asked)} is not one that the client registered.")
+    raise Refusal("invalid_request", f"The redirect_uri {echo(asked)} is not registered for this client.")
 
 
 def _read(metadata: Mapping[str, Any], error: Any) -> tuple[str, str, list[str]]:

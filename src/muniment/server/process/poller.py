@@ -34,4 +34,4 @@ def _try(work: Callable[..., object], *arguments: float) -> None:
     try:
         work(*arguments)
     except Exception:
-        log.exception("polling for changes failed; it is tried again")
+        log.exception("polling failed; retrying")
