@@ -30,7 +30,7 @@ def test_polling_goes_on_after_a_failure_and_calls_the_second_s_work_once_a_seco
             await polling
 
     asyncio.run(walk())
-    assert caplog.text.count("polling for changes failed") == 1
+    assert caplog.text.count("polling failed; retrying") == 1
     assert seconds[1] - seconds[0] > 0.9
     assert len([at for at in looks if seconds[0] <= at <= seconds[1]]) > 2
 
