@@ -135,7 +135,9 @@ class Metrics:
         for read in self._sources:
             yield read()
         yield Family.gauge("muniment_build_info", "The running version.", ("version",), {(__version__,): 1})
-        yield Family.single("process_start_time_seconds", "Start time of the process in seconds since the epoch.", self._began)
+        yield Family.single(
+            "process_start_time_seconds", "Start time of the process in seconds since the epoch.", self._began
+        )
         used = os.times()
         yield Family.single("process_cpu_seconds_total", "CPU time used.", used.user + used.system)
         yield Family.single("process_resident_memory_bytes", "Memory in use.", _resident_bytes())
