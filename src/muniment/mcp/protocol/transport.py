@@ -255,7 +255,7 @@ class ToolServer:
     def call_now(self, asked: "ToolCall", caller: Caller) -> Reply:
         """Call a tool whose handler does not wait, and return the reply."""
         try:
-            answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}, ""), caller)
+            answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}), caller)
             structured, failed = (answer if isinstance(answer, bytes) else _encode(answer)), False
         except Exception as error:  # noqa: BLE001 - handled by type there
             structured, failed = self._failure(error, asked.bound, caller), True
@@ -329,7 +329,7 @@ class ToolServer:
             if waits_s:
                 raise too_many(waits_s)  # noqa: TRY301 - one path for every failure of a tool
             with tracing.span(f"tool {bound.tool.name}", {"gen_ai.tool.name": bound.tool.name}):
-                answer = bound.tool.handler(bound.check(arguments or {}, ""), caller)
+                answer = bound.tool.handler(bound.check(arguments or {}), caller)
                 if inspect.isawaitable(answer):
                     answer = await answer
             return (answer if isinstance(answer, bytes) else _encode(answer)), False
