@@ -209,6 +209,25 @@ def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company
     assert alive == [True, True, True]
 
 
+def test_a_large_file_of_a_form_goes_to_the_store_in_pieces_and_a_fast_store_needs_no_sign_of_life(
+    owner, company, monkeypatch
+):
+    write, given = Storage.write, []
+
+    def noted(storage, key, content):
+        given.append(type(content))
+        write(storage, key, content)
+
+    monkeypatch.setattr(Storage, "write", noted)
+    monkeypatch.setattr(uploads, "renew", None)
+    large = SMALL * 1000
+    for content in (SMALL, large):
+        kept = uploads.keep(owner, company, "minutes.txt", iter([content[:9], content[9:]]), len(content))
+        assert (kept.state, kept.size_bytes) == (DocumentState.READY, len(content))
+    assert given[0] is bytes
+    assert given[1] is not bytes
+
+
 def test_a_file_of_a_form_that_arrives_after_its_time_is_not_kept(owner, company, monkeypatch):
     write = Storage.write
 

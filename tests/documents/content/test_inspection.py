@@ -93,6 +93,17 @@ def test_a_disguise_is_told_in_words(content, content_type, reason):
         look(content, content_type)
 
 
+def test_a_file_that_unpacks_to_a_little_may_be_packed_as_tightly_as_it_can(monkeypatch):
+    content = files.bomb(1 << 20)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    monkeypatch.setattr(inspection, "RATIO_FREE_BYTES", unpacked)
+    look(content, files.DOCX)
+    monkeypatch.setattr(inspection, "RATIO_FREE_BYTES", unpacked - 1)
+    with pytest.raises(Rejected, match="zip bomb"):
+        look(content, files.DOCX)
+
+
 def test_a_pdf_with_the_signs_of_a_zip_directory_and_no_end_of_one_is_a_pdf():
     tail = inspection._TAIL
     padded = files.pdf() + b"\n%" + b"PK\x01\x02" + b" " * (tail - 4) + b"\n"
