@@ -32,7 +32,6 @@ from muniment.registry.company.editing import missing
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification
-from muniment.registry.reading import columns
 
 KIND: Final = "assessments.executed"
 EXPIRES_AFTER_HOURS: Final = 24
@@ -363,25 +362,24 @@ def _read_runs(actor: Actor, clause: str, parameters: list[Any]) -> Iterator[Run
     """Return the actor's runs that meet *clause*, in one statement, because clients poll it."""
     if actor.account_id is None:
         return
-    found = columns(
-        ReportRun,
-        f"JOIN registry_company company ON company.id = {_RUN}.company_id"
+    statement = (
+        f"SELECT {_RUN}.*, company.slug AS company_slug, company.name AS company_name,"
+        " framework.slug AS framework_slug, framework.name AS framework_name,"
+        " job.progress AS job_progress, report.id AS made_id"
+        f" FROM {_RUN} JOIN registry_company company ON company.id = {_RUN}.company_id"
         f" JOIN registry_framework framework ON framework.id = {_RUN}.framework_id"
         f" LEFT JOIN jobs_job job ON job.id = {_RUN}.id"
         f" LEFT JOIN assessments_report report ON report.run_id = {_RUN}.id"
         " WHERE EXISTS (SELECT 1 FROM registry_ownership"
-        f" WHERE company_id = {_RUN}.company_id AND account_id = %s) AND {clause}",
-        [actor.account_id, *parameters],
-        more=("company.slug", "company.name", "framework.slug", "framework.name", "job.progress", "report.id"),
+        f" WHERE company_id = {_RUN}.company_id AND account_id = %s) AND {clause}"
     )
     named, using = ("id", "slug", "name"), connection.alias
-    for each in found:
-        *own, company_slug, company_name, framework_slug, framework_name, job_progress, report_id = each.values()
-        row = ReportRun.from_db(using, list(each)[: len(own)], own)
+    for row in ReportRun.objects.raw(statement, [actor.account_id, *parameters]):
+        shown: Any = row  # with the statement's further columns
         # Django loads the other columns on access.
-        row.company = Company.from_db(using, named, (row.company_id, company_slug, company_name))
-        row.framework = Framework.from_db(using, named, (row.framework_id, framework_slug, framework_name))
-        yield RunView(row, _progress(row, job_progress), report_id)
+        row.company = Company.from_db(using, named, (row.company_id, shown.company_slug, shown.company_name))
+        row.framework = Framework.from_db(using, named, (row.framework_id, shown.framework_slug, shown.framework_name))
+        yield RunView(row, _progress(row, shown.job_progress), shown.made_id)
 
 
 def _count_criteria(specification: FrameworkSpecification) -> int:

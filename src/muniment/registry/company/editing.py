@@ -30,7 +30,6 @@ from muniment.registry.models import (
 )
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.registry.reading import columns
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault
 
@@ -56,19 +55,19 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     Raises:
         NotFound: unknown, or not the actor's.
     """
-    clause = "WHERE slug = %s"
+    statement = "SELECT * FROM registry_company WHERE slug = %s"
     parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
     if not decides(actor):
         if actor.account_id is None:
             raise missing(slug)
-        clause += (
+        statement += (
             " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = registry_company.id AND account_id = %s)"
         )
         parameters.append(actor.account_id)
     if lock and connection.features.has_select_for_update:
-        clause += " FOR UPDATE"
-    for found in columns(Company, clause, parameters):
-        return Company.from_db(connection.alias, found.keys(), found.values())
+        statement += " FOR UPDATE"
+    for company in Company.objects.raw(statement, parameters):
+        return company
     raise missing(slug)
 
 

@@ -41,7 +41,7 @@ from muniment.registry.models import (
 )
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object
-from muniment.registry.reading import rows
+from muniment.registry.sql import rows
 from muniment.schema.validation import Fault
 
 

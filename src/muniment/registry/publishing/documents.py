@@ -28,7 +28,7 @@ from muniment.registry.publishing.rendering import (
     framework_document,
     person_document,
 )
-from muniment.registry.reading import columns, marks, rows
+from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument
 
 CHUNK: Final = 500
@@ -53,7 +53,8 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     """Load the data of companies' documents, by primary key."""
     if not keys:
         return {}
-    views = {row["id"]: CompanyView(row) for row in columns(Company, f"WHERE id IN ({marks(keys)})", keys)}
+    found = Company.objects.raw(f"SELECT * FROM registry_company WHERE id IN ({marks(keys)})", keys)
+    views = {company.pk: CompanyView(vars(company)) for company in found}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, title, extra, slug, name in rows(
         "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"

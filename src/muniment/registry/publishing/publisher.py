@@ -38,7 +38,7 @@ from muniment.registry.publishing.documents import (
 from muniment.registry.publishing.rendering import (
     CompanyView,
 )
-from muniment.registry.reading import marks, rows
+from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
 on_published: list[Callable[[int], object]] = []

@@ -11,7 +11,6 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.editing import owned
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company
-from muniment.registry.reading import columns
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = CompanyChange(
@@ -23,13 +22,6 @@ EVERYTHING = CompanyChange(
     website="https://tide.example",
     socials={"twitter": "https://twitter.com/tide"},
 )
-
-
-def test_a_row_is_loaded_as_the_orm_would_load_it():
-    made = create_company(owner(), EVERYTHING)
-    (found,) = columns(Company, "WHERE slug = %s", [made.slug])
-    assert found == Company.objects.values().get(slug=made.slug)
-    assert list(columns(Company, "WHERE slug = %s", ["nobody"])) == []
 
 
 def test_a_listing_that_was_loaded_by_sql_is_saved_and_read_again_whole():
