@@ -336,7 +336,7 @@ def test_the_owner_is_told_of_a_new_app_without_any_secret(app):
     [(subject, text)] = letters.to(app.owner.email)
     assert "app was connected" in subject
     assert "Harbour Agent" in text
-    assert "Change your listings" in text
+    assert "Edit your listings" in text
     assert "mun_" not in text
     assert pair.access not in text
 

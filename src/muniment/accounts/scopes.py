@@ -3,18 +3,20 @@
 from collections.abc import Iterable
 from typing import Final
 
+from django.utils.translation import gettext_lazy
+
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.problems import BadRequest
 
 WORDS: Final = {
-    "companies:read": "See your listings, including drafts and pending changes",
-    "companies:write": "Change your listings",
-    "profile:read": "See your profile and email address",
-    "profile:write": "Change your profile",
-    "documents:read": "See the list of your documents",
-    "documents:write": "Upload and delete documents",
-    "reports:read": "See your credits and assessment reports",
-    "reports:run": "Run assessment reports, which spends your credits",
+    "companies:read": gettext_lazy("View your listings, including drafts and pending changes"),
+    "companies:write": gettext_lazy("Edit your listings"),
+    "profile:read": gettext_lazy("View your profile and email address"),
+    "profile:write": gettext_lazy("Edit your profile"),
+    "documents:read": gettext_lazy("View the list of your documents"),
+    "documents:write": gettext_lazy("Upload and delete documents"),
+    "reports:read": gettext_lazy("View your credits and assessment reports"),
+    "reports:run": gettext_lazy("Run assessments, which costs credits"),
 }
 READ_SCOPES: Final = frozenset(scope for scope in SCOPES if scope.endswith(":read"))
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 
 from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
@@ -81,7 +83,7 @@ def create_token(
             lifetime_days=days,
             expires_at=_end(lifetime),
         )
-    _mail_owner(row, "A token was created", "A personal access token was created for your account.")
+    _mail_owner(row, gettext("A token was created"), gettext("A personal access token was created for your account."))
     return NewToken(row, text)
 
 
@@ -110,7 +112,8 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         row.created_at = now()
         row.save()
         revocation.bump()
-    _mail_owner(row, "A token was regenerated", "A personal access token of your account was regenerated.")
+    said = gettext("A personal access token of your account was regenerated.")
+    _mail_owner(row, gettext("A token was regenerated"), said)
     return NewToken(row, text)
 
 
@@ -141,7 +144,8 @@ def revoke_presented(text: str) -> bool:
         if row is None or row.revoked_at is not None:
             return False
         _end_now(row)
-    _mail_owner(row, "A token was revoked", "A token was revoked by its holder. Create a new one if you still need it.")
+    said = gettext("A token was revoked by its holder. Create a new one if you still need it.")
+    _mail_owner(row, gettext("A token was revoked"), said)
     return True
 
 
@@ -155,8 +159,8 @@ def warn_of_expiry(at: datetime | Unset = UNSET) -> int:
     for row in list(due):
         # The row is updated before the mail is sent, so that two processes do not both send it.
         if PersonalToken.objects.filter(pk=row.pk, warned_at=None).update(warned_at=moment):
-            day = row.expires_at.strftime("%-d %B %Y") if row.expires_at else ""
-            _mail_owner(row, "A token expires soon", f"A personal access token of your account expires on {day}.")
+            said = gettext("A personal access token of your account expires on %(day)s.") % {"day": _day(row)}
+            _mail_owner(row, gettext("A token expires soon"), said)
             told += 1
     return told
 
@@ -234,14 +238,18 @@ def _hold_to_rate(owner: Account) -> None:
         )
 
 
+def _day(row: PersonalToken) -> str:
+    return f"{row.expires_at:%-d %B %Y}" if row.expires_at else gettext("never")
+
+
 def _mail_owner(row: PersonalToken, subject: str, text: str) -> None:
     lines = [
         text,
         "",
-        f"Name: {row.name}",
-        f"Scopes: {row.scopes.replace(' ', ', ')}",
-        f"Expires: {row.expires_at:%-d %B %Y}" if row.expires_at else "It does not expire.",
+        gettext("Name: %(name)s") % {"name": row.name},
+        gettext("Permissions: %(scopes)s") % {"scopes": row.scopes.replace(" ", ", ")},
+        gettext("Expires: %(day)s") % {"day": _day(row)},
         "",
-        "You can revoke or regenerate your tokens at /manage/tokens.",
+        gettext("Revoke or regenerate your tokens at %(address)s.") % {"address": f"{settings.BASE_URL}/manage/tokens"},
     ]
     mail.send(row.account.email, subject, "\n".join(lines))

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account
@@ -275,13 +277,15 @@ def _end(grant: Grant, because: str) -> None:
 def _mail_new_app(grant: Grant) -> None:
     account: Account = grant.account
     lines = [
-        f"{grant.client.name or 'An unnamed app'} was connected to your account.",
+        gettext("%(app)s was connected to your account. It can:")
+        % {"app": grant.client.name or gettext("An unnamed app")},
         "",
         *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
         "",
-        "If that was not you, disconnect it at /manage/tokens and change your password.",
+        gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
+        % {"address": f"{settings.BASE_URL}/manage/tokens"},
     ]
-    mail.send(account.email, "An app was connected", "\n".join(lines))
+    mail.send(account.email, gettext("An app was connected to your account"), "\n".join(lines))
 
 
 def live_access(text: str, at: datetime) -> Grant | None:

@@ -268,7 +268,7 @@ def test_the_consent_page_names_the_app_its_address_its_scopes_and_the_account(b
         "Unverified",
         "this computer",
         owner.email,
-        "Change your listings",
+        "Edit your listings",
         "Read-only access",
     ):
         assert said in text

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.credits.models import Purchase, PurchaseState
@@ -79,7 +80,7 @@ def entries(request: HttpRequest) -> HttpResponse:
         }
         for entry in found.entries
     ]
-    points = [ChartSlice(f"{entry.at:%d %B %Y, %H:%M}", entry.balance) for entry in reversed(found.entries)]
+    points = [ChartSlice(date_format(entry.at, "j F Y, H:i"), entry.balance) for entry in reversed(found.entries)]
     chart = sparkline(
         gettext("Balance"), gettext("The balance after each of the latest entries."), points, unit=gettext("Credits")
     )

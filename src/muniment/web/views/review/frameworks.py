@@ -232,7 +232,9 @@ def _read(text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "$"
+        place = "$"
+        if isinstance(error, json.JSONDecodeError):
+            place = gettext("line %(line)d, column %(column)d") % {"line": error.lineno, "column": error.colno}
         return None, [(place, gettext("is not valid JSON"))]
     faults = faults_of(document)
     return (document if isinstance(document, dict) else None), faults
