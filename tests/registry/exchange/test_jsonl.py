@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from make.registry import keys
+from muniment.registry.exchange import jsonl
 from muniment.registry.exchange.importer import Bad, Summary, import_registry
 
 pytestmark = pytest.mark.django_db
@@ -55,3 +56,19 @@ def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, 
     assert [(each.line, each.reason) for each in bad] == [(1, "has more than 8,388,608 bytes in one line")]
     assert keys("company") == ["small"]
     assert peak < 60_000_000
+
+
+def test_each_line_has_its_number_its_size_and_how_far_the_file_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 20)
+    file = tmp_path / "companies.jsonl"
+    file.write_bytes(b'{"a": 1}\n\n{"long": "' + b"x" * 30 + b'"}\nbroken\n{"a": 2}')
+    found = [(line.number, line.value, bool(line.fault), line.size) for line in jsonl.read_lines(file)]
+    assert found == [(1, {"a": 1}, False, 9), (3, None, True, 0), (4, None, True, 7), (5, {"a": 2}, False, 8)]
+    assert max(line.read for line in jsonl.read_lines(file)) == file.stat().st_size
+
+
+def test_damaged_gzip_data_has_no_size(tmp_path):
+    file = tmp_path / "companies.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"a": 1}\n')[:-9])
+    *_, last = jsonl.read_lines(file)
+    assert (last.value, last.size, "gzip" in last.fault.reason) == (None, 0, True)
