@@ -17,6 +17,7 @@ from muniment.oauth.errors import Refusal
         "http://[::1]:9000/cb",
         "cursor://anysphere.cursor-mcp/oauth/callback",
         "com.example.app:/oauth2redirect",
+        "https://app.example/" + "a" * 1_980,
     ],
 )
 def test_addresses_that_an_app_may_be_answered_at(uri):
