@@ -1,6 +1,9 @@
-"""The repeated rows of a listing's form."""
+"""The form of a listing: fields of the schema, and repeated rows."""
 
+from muniment.schema.kinds import Choice, Integer, Items, Text
+from muniment.schema.record import Field
 from muniment.web import forms
+from muniment.web.form_fields import form_field
 
 
 def test_rows_that_were_left_blank_do_not_add_up_when_a_page_comes_back():
@@ -9,3 +12,20 @@ def test_rows_that_were_left_blank_do_not_add_up_when_a_page_comes_back():
     blank = {"was": "", "name": "", "slug": "", "title": ""}
     rows = forms.TEAM.shown([named, blank, emptied, blank, blank])
     assert len(rows) == 3 + forms.BLANK_ROWS
+
+
+def test_a_text_keeps_its_lines_and_leaves_its_length_to_the_validation():
+    made = form_field(Field("body", Text(3, lines=5), "Text", "Say it."))
+    assert made.clean("a\r\nb\r\nc") == "a\nb\nc"
+    assert (made.widget.attrs["rows"], made.widget.attrs["maxlength"]) == (5, 3)
+    assert (made.label, made.help_text, made.required) == ("Text", "Say it.", False)
+
+
+def test_choices_numbers_and_lists_have_fields_of_their_own():
+    choice = form_field(Field("status", Choice(("active", "inactive")), "Status"))
+    assert list(choice.choices) == [("", "Not specified"), ("active", "Active"), ("inactive", "Inactive")]
+    assert form_field(Field("teamSize", Integer(), "Team")).clean("0") == 0
+    themes = form_field(Field("themes", Items(Text(60)), "Themes"))
+    assert themes.clean(" a, ,b c ") == ["a", "b c"]
+    assert themes.prepare_value(["a", "b c"]) == "a, b c"
+    assert "HARB" in form_field(Field("x", Text(suggest=("HARB",)), "X")).widget.render("x", "")

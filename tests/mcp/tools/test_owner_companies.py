@@ -259,6 +259,34 @@ def test_what_a_model_sees_of_the_tools_stays_under_18_kb(server, owner):
     assert len(msgspec.json.encode(visible)) <= 18_000
 
 
+def test_no_schema_lists_types_beside_entries_members_or_choices(server, owner):
+    """Gemini's clients refuse such a schema (gemini-cli #21094); `anyOf` says the same."""
+
+    def walk(schema):
+        if isinstance(schema, dict):
+            assert not (isinstance(schema.get("type"), list) and schema.keys() & {"items", "properties", "enum"}), (
+                schema
+            )
+            for inner in schema.values():
+                walk(inner)
+        for inner in schema if isinstance(schema, list) else ():
+            walk(inner)
+
+    walk(server.ask(token_of(owner), LIST).result["tools"])
+
+
+def test_every_fault_of_a_change_is_told_at_once(server, owner):
+    text = token_of(owner)
+    made = make.published(owner.actor("web"))
+    wrong = {"themes": ["a", 1], "teamSize": -1, "website": "x", "socials": {"email": 5}, "positions": [{"title": "x"}]}
+    error = server.error(text, "update_my_company", slug=made.slug, changes=wrong)
+    for name in ("themes[1]", "teamSize", "website", "socials.email", "positions[0].person"):
+        assert name in error["message"]
+    error = server.error(text, "update_my_company", slug=made.slug, changes={"state": "published", "themes": 1})
+    assert {"state", "themes"} <= {part.split(" ")[0] for part in error["message"].split("; ")}
+    assert "Editable fields: name, symbol" in error["hint"]
+
+
 def test_every_tool_is_annotated_with_what_it_does(server, owner):
     found = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
     for name, tool in found.items():
