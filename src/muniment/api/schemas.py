@@ -50,10 +50,10 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
         *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )
-    detail = open_object({"companyDescription": _described(TEXT, "The company's own description, markdown.")})
+    described = schema.framework.by_name["companyDescription"]
     return {
         **{record.name: record.definition(CONTRACT) for record in records},
-        "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
+        "FrameworkDetail": {"allOf": [ref("Framework"), open_object({described.name: described.schema(CONTRACT)})]},
         **ENVELOPES,
     }
 

@@ -13,12 +13,13 @@ _NAMES: Final = {"run_cost": "runCost"}
 def wire_values(columns: dict[str, Any], record: Record | None = None) -> dict[str, Any]:
     """Return *columns* in history's form: named by *record*'s fields, exact, null if empty."""
     fields = record.by_column if record else {}
-    return {
-        fields[column].name if column in fields else _NAMES.get(column, column): fields[column].kind.wire(value)
-        if column in fields
-        else (None if value == "" else value)
-        for column, value in columns.items()
-    }
+    values: dict[str, Any] = {}
+    for column, value in columns.items():
+        if field := fields.get(column):
+            values[field.name] = field.kind.wire(value)
+        else:
+            values[_NAMES.get(column, column)] = None if value == "" else value
+    return values
 
 
 def entry(actor: Actor, action: str, *, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:

@@ -80,6 +80,7 @@ FRAMEWORK: Final = Record(
             "companyDescription",
             Text(),
             "Company's description",
+            "The company's own description, Markdown.",
             column="",
             csv=0,
             shown=False,
