@@ -186,7 +186,8 @@ def test_the_command_tells_bad_rows_by_place_and_ends_with_status_one(tmp_path, 
     assert (dry.returncode, count(data)) == (1, 0)
     done = run("import", str(file), data=data, check=False)
     assert done.returncode == 1
-    assert "companies.jsonl:2: company.treasury '[red]lots[/red]' is not an amount such as $1.2M" in done.stderr
+    treasury = "company.treasury must be an amount such as $1.2M, of at most $1000T, not '[red]lots[/red]'"
+    assert f"companies.jsonl:2: {treasury}" in done.stderr
     assert "companies: 1 new, 0 changed, 0 unchanged; 1 bad rows" in done.stdout
     missing = run("import", str(data), data=data, check=False)
     assert missing.returncode == 1
