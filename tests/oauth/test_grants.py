@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.dispatch import receiver
 
 from make.accounts import Letters, account, signed_in
 from make.apps import REDIRECT, App, proof
@@ -320,12 +321,13 @@ def test_every_end_moves_the_edition_that_caches_follow(app, django_capture_on_c
     pair = app.connect()
     before = revocation.epoch()
     told = []
-    revocation.on_revoked.append(told_once := lambda: told.append(1))
-    try:
-        with django_capture_on_commit_callbacks(execute=True):
-            grants.revoke(pair.access)
-    finally:
-        revocation.on_revoked.remove(told_once)
+
+    @receiver(revocation.revoked)
+    def hear(**_):
+        told.append(1)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        grants.revoke(pair.access)
     assert revocation.epoch() == before + 1
     assert told == [1]
 

@@ -36,7 +36,6 @@ class Watched:
         return self.loop.run_until_complete(self.keeper(text, client))
 
     def close(self):
-        self.keeper.close()
         self.loop.close()
 
 

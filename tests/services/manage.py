@@ -97,4 +97,3 @@ def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
         yield Manage(asker, doorkeeper)
     finally:
         asker.close()
-        doorkeeper.close()

@@ -31,7 +31,11 @@ def main() -> None:
     actor = Account.objects.get(email=email).actor("cli", "writer")
     chance = random.Random(int(number))
     stood: list[tuple[int, float]] = []
-    publisher.on_published.append(lambda edition: stood.append((edition, time.time())))
+
+    def hear(edition: int, **_: object) -> None:
+        stood.append((edition, time.time()))
+
+    publisher.published.connect(hear)
     with Path(notes).open("w") as out:
         for _ in range(int(changes)):
             slug, website = chance.choice(slugs), f"https://writer-{number}.example/{time.time_ns()}"

@@ -5,17 +5,17 @@ Any change that takes access from a credential calls `bump` in its transaction: 
 credentials check the epoch at least twice per second, and are notified at once in the process that made the change.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 from django.db.models.signals import post_delete, post_save
+from django.dispatch import Signal
 
 from muniment.accounts.models import Account, CredentialEdition
 
-on_revoked: list[Callable[[], object]] = []
-"""Called after a commit that took access from a credential; caches register here."""
+revoked = Signal()
+"""Sent after a commit that took access from a credential; caches listen."""
 
 _ONE = 1
 
@@ -31,12 +31,7 @@ def bump() -> None:
     if not CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1):
         CredentialEdition.objects.bulk_create([CredentialEdition(pk=_ONE)], ignore_conflicts=True)
         CredentialEdition.objects.filter(pk=_ONE).update(number=F("number") + 1)
-    transaction.on_commit(_notify)
-
-
-def _notify() -> None:
-    for call in on_revoked:
-        call()
+    transaction.on_commit(lambda: revoked.send(None))
 
 
 def watch_accounts() -> None:

@@ -104,12 +104,9 @@ class TokenAuthenticator:
         self._epoch = -1
         self._changes = self._seen_changes = 0
         self._checked_at = float("-inf")
-        revocation.on_revoked.append(self.recheck)
+        revocation.revoked.connect(self.recheck)
 
-    def close(self) -> None:
-        revocation.on_revoked.remove(self.recheck)
-
-    def recheck(self) -> None:
+    def recheck(self, **_: object) -> None:
         """Check the epoch before the next result: this process has just changed it."""
         self._changes += 1
 

@@ -19,13 +19,5 @@ class RegistryConfig(AppConfig):
     verbose_name = "Registry"
 
     def ready(self) -> None:
-        """Create the tables of published documents with the others, and connect decisions to notifications."""
-        from muniment.registry.review import claims, decisions, notifications
-
-        for hooks, tell in (
-            (decisions.on_decided, notifications.tell_owners),
-            (claims.on_petition_decided, notifications.tell_petitioner),
-        ):
-            if tell not in hooks:
-                hooks.append(tell)  # type: ignore[arg-type]  # each fits its own list; mypy sees a union
+        """Create the tables of published documents with the others."""
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

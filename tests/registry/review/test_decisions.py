@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, transaction
+from django.dispatch import receiver
 
 from make.accounts import Letters
 from make.registry import (
@@ -29,7 +30,7 @@ from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.publishing import publisher
-from muniment.registry.review import decisions
+from muniment.registry.review import decisions, notifications
 
 pytestmark = pytest.mark.django_db
 
@@ -225,8 +226,12 @@ def test_a_change_is_declined_with_a_reason_only():
 def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
     editions: list[int] = []
     decided: list[str] = []
-    monkeypatch.setattr(publisher, "on_published", [editions.append])
-    monkeypatch.setattr(decisions, "on_decided", [lambda company, step, note: decided.append(step)])
+    monkeypatch.setattr(notifications, "tell_owners", lambda company, step, note: decided.append(step))
+
+    @receiver(publisher.published)
+    def hear(edition, **_):
+        editions.append(edition)
+
     me = owner()
     mine = published(me)
     assert (editions, decided) == ([1], ["submitted", "approved"])

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import connection, connections, models, transaction
+from django.dispatch import Signal
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
@@ -41,8 +42,8 @@ from muniment.registry.publishing.rendering import (
 from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
-on_published: list[Callable[[int], object]] = []
-"""Called with the new edition after each commit that published."""
+published = Signal()
+"""Sent with ``edition`` after each commit that published."""
 
 
 @dataclass(slots=True)
@@ -197,18 +198,13 @@ def publish(affected: AffectedRows) -> int | None:
     with connection.wrap_database_errors:
         write(raw, _entries(numbered, first, at, affected.loaded), changes_kept=settings.CHANGES_KEPT)
     edition = first + len(moves) - 1
-    transaction.on_commit(lambda: _notify(edition))
+    transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
 
 def _raw() -> Any:
     connection.ensure_connection()
     return connection.connection
-
-
-def _notify(edition: int) -> None:
-    for hook in on_published:
-        hook(edition)
 
 
 def _change(*, public: bool, was_public: bool) -> str:

@@ -4,7 +4,6 @@ Requests to the reviewers: claims of listings and profiles, and suggested edits.
 Source: decisions, section 5: both go to the reviewers' queue.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -19,14 +18,13 @@ from muniment.registry.company.editing import compare, decides
 from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
+from muniment.registry.review import notifications
 from muniment.schema.validation import Fault
 
 MAX_TEXT = 2_000
 MAX_OPEN = 20
 """Undecided requests that an account can have, so that it cannot flood the queue."""
 _DECIDED = {"approved": "approved", "refused": "declined"}
-on_petition_decided: list[Callable[[Petition], object]] = []
-"""Called after a decision is committed."""
 
 
 def claim_company(actor: Actor, slug: str, text: str) -> Petition:
@@ -113,7 +111,7 @@ def decide_petition(actor: Actor, petition_id: int, *, approve: bool, note: str 
         petition.save()
         if approve:
             _apply(actor, petition)
-        transaction.on_commit(lambda: [hook(petition) for hook in on_petition_decided])
+        transaction.on_commit(lambda: notifications.tell_petitioner(petition))
         return petition
 
 

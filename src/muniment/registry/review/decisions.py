@@ -6,7 +6,6 @@ Each decision is made once: it checks the expected state under a lock and is rec
 Source: decisions, section 5, listings.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
@@ -20,9 +19,7 @@ from muniment.registry.company.company_change import read_change
 from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
 from muniment.registry.publishing.publisher import AffectedRows
-
-on_decided: list[Callable[[Company, str, str], object]] = []
-"""Called after the commit with the listing, the history action and the reviewer's note."""
+from muniment.registry.review import notifications
 
 _FROM: Final[dict[str, tuple[str, ...]]] = {
     "submitted": (State.DRAFT, State.CHANGES_REQUESTED),
@@ -149,7 +146,7 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
             actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
         ).save()
         publish_company(company, AffectedRows(), changed={"state"})
-        transaction.on_commit(lambda: _notify(company, step, note))
+        transaction.on_commit(lambda: notifications.tell_owners(company, step, note))
         return company
 
 
@@ -187,10 +184,5 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()
-        transaction.on_commit(lambda: _notify(company, step, note))
+        transaction.on_commit(lambda: notifications.tell_owners(company, step, note))
         return pending
-
-
-def _notify(company: Company, step: str, note: str) -> None:
-    for hook in on_decided:
-        hook(company, step, note)

@@ -59,7 +59,7 @@ class Startup:
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
-        self._has_pages = False
+        self._has_database = self._has_pages = False
         self._stopping = threading.Event()
         self.fault = ""
         """What failed, for the operator; empty if nothing did."""
@@ -177,9 +177,13 @@ class Startup:
             log.info("database migrations applied", extra={"migrations": applied})
         if publisher.renew_outdated():
             log.warning("every document was published again: another version had written them")
-        if self._on_published not in publisher.on_published:
-            publisher.on_published.append(self._on_published)
+        publisher.published.connect(self._hear_published, dispatch_uid="muniment.server")
+        if not self._has_database:
+            self._has_database = True
             self._notify(self._on_database)
+
+    def _hear_published(self, edition: int, **_: object) -> None:
+        self._on_published(edition)
 
     def _notify(self, callback: Callable[..., None], *args: Any) -> None:
         if not self._stopping.is_set():
