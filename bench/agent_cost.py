@@ -50,7 +50,7 @@ def question(agent: Agent) -> None:
     for item in agent.call("list_companies", type="DAO", sort="treasury", pageSize=3):
         data = agent.call("get_company", slug=item["id"], parts=["positions"])
         who = (
-            ", ".join(f"{held['person']['name']} ({held['title']})" for held in data["positions"][:3]) or "nobody named"
+            ", ".join(f"{held['person']['name']} ({held['title']})" for held in data["positions"][:3]) or "none listed"
         )
         print(f"    {item['name']}, {item.get('treasury', 'no treasury')}: {who}")
 

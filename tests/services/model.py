@@ -102,7 +102,7 @@ class _Answers(BaseHTTPRequestHandler):
         try:
             self.say(model.answer(asked))
         except OSError:
-            self.close_connection = True  # whoever asked has gone
+            self.close_connection = True  # the client is gone
         finally:
             with model._lock:
                 model._now -= 1
@@ -137,7 +137,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, *_: object) -> None:
-        """Stay quiet: whoever asked has gone."""
+        """Stay quiet: the client is gone."""
 
 
 class Model:
