@@ -43,7 +43,7 @@ def _stand(settings):
 
 def numbers(actor):
     seen = ledger.get_balance(actor)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
     return seen.balance, seen.held
 
 

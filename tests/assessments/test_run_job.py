@@ -55,7 +55,7 @@ def executed(me, of="", slug="", document_ids=()):
 
 def numbers(actor):
     seen = ledger.get_balance(actor)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
     return seen.balance, seen.held
 
 

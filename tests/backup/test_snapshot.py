@@ -19,7 +19,7 @@ from muniment.backup.moving import move
 from muniment.backup.operations import back_up, restore
 from muniment.backup.proof import verify
 from muniment.backup.snapshot import RunningInstance
-from muniment.credits.operations import prove as prove_ledger
+from muniment.credits.operations import check_ledger as prove_ledger
 from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document
 from muniment.documents.records import storage

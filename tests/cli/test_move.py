@@ -19,7 +19,7 @@ from services.s3 import S3
 FILL = """
 import django; django.setup()
 from django.contrib.auth import get_user_model
-from muniment.documents.uploads import keep
+from muniment.documents.uploads import store_document
 from muniment.registry.company.operations import add_owner
 from muniment.kernel.actor import COMMAND
 keeper = get_user_model().objects.create_user("keeper@harbour.example")
@@ -27,7 +27,8 @@ from muniment.registry.models import Company
 slug = Company.objects.order_by("pk").first().slug
 add_owner(COMMAND, slug, keeper.pk)
 for number in (1, 2, 3):
-    keep(keeper.actor("web", "pages"), slug, f"minutes {number}.txt", [b"Minutes of the board. " * 40_000 * number],
+    store_document(keeper.actor("web", "pages"), slug, f"minutes {number}.txt",
+                   [b"Minutes of the board. " * 40_000 * number],
          len(b"Minutes of the board. " * 40_000 * number))
 """
 

@@ -28,7 +28,7 @@ def test_the_first_look_opens_an_account_with_the_starting_credits_once():
     me = owner()
     assert numbers(me) == numbers(me) == (100, 0, 100)
     assert [(entry.amount, entry.kind) for entry in ledger.get_balance(me).entries] == [(100, "start")]
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db
@@ -52,7 +52,7 @@ def test_a_hold_sets_aside_a_capture_takes_once_and_a_release_gives_back_once():
     assert numbers(me) == (70, 0, 70)
     entry = ledger.get_balance(me).entries[0].to_wire()
     assert (entry["amount"], entry["kind"], entry["runId"], entry["balance"]) == (-30, "run", "one", 70)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_free_run_is_settled_without_a_transfer():
     ledger.hold(me, "free", 0)
     assert ledger.capture("free")
     assert numbers(me) == (100, 0, 100)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db
@@ -85,7 +85,7 @@ def test_a_grant_with_a_key_is_given_once():
     with pytest.raises(Conflict, match="used for another"):
         ledger.grant(COMMAND, "paid@example.org", 41, key="march")
     assert numbers(me) == (141, 0, 141)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db
@@ -109,14 +109,14 @@ def test_a_transfer_never_overdraws_an_account():
     assert (numbers(me), Transfer.objects.filter(kind="test").count()) == ((100, 0, 100), 0)
     assert ledger.move("all", account, ledger.system(ledger.REVENUE), 100, kind="test")
     assert numbers(me) == (0, 0, 0)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db
 def test_an_account_that_was_deleted_has_no_credits_to_open():
     LedgerAccount.objects.create(name="account:4711")
     with pytest.raises(NotFound):
-        ledger.opened(4_711)
+        ledger.ledger_account_of(4_711)
     assert not Transfer.objects.exists()
 
 
@@ -166,7 +166,7 @@ def test_the_proof_finds_a_balance_that_was_tampered_with():
     ledger.capture("one")
     LedgerAccount.objects.filter(account_id=me.account_id).update(posted=F("posted") + 7)
     LedgerAccount.objects.filter(name=ledger.REVENUE).update(held=3, may_go_negative=True)
-    faults = ledger.prove()
+    faults = ledger.check_ledger()
     assert any("has a balance of 97, but its transfers add up to 90" in fault for fault in faults)
     assert any("holds 3, but its open holds add up to 0" in fault for fault in faults)
     assert any("all accounts add up to 7" in fault for fault in faults)
@@ -181,7 +181,7 @@ def test_of_24_that_hold_under_8_keys_with_credit_for_5_exactly_5_hold(settings)
     assert {type(each) for each in outcomes} <= {type(None), Conflict}, outcomes
     assert Hold.objects.count() == 5
     assert numbers(me) == (50, 50, 0)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
     settled = at_once(
         [
             lambda key=key, act=act: act(key)
@@ -190,7 +190,7 @@ def test_of_24_that_hold_under_8_keys_with_credit_for_5_exactly_5_hold(settings)
         ]
     )
     assert settled.count(True) == 5
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
     taken = Hold.objects.filter(state="captured").count()
     assert numbers(me) == (50 - 10 * taken, 0, 50 - 10 * taken)
 
@@ -200,7 +200,7 @@ def test_an_account_that_is_opened_12_times_at_once_starts_once():
     me = owner()
     outcomes = at_once([lambda: numbers(me) for _ in range(12)])
     assert outcomes == [(100, 0, 100)] * 12
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -217,7 +217,7 @@ def test_a_ledger_agrees_with_itself_while_others_spend():
         return result
 
     with connection.execute_wrapper(spend_once):
-        assert ledger.prove() == []
+        assert ledger.check_ledger() == []
     assert spent
     assert numbers(me) == (90, 0, 90)
 
@@ -231,7 +231,7 @@ def test_the_proof_finds_charges_without_a_hold_and_purchases_that_do_not_exist(
     ledger.hold(me, "paid", 10)
     ledger.capture("paid")
     Hold.objects.filter(pk="paid").update(amount=11)
-    faults = ledger.prove()
+    faults = ledger.check_ledger()
     assert len(faults) == 3
     for said in ("run ghost", "a purchase of 7 refers to purchase ghost", "hold paid was captured for 11"):
         assert any(said in fault for fault in faults), said

@@ -146,7 +146,7 @@ def test_the_proof_finds_a_purchase_that_was_tampered_with(stripe):
     session_id = bought(owner())
     tell(stripe.pay(session_id))
     Purchase.objects.update(credits=400, taken_back=7)
-    faults = " ".join(ledger.prove())
+    faults = " ".join(ledger.check_ledger())
     assert "should credit 400, but its transfers add up to 500" in faults
     assert "had 7 taken back, but its transfers add up to 0" in faults
     Purchase.objects.update(credits=500, taken_back=0)
@@ -213,7 +213,7 @@ def test_lost_repeated_or_reordered_events_credit_exactly_what_was_paid(stripe, 
         reconcile(timedelta(hours=7))
     assert {buyer: balance(buyer) for buyer in people} == due
     assert not Purchase.objects.filter(state=PurchaseState.PENDING).exists()
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 @pytest.mark.django_db

@@ -49,7 +49,7 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
     with pytest.raises(NotFound):
         uploads.complete_upload(owner, left.upload_id)
     with pytest.raises(NotFound):
-        receiving.take_link(token_of(never), None, "")
+        receiving.claim_link(token_of(never), None, "")
     operations.restore_document(owner, gone.pk)
     operations.delete_document(owner, gone.pk)
     cleanup.sweep(at=now() + timedelta(days=31))
@@ -61,8 +61,8 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
 
 def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner, company):
     kept = uploaded(owner, company)
-    living = receiving.take_link(token_of(begin(owner, company)), None, "")
-    dead = receiving.take_link(token_of(begin(owner, company)), None, "")
+    living = receiving.claim_link(token_of(begin(owner, company)), None, "")
+    dead = receiving.claim_link(token_of(begin(owner, company)), None, "")
     for transfer in (living, dead):
         records.storage().write(transfer.key, SMALL)
     Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))

@@ -64,7 +64,7 @@ def fetch(path, method="GET"):
 
 
 def test_a_link_leads_to_the_file_as_an_attachment_that_no_page_may_use(owner, document):
-    path = downloading.link_to(owner, document.pk)
+    path = downloading.create_link(owner, document.pk)
     start, *pieces = fetch(path)
     headers = dict(start["headers"])
     assert b"".join(piece["body"] for piece in pieces) == SMALL
@@ -81,7 +81,7 @@ def test_a_link_leads_to_the_file_as_an_attachment_that_no_page_may_use(owner, d
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_a_link_is_only_read(owner, document, method):
     with pytest.raises(MethodNotAllowed) as refused:
-        fetch(downloading.link_to(owner, document.pk), method)
+        fetch(downloading.create_link(owner, document.pk), method)
     assert refused.value.headers == {"Allow": "GET, HEAD"}
 
 
@@ -89,13 +89,13 @@ def test_a_link_is_only_read(owner, document, method):
 def test_a_stranger_has_no_link(document, who):
     actor = {"visitor": lambda: VISITOR, "another owner": make.owner, "reviewer": make.reviewer}[who]()
     with pytest.raises(NotFound):
-        downloading.link_to(actor, document.pk)
+        downloading.create_link(actor, document.pk)
 
 
 @pytest.mark.parametrize("change", ["closed account", "no owner any more", "deleted"])
 def test_a_link_ends_with_what_it_was_made_for(owner, document, change):
-    token = token_of(downloading.link_to(owner, document.pk))
-    assert downloading.take(token).filename == document.filename
+    token = token_of(downloading.create_link(owner, document.pk))
+    assert downloading.find_download(token).filename == document.filename
     if change == "closed account":
         Account.objects.update(is_active=False)
     elif change == "deleted":
@@ -103,7 +103,7 @@ def test_a_link_ends_with_what_it_was_made_for(owner, document, change):
     else:
         Ownership.objects.all().delete()
     with pytest.raises(NotFound):
-        downloading.take(token)
+        downloading.find_download(token)
 
 
 def test_a_link_that_was_made_with_another_key_or_for_another_use_is_refused(owner, document):
@@ -114,18 +114,18 @@ def test_a_link_that_was_made_with_another_key_or_for_another_use_is_refused(own
         signing.dumps([document.pk, owner.account_id], key="another", salt=downloading._SALT),
     ):
         with pytest.raises(NotFound):
-            downloading.take(forged)
+            downloading.find_download(forged)
 
 
 def test_a_document_that_is_not_ready_has_no_link(owner):
     upload = begin(owner, make.draft(owner).slug)
     send(upload)
     with pytest.raises(NotFound):
-        downloading.link_to(owner, upload.upload_id)
+        downloading.create_link(owner, upload.upload_id)
 
 
 def test_a_document_whose_file_is_gone_is_unavailable(owner, document, caplog):
     records.storage().delete(document.blob_key)
     with pytest.raises(Unavailable):
-        fetch(downloading.link_to(owner, document.pk))
+        fetch(downloading.create_link(owner, document.pk))
     assert "the blob of a document is missing" in caplog.text

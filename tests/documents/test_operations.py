@@ -204,7 +204,7 @@ def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company
             alive.append(Document.objects.get().receiving_until > now())
             Document.objects.update(receiving_until=now())  # as two minutes without a sign would leave it
 
-    kept = uploads.keep(owner, company, "minutes.txt", slow(), len(content))
+    kept = uploads.store_document(owner, company, "minutes.txt", slow(), len(content))
     assert kept.state == DocumentState.READY
     assert alive == [True, True, True]
 
@@ -237,7 +237,7 @@ def test_a_file_of_a_form_that_arrives_after_its_time_is_not_kept(owner, company
 
     monkeypatch.setattr(Storage, "write", slow)
     with pytest.raises(NotFound):
-        uploads.keep(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
+        uploads.store_document(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
     assert keys() == []
     assert operations.list_documents(owner).items == []
 
@@ -316,7 +316,7 @@ def test_a_quota_that_shrinks_in_the_middle_stops_the_transfer(owner, company, s
     upload = begin(owner, company, b"x" * 1000)
     settings_with(document_quota_mb=0)
     with pytest.raises(TooLarge, match="Storage limit exceeded"):
-        receiving.take_link(token_of(upload), 1000, "")
+        receiving.claim_link(token_of(upload), 1000, "")
     assert keys() == []
 
 

@@ -40,7 +40,7 @@ def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner
     Document.objects.filter(pk=expired.upload_id).update(expires_at=now() - timedelta(seconds=1))
     for token in (token_of(used), token_of(expired), "invented", ""):
         with pytest.raises(NotFound):
-            receiving.take_link(token, len(SMALL), "")
+            receiving.claim_link(token, len(SMALL), "")
     with pytest.raises(NotFound):
         uploads.complete_upload(owner, expired.upload_id)
     assert uploads.complete_upload(owner, used.upload_id).state == DocumentState.READY
@@ -49,18 +49,18 @@ def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner
 def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
     token = token_of(begin(owner, company))
     with pytest.raises(TooLarge):
-        receiving.take_link(token, len(SMALL) + 1, "")
+        receiving.claim_link(token, len(SMALL) + 1, "")
     with pytest.raises(BadRequest, match="were announced"):
-        receiving.take_link(token, len(SMALL) - 1, "")
+        receiving.claim_link(token, len(SMALL) - 1, "")
     with pytest.raises(BadRequest, match="accepts text/plain"):
-        receiving.take_link(token, len(SMALL), "text/html")
-    assert receiving.take_link(token, None, "text/plain; charset=utf-8").attempt == 1
+        receiving.claim_link(token, len(SMALL), "text/html")
+    assert receiving.claim_link(token, None, "text/plain; charset=utf-8").attempt == 1
 
 
 def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):
     upload = begin(owner, company)
-    first = receiving.take_link(token_of(upload), None, "")
-    second = receiving.take_link(token_of(upload), None, "")
+    first = receiving.claim_link(token_of(upload), None, "")
+    second = receiving.claim_link(token_of(upload), None, "")
     records.storage().write(first.key, SMALL)
     assert not receiving.keep_alive(first)
     with pytest.raises(Conflict, match="newer upload"):

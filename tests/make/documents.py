@@ -32,7 +32,7 @@ def token_of(upload: Upload) -> str:
 
 def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
     """Receive an upload without HTTP."""
-    transfer = receiving.take_link(token_of(upload), len(content), content_type)
+    transfer = receiving.claim_link(token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)
     receiving.record(transfer, hashlib.sha256(content).hexdigest())
     return transfer

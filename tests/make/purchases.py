@@ -26,7 +26,7 @@ def selling(settings: Any) -> Iterator[Stripe]:
         settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = KEY, WEBHOOK_SECRET
         settings.STRIPE_API_BASE = settings.STRIPE_CHECKOUT_URL = account.url
         yield account
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
 
 
 def bought(actor: Actor, size: int = 500) -> str:

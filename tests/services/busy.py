@@ -16,7 +16,7 @@ def main() -> None:
     from muniment.accounts.models import Account
     from muniment.credits.operations import grant
     from muniment.documents.models import Document
-    from muniment.documents.uploads import keep, remove_blob
+    from muniment.documents.uploads import remove_blob, store_document
     from muniment.kernel.actor import COMMAND
 
     account, _ = Account.objects.get_or_create(email="busy@harbour.example")
@@ -29,7 +29,7 @@ def main() -> None:
 
     def upload_and_remove() -> None:
         content = b"What the tide brought. " * (200 + next(written) % 400)
-        document = keep(owner, company, "tide.txt", [content], len(content))
+        document = store_document(owner, company, "tide.txt", [content], len(content))
         if next(written) % 2:
             # As the clean-up does with documents deleted 30 days ago.
             found = Document.objects.filter(company__slug=company).order_by("pk").first() or document

@@ -12,7 +12,7 @@ def main() -> None:
     from muniment import config
     from muniment.backup.operations import restore
     from muniment.backup.snapshot import published_tally
-    from muniment.credits.operations import prove
+    from muniment.credits.operations import check_ledger
     from muniment.documents import cleanup
     from muniment.registry.publishing import documents
     from muniment.store.database.snapshots import snapshot
@@ -24,7 +24,7 @@ def main() -> None:
         rendered = sum(1 for _ in documents.all_documents())
     told = {
         "notes": loaded.notes,
-        "ledger": prove(),
+        "ledger": check_ledger(),
         "missing": found.missing,
         "orphans": found.orphans,
         "blobs": loaded.blobs,

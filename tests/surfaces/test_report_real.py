@@ -47,7 +47,7 @@ from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.evaluation.words import fold
 from muniment.assessments.models import Report
 from muniment.assessments.operations import facts_of
-from muniment.credits.operations import prove
+from muniment.credits.operations import check_ledger
 from muniment.documents.models import Document
 from muniment.documents.operations import text_of
 quotes = missing = differ = reports = 0
@@ -85,7 +85,7 @@ for report in Report.objects.select_related("run__company", "run__specification"
     stored = {key: report.document[key] for key in again}
     differ += msgspec.json.encode(again) != msgspec.json.encode(stored)
 print(json.dumps({"reports": reports, "quotes": quotes, "missing": missing, "differ": differ, "statuses": statuses,
-                  "ledger": prove()}))
+                  "ledger": check_ledger()}))
 """
 
 

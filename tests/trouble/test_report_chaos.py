@@ -156,7 +156,7 @@ def test_sixty_runs_end_and_are_paid_once_whichever_process_is_killed(pair, sett
     for me in owners:
         seen = ledger.get_balance(me)
         assert (seen.balance, seen.held) == (100 - 10 * RUNS // OWNERS, 0)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []
     interrupted = len({line.job for line in lines if line.attempt > 1})
     told = (
         f"{RUNS} runs, {kills} kills, {interrupted} runs interrupted {sum(line.attempt > 1 for line in begun)} times; "
@@ -200,4 +200,4 @@ def test_a_killed_workers_run_is_taken_over_within_the_lease_and_a_second(pair, 
     print("taken over after", [f"{wait:.1f} s" for wait in waits])  # noqa: T201 - the figures
     assert len(waits) == 2
     assert all(wait <= handlers.handler(runs.KIND).lease_s + 1 for wait in waits)
-    assert ledger.prove() == []
+    assert ledger.check_ledger() == []

@@ -28,7 +28,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.editing import missing
+from muniment.registry.company.editing import no_company
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification
@@ -140,7 +140,7 @@ def start_run(
     chosen = list(dict.fromkeys(document_ids))
     _check_arguments(chosen, idempotency_key)
     if actor.account_id is None:
-        raise missing(company_slug)
+        raise no_company(company_slug)
     with transaction.atomic():
         company = own_company(actor, company_slug)
         framework = _framework(framework_id)

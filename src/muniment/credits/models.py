@@ -1,7 +1,7 @@
 """
 The tables of the ledger: accounts, transfers and holds; and of purchases.
 
-Balances are stored next to the transfers that produce them; `operations.prove` checks that the two agree.
+Balances are stored next to the transfers that produce them; `operations.check_ledger` checks that the two agree.
 """
 
 from typing import ClassVar

@@ -133,7 +133,7 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
         raise BadRequest("The key is longer than 100 characters.", "Use a shorter key.")
     found = find_account(email)
     with transaction.atomic():
-        account = opened(found.pk)
+        account = ledger_account_of(found.pk)
         move(f"grant:{key or new_id()}", system(ISSUED), account, amount, kind="grant", note=note)
     return get_balance(found.actor("system"), entries=1)
 
@@ -259,7 +259,7 @@ def totals() -> Totals:
     Return the ledger's totals, in one statement (so one snapshot) and without a lock.
 
     The sums agree when all accounts add up to zero and the held amounts equal the open holds;
-    :func:`prove` checks each account.
+    :func:`check_ledger` checks each account.
     """
     holds = Hold.objects.filter(state=HoldState.HELD).order_by().values("state").annotate(total=Sum("amount"))
     sums = LedgerAccount.objects.aggregate(
@@ -273,7 +273,7 @@ def totals() -> Totals:
     return Totals(int(sums["balance"]), held, agrees)
 
 
-def prove() -> list[str]:
+def check_ledger() -> list[str]:
     """
     Check every balance against its transfers and holds.
 
@@ -346,10 +346,10 @@ def own_account(actor: Actor) -> LedgerAccount:
     """
     if actor.account_id is None:
         raise Forbidden("Credits belong to accounts, and this request has none.", "Sign in, or send a bearer token.")
-    return opened(actor.account_id)
+    return ledger_account_of(actor.account_id)
 
 
-def opened(account_id: int) -> LedgerAccount:
+def ledger_account_of(account_id: int) -> LedgerAccount:
     """Return a user's ledger account; the first use creates it with the starting credits."""
     found = LedgerAccount.objects.filter(account_id=account_id).first()
     if found is not None:

@@ -55,7 +55,7 @@ def disposition(filename: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
-def link_to(actor: Actor, document_id: str) -> str:
+def create_link(actor: Actor, document_id: str) -> str:
     """
     Return a path that downloads a document, valid for a minute.
 
@@ -68,7 +68,7 @@ def link_to(actor: Actor, document_id: str) -> str:
     return "/downloads/" + signing.dumps([document.pk, actor.account_id], salt=_SALT)
 
 
-def take(token: str) -> Download:
+def find_download(token: str) -> Download:
     """
     Return the file of a download link.
 

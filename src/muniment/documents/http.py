@@ -71,7 +71,7 @@ class UploadLink:
     async def _take(self, scope: Scope, receive: Receive) -> dict[str, Any]:
         headers = dict(scope["headers"])
         transfer: receiving.IncomingUpload = await self._call(
-            receiving.take_link,
+            receiving.claim_link,
             scope["path"].removeprefix(PREFIX),
             _length(headers),
             headers.get(b"content-type", b"").decode("latin-1"),
@@ -118,7 +118,7 @@ class DownloadLink:
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(scope["method"], "GET, HEAD")
         token = scope["path"].removeprefix(DOWNLOADS)
-        outgoing: downloading.Download = await self._call(downloading.take, token)
+        outgoing: downloading.Download = await self._call(downloading.find_download, token)
         if scope["method"] == "HEAD":
             await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
             await send({"type": "http.response.body", "body": b""})
@@ -186,7 +186,7 @@ class _Stream:
             if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a piece takes long on a slow connection
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
-                    raise receiving.overtaken()
+                    raise receiving.superseded()
         if sent < announced:
             raise receiving.wrong_size(sent, announced)
         if held:

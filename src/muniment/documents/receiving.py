@@ -13,7 +13,7 @@ from django.db import transaction
 
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import RECEIVING_S, hash_of, make_room
-from muniment.documents.uploads import blob_key, remove_blob, renew
+from muniment.documents.uploads import blob_key, remove_blob, renew_lease
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 
@@ -47,7 +47,7 @@ def too_large(announced: int) -> TooLarge:
     )
 
 
-def take_link(token: str, length: int | None, content_type: str) -> IncomingUpload:
+def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpload:
     """
     Claim a link for one attempt.
 
@@ -85,7 +85,7 @@ def take_link(token: str, length: int | None, content_type: str) -> IncomingUplo
 
 def keep_alive(upload: IncomingUpload) -> bool:
     """Extend the upload's lease. Return whether it still has the link."""
-    return renew(upload.document_id, upload.attempt)
+    return renew_lease(upload.document_id, upload.attempt)
 
 
 def record(upload: IncomingUpload, sha256: str) -> None:
@@ -108,10 +108,10 @@ def record(upload: IncomingUpload, sha256: str) -> None:
         )
     if not recorded:
         remove_blob(upload.key)
-        raise overtaken()
+        raise superseded()
 
 
-def overtaken() -> Conflict:
+def superseded() -> Conflict:
     return Conflict(
         "A newer upload to the same link has replaced this one, or the link was revoked.",
         "Check the newer upload's response, or call complete_document_upload.",

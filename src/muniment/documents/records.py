@@ -18,7 +18,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.editing import missing
+from muniment.registry.company.editing import no_company
 from muniment.registry.models import Company
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def own_company(actor: Actor, slug: str) -> Company:
     if actor.account_id is not None:
         company = Company.objects.filter(slug=slug, ownerships__account_id=actor.account_id).first()
     if company is None:
-        raise missing(slug)
+        raise no_company(slug)
     return company
 
 

@@ -232,10 +232,10 @@ def upload_document(
             f"The file has {len(content):,} bytes; the limit of upload_document is {SMALL_BYTES:,}.",
             "Call create_document_upload, run the command it returns, then call complete_document_upload.",
         )
-    return keep(actor, company_slug, filename, [content], len(content), content_type=content_type)
+    return store_document(actor, company_slug, filename, [content], len(content), content_type=content_type)
 
 
-def keep(
+def store_document(
     actor: Actor,
     company_slug: str,
     filename: str,
@@ -264,7 +264,7 @@ def keep(
             yield piece
             if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # the storage is slow but working
                 alive_at = time.monotonic()
-                renew(document.pk, 1)
+                renew_lease(document.pk, 1)
 
     if size_bytes <= SMALL_BYTES:
         storage().write(key, b"".join(digested()))
@@ -286,7 +286,7 @@ def keep(
         raise
 
 
-def renew(document_id: str, attempt: int) -> bool:
+def renew_lease(document_id: str, attempt: int) -> bool:
     """Extend an upload's lease. Return whether it is still the current attempt."""
     held = Document.objects.filter(pk=document_id, state=DocumentState.PENDING, attempt=attempt)
     return bool(held.update(receiving_until=now() + timedelta(seconds=RECEIVING_S)))

@@ -195,11 +195,11 @@ def _first(names: list[str]) -> str:
 
 
 def examine_ledger() -> Finding:
-    from muniment.credits.operations import prove
+    from muniment.credits.operations import check_ledger
 
     if not has_begun():
         return _good("ledger", "none yet")
-    faults = prove()
+    faults = check_ledger()
     if faults:
         return _bad("ledger", "; ".join(faults[:10]))
     return _good("ledger", "every balance equals its transfers, and the total is zero")

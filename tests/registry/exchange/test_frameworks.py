@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from make.registry import SPECIFICATION, document, item, keys, lines
-from muniment.registry.exchange.importer import Bad, Summary, import_registry
+from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 from muniment.registry.models import FrameworkSpecification
 
 pytestmark = pytest.mark.django_db
@@ -16,9 +16,9 @@ def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
     return {"id": slug, "name": slug.title(), **members}
 
 
-def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
-    bad: list[Bad] = []
-    warnings: list[Bad] = []
+def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
+    bad: list[RowFault] = []
+    warnings: list[RowFault] = []
     return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 

@@ -18,7 +18,7 @@ from muniment.registry.company.operations import update_company
 from muniment.registry.exchange import companies, exporter, frameworks, importer, people
 from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
-from muniment.registry.exchange.importer import Bad, Summary, import_registry
+from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
 
 pytestmark = pytest.mark.django_db
@@ -35,13 +35,13 @@ def caused(error: Exception, sqlstate: str) -> Exception:
     return error
 
 
-def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
-    bad: list[Bad] = []
-    warnings: list[Bad] = []
+def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
+    bad: list[RowFault] = []
+    warnings: list[RowFault] = []
     return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 
-def bring_companies(folder: Path, *rows: Any, **options: Any) -> list[Bad]:
+def bring_companies(folder: Path, *rows: Any, **options: Any) -> list[RowFault]:
     return bring(lines(folder / "companies.jsonl", *rows), **options)[1]
 
 

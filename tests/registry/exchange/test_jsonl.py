@@ -9,7 +9,7 @@ import pytest
 
 from make.registry import keys
 from muniment.registry.exchange import jsonl
-from muniment.registry.exchange.importer import Bad, Summary, import_registry
+from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 
 pytestmark = pytest.mark.django_db
 
@@ -18,9 +18,9 @@ def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
     return {"id": slug, "name": slug.title(), **members}
 
 
-def bring(path: Path, **options: Any) -> tuple[Summary, list[Bad], list[Bad]]:
-    bad: list[Bad] = []
-    warnings: list[Bad] = []
+def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
+    bad: list[RowFault] = []
+    warnings: list[RowFault] = []
     return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 

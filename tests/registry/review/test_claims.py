@@ -38,7 +38,7 @@ def test_an_approved_claim_makes_its_account_an_owner_beside_the_others():
     slug = published(me).slug
     stranger, claim = claimed(slug)
     assert owners(slug) == {me.account_id}
-    decided = claims.decide_petition(reviewer(), claim.pk, approve=True)
+    decided = claims.decide_request(reviewer(), claim.pk, approve=True)
     assert (decided.decision, decided.decided_by_id is not None) == ("approved", True)
     assert owners(slug) == {me.account_id, stranger.account_id}
 
@@ -46,7 +46,7 @@ def test_an_approved_claim_makes_its_account_an_owner_beside_the_others():
 def test_a_declined_claim_changes_no_owner_and_may_be_made_again():
     stranger, claim = claimed()
     slug, before = claim.company.slug, owners(claim.company.slug)
-    claims.decide_petition(reviewer(), claim.pk, approve=False, note=" Write from the company's address. ")
+    claims.decide_request(reviewer(), claim.pk, approve=False, note=" Write from the company's address. ")
     claim.refresh_from_db()
     assert (claim.decision, claim.note) == ("refused", "Write from the company's address.")
     assert owners(slug) == before
@@ -58,10 +58,10 @@ def test_a_claim_is_decided_once(first, second):
     _, claim = claimed()
     slug = claim.company.slug
     judge = reviewer()
-    claims.decide_petition(judge, claim.pk, approve=first, note="Seen.")
+    claims.decide_request(judge, claim.pk, approve=first, note="Seen.")
     before = owners(slug)
     with pytest.raises(Conflict):
-        claims.decide_petition(reviewer(), claim.pk, approve=second, note="Seen too.")
+        claims.decide_request(reviewer(), claim.pk, approve=second, note="Seen too.")
     claim.refresh_from_db()
     assert (claim.decision, claim.note) == ("approved" if first else "refused", "Seen.")
     assert claim.decided_by_id == judge.account_id
@@ -80,7 +80,7 @@ def test_only_a_reviewer_at_work_decides_a_claim(who):
     }[who]()
     for approve in (True, False):
         with pytest.raises(Forbidden):
-            claims.decide_petition(actor, claim.pk, approve=approve, note="Mine.")
+            claims.decide_request(actor, claim.pk, approve=approve, note="Mine.")
     claim.refresh_from_db()
     assert (claim.decision, owners(claim.company.slug)) == ("", {me.account_id})
 
@@ -89,14 +89,14 @@ def test_only_a_reviewer_at_work_decides_a_claim(who):
 def test_a_claim_is_declined_with_a_reason_only(note):
     _, claim = claimed()
     with pytest.raises(BadRequest):
-        claims.decide_petition(reviewer(), claim.pk, approve=False, note=note)
+        claims.decide_request(reviewer(), claim.pk, approve=False, note=note)
     claim.refresh_from_db()
     assert claim.decision == ""
 
 
 def test_a_claim_that_does_not_exist_is_not_found():
     with pytest.raises(NotFound):
-        claims.decide_petition(reviewer(), 4_711, approve=True)
+        claims.decide_request(reviewer(), 4_711, approve=True)
 
 
 def test_an_owner_does_not_claim_what_they_own():
@@ -167,7 +167,7 @@ def test_an_account_has_at_most_twenty_open_requests():
         claims.claim_company(stranger, listings[1], "This too.")
     assert Petition.objects.count() == 20
     claims.claim_company(owner(), listings[1], "Another account has a limit of its own.")
-    claims.decide_petition(reviewer(), last.pk, approve=False, note="No.")
+    claims.decide_request(reviewer(), last.pk, approve=False, note="No.")
     assert claims.claim_company(stranger, listings[1], "A decided one counts no more.").pk
 
 
@@ -178,7 +178,7 @@ def test_an_approved_claim_of_a_profile_gives_it_to_the_account():
     me, slug = owner(), public_person()
     claim = claims.claim_person(me, slug, "My address is on the site.")
     assert profiles.get_profile(me) is None
-    claims.decide_petition(reviewer(), claim.pk, approve=True)
+    claims.decide_request(reviewer(), claim.pk, approve=True)
     assert profiles.get_profile(me).slug == slug
 
 
@@ -209,9 +209,9 @@ def test_an_account_with_a_profile_claims_no_other():
 def test_a_profile_that_was_given_away_meanwhile_stays_with_its_account_and_the_claim_waits():
     first, second, slug = owner(), owner(), public_person()
     early, late = (claims.claim_person(who, slug, "Me.") for who in (first, second))
-    claims.decide_petition(reviewer(), early.pk, approve=True)
+    claims.decide_request(reviewer(), early.pk, approve=True)
     with pytest.raises(Conflict):
-        claims.decide_petition(reviewer(), late.pk, approve=True)
+        claims.decide_request(reviewer(), late.pk, approve=True)
     late.refresh_from_db()
     assert (late.decision, profiles.get_profile(first).slug, profiles.get_profile(second)) == ("", slug, None)
 
@@ -226,7 +226,7 @@ def test_an_approved_suggestion_is_published_with_the_reviewer_in_the_history():
     assert claims.describe(asked) == {"description": {"before": "Boats.", "after": "Boats and nets."}}
     assert document("company", slug)["company"]["description"] == "Boats."
     judge = reviewer()
-    claims.decide_petition(judge, asked.pk, approve=True)
+    claims.decide_request(judge, asked.pk, approve=True)
     assert document("company", slug)["company"]["description"] == "Boats and nets."
     assert operations.company_history(me, slug).items[0].account_id == judge.account_id
     assert owners(slug) == {me.account_id}
@@ -258,7 +258,7 @@ def test_the_account_is_mailed_the_decision_and_the_note(settings, django_captur
     for approve in (True, False):
         stranger, claim = claimed(slug)
         with django_capture_on_commit_callbacks(execute=True):
-            claims.decide_petition(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
+            claims.decide_request(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
         [(subject, text)] = letters.to(Account.objects.get(pk=stranger.account_id).email)
         assert "Tidal Works" in subject
         assert "Seen your letter." in text

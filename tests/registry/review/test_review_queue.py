@@ -29,7 +29,7 @@ def email(actor):
 
 
 def subjects(actor, **page):
-    return [item.subject for item in review_queue.waiting(actor, **page).items]
+    return [item.subject for item in review_queue.list_queue(actor, **page).items]
 
 
 def test_submissions_changes_and_claims_wait_in_one_queue_oldest_first():
@@ -42,8 +42,8 @@ def test_submissions_changes_and_claims_wait_in_one_queue_oldest_first():
     assert subjects(judge) == [f"change:{change.pk}", f"petition:{claim.pk}", f"company:{new}"]
     PendingChange.objects.update(asked_at=now() + timedelta(hours=1))
     assert subjects(judge) == [f"petition:{claim.pk}", f"company:{new}", f"change:{change.pk}"]
-    assert review_queue.count_waiting(judge) == 3
-    assert review_queue.waiting(judge).items[2].by == email(me)
+    assert review_queue.count_queue(judge) == 3
+    assert review_queue.list_queue(judge).items[2].by == email(me)
 
 
 def test_a_decided_item_leaves_the_queue():
@@ -54,15 +54,15 @@ def test_a_decided_item_leaves_the_queue():
     new = submitted()
     decisions.approve_company(judge, new)
     decisions.decide_change(judge, PendingChange.objects.get().pk, approve=True)
-    claims.decide_petition(judge, claim.pk, approve=True)
-    found = review_queue.waiting(judge)
-    assert (found.items, found.total, found.page_count, review_queue.count_waiting(judge)) == ([], 0, 1, 0)
+    claims.decide_request(judge, claim.pk, approve=True)
+    found = review_queue.list_queue(judge)
+    assert (found.items, found.total, found.page_count, review_queue.count_queue(judge)) == ([], 0, 1, 0)
 
 
 def test_the_queue_has_pages():
     slugs = [f"company:{submitted()}" for _ in range(3)]
     judge = reviewer()
-    first, last = (review_queue.waiting(judge, page=page, page_size=2) for page in (1, 2))
+    first, last = (review_queue.list_queue(judge, page=page, page_size=2) for page in (1, 2))
     assert [item.subject for item in (*first.items, *last.items)] == slugs
     assert (first.page_count, first.total) == (2, 3)
     assert subjects(judge, page=3, page_size=2) == []
@@ -72,12 +72,12 @@ def test_the_queue_has_pages():
 def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
     slug = submitted()
     actor = {"visitor": lambda: VISITOR, "owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[who]()
-    review_queue.take(reviewer(), f"company:{slug}")
+    review_queue.assign(reviewer(), f"company:{slug}")
     for attempt in (
-        lambda: review_queue.waiting(actor),
-        lambda: review_queue.count_waiting(actor),
-        lambda: review_queue.take(actor, f"company:{slug}"),
-        lambda: review_queue.leave(actor, f"company:{slug}"),
+        lambda: review_queue.list_queue(actor),
+        lambda: review_queue.count_queue(actor),
+        lambda: review_queue.assign(actor, f"company:{slug}"),
+        lambda: review_queue.unassign(actor, f"company:{slug}"),
     ):
         with pytest.raises(Forbidden):
             attempt()
@@ -86,31 +86,31 @@ def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
 
 def test_a_reviewer_assigns_an_item_to_themselves_and_another_may_take_it_over():
     subject, first, second = f"company:{submitted()}", reviewer(), reviewer()
-    review_queue.take(first, subject)
-    [seen] = review_queue.waiting(first).items
+    review_queue.assign(first, subject)
+    [seen] = review_queue.list_queue(first).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), True)
-    [seen] = review_queue.waiting(second).items
+    [seen] = review_queue.list_queue(second).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), False)
-    review_queue.take(second, subject)
-    assert (review_queue.taken_by(subject), Taking.objects.count()) == (email(second), 1)
-    review_queue.leave(second, subject)
-    assert (review_queue.taken_by(subject), review_queue.waiting(second).items[0].taken_by) == ("", "")
+    review_queue.assign(second, subject)
+    assert (review_queue.assignee(subject), Taking.objects.count()) == (email(second), 1)
+    review_queue.unassign(second, subject)
+    assert (review_queue.assignee(subject), review_queue.list_queue(second).items[0].taken_by) == ("", "")
 
 
 def test_an_assignment_ends_after_four_hours():
     subject, judge = f"company:{submitted()}", reviewer()
-    review_queue.take(judge, subject)
+    review_queue.assign(judge, subject)
     Taking.objects.update(at=now() - timedelta(hours=3, minutes=59))
-    assert (review_queue.taken_by(subject), review_queue.waiting(judge).items[0].taken_by) == (
+    assert (review_queue.assignee(subject), review_queue.list_queue(judge).items[0].taken_by) == (
         email(judge),
         email(judge),
     )
     Taking.objects.update(at=now() - timedelta(hours=4, minutes=1))
-    assert (review_queue.taken_by(subject), review_queue.waiting(judge).items[0].taken_by) == ("", "")
+    assert (review_queue.assignee(subject), review_queue.list_queue(judge).items[0].taken_by) == ("", "")
 
 
 def test_the_command_line_has_no_account_to_assign_to():
-    review_queue.take(COMMAND, f"company:{submitted()}")
+    review_queue.assign(COMMAND, f"company:{submitted()}")
     assert not Taking.objects.exists()
 
 
@@ -121,10 +121,10 @@ def test_a_decided_item_cannot_be_assigned(decided):
     operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     change, claim = PendingChange.objects.get(), claims.claim_company(owner(), slug, "I chair it.")
     decisions.decide_change(judge, change.pk, approve=True)
-    claims.decide_petition(judge, claim.pk, approve=True)
+    claims.decide_request(judge, claim.pk, approve=True)
     subject = {"company": slug, "change": change.pk, "petition": claim.pk}[decided]
     with pytest.raises(Conflict):
-        review_queue.take(judge, f"{decided}:{subject}")
+        review_queue.assign(judge, f"{decided}:{subject}")
     assert not Taking.objects.exists()
 
 
@@ -133,7 +133,7 @@ def test_a_decided_item_cannot_be_assigned(decided):
 )
 def test_an_item_that_does_not_exist_cannot_be_assigned(subject):
     with pytest.raises(Conflict):
-        review_queue.take(reviewer(), subject)
+        review_queue.assign(reviewer(), subject)
     assert not Taking.objects.exists()
 
 

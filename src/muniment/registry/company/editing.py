@@ -17,7 +17,7 @@ from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.parts import PositionRow, RoundRow
-from muniment.registry.exchange.batch import give_slug
+from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -36,7 +36,7 @@ from muniment.schema.validation import Fault
 _REFERENCED: Final = {"name", "symbol", "icon", "state", "listedAt"}
 
 
-def missing(slug: str) -> NotFound:
+def no_company(slug: str) -> NotFound:
     """Return the error for a listing that is unknown or not the actor's; it does not reveal which."""
     return NotFound(
         f"You have no company with the slug {slug[:200]!r}.", "Call list_my_companies for the slugs of your companies."
@@ -59,7 +59,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
     if not decides(actor):
         if actor.account_id is None:
-            raise missing(slug)
+            raise no_company(slug)
         statement += (
             " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = registry_company.id AND account_id = %s)"
         )
@@ -68,7 +68,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
         statement += " FOR UPDATE"
     for company in Company.objects.raw(statement, parameters):
         return company
-    raise missing(slug)
+    raise no_company(slug)
 
 
 def expect_version(company: Company, expected: int | None) -> None:
@@ -219,7 +219,7 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
 
 def make_person(name: str) -> Person:
     """Create a person named in a position; public while a published listing names them."""
-    return Person.objects.create(slug=give_slug("person", name), name=name.strip(), document_id=new_id())
+    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip(), document_id=new_id())
 
 
 def _compare_round(company: Company, given: dict[str, Any], found: Difference) -> None:

@@ -25,11 +25,11 @@ from muniment.registry.company.editing import (
     compare,
     decides,
     expect_version,
-    missing,
+    no_company,
     owned,
     write,
 )
-from muniment.registry.exchange.batch import give_slug
+from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     Company,
     FundingRound,
@@ -164,7 +164,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
         with transaction.atomic():
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
-            given = slug or give_slug("company", edit["name"])
+            given = slug or reserve_slug("company", edit["name"])
             company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
             Ownership.objects.create(account_id=actor.account_id, company=company)
             write(actor, company, compare(company, edit), "created")
@@ -289,7 +289,7 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         expect_version(company, expected_version)
         entry = HistoryEntry.objects.filter(company=company, pk=entry_id).first()
         if entry is None:
-            raise missing(slug)
+            raise no_company(slug)
         change = _as_change(entry.before)
         if entry.action == "asked" or not change:
             raise BadRequest(
@@ -379,5 +379,5 @@ def leave_company(actor: Actor, slug: str) -> None:
         own: Any = {"company": company, "account_id": actor.account_id}
         deleted, _ = Ownership.objects.filter(**own).delete()
         if not deleted:
-            raise missing(slug)
+            raise no_company(slug)
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

@@ -24,7 +24,7 @@ from muniment.schema.record import Record
 from muniment.schema.validation import Fault
 
 Row = TypeVar("Row", CompanyRow, PersonRow, FrameworkRow)
-Tell = Callable[[int, Fault], None]
+Report = Callable[[int, Fault], None]
 """Called with a line's number and its fault."""
 
 
@@ -55,8 +55,8 @@ class BatchRun:
     schema: Schema
     draft: bool = False
     dry: bool = False
-    tell: Tell = lambda _line, _fault: None
-    warn: Tell = lambda _line, _fault: None
+    tell: Report = lambda _line, _fault: None
+    warn: Report = lambda _line, _fault: None
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     settled: set[str] = field(default_factory=set)
 
@@ -122,7 +122,7 @@ def update_row(
     return before
 
 
-def save(rows: Sequence[models.Model]) -> None:
+def update_rows(rows: Sequence[models.Model]) -> None:
     """Update whole rows in bulk."""
     if rows:
         model = type(rows[0])
@@ -132,7 +132,7 @@ def save(rows: Sequence[models.Model]) -> None:
         )
 
 
-def make(kind: str, rows: Sequence[Any]) -> None:
+def insert_rows(kind: str, rows: Sequence[Any]) -> None:
     """Insert new rows in bulk and record their slugs."""
     if rows:
         type(rows[0]).objects.bulk_create(rows)
@@ -150,7 +150,7 @@ def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
     return slug
 
 
-def give_slug(kind: str, name: str) -> str:
+def reserve_slug(kind: str, name: str) -> str:
     """Reserve a free slug derived from *name*, in the caller's transaction; concurrent calls get different ones."""
     while True:
         slug = free_slug(kind, name)

@@ -18,9 +18,9 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     existing_rows,
     free_slug,
-    make,
-    save,
+    insert_rows,
     update_row,
+    update_rows,
     without_used_slugs,
 )
 from muniment.registry.exchange.rows import CompanyRow
@@ -245,9 +245,9 @@ class _CompanyBatch:
         ]
 
     def _write(self, people: _People) -> None:
-        make("person", list(people.made.values()))
-        make("company", self.made)
-        save(self.changed)
+        insert_rows("person", list(people.made.values()))
+        insert_rows("company", self.made)
+        update_rows(self.changed)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
         positions: list[Position] = []

@@ -9,9 +9,9 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     existing_rows,
     history_entry,
-    make,
-    save,
+    insert_rows,
     update_row,
+    update_rows,
     without_used_slugs,
 )
 from muniment.registry.exchange.rows import FrameworkRow
@@ -60,8 +60,8 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
-    make("framework", made)
-    save(changed)
+    insert_rows("framework", made)
+    update_rows(changed)
     FrameworkSpecification.objects.bulk_create(specifications)
     HistoryEntry.objects.bulk_create(entries)
     publish(AffectedRows().framework(*(framework.pk for framework in (*made, *changed))))

@@ -51,7 +51,7 @@ _READ: Final[dict[str, Callable[[dict[str, Any], Schema], tuple[Any, Validation]
 _SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
 
 
-class Bad(NamedTuple):
+class RowFault(NamedTuple):
     """An invalid row, or a warning: its file, line, field and reason."""
 
     file: str
@@ -136,8 +136,8 @@ def import_registry(
     draft: bool = False,
     dry_run: bool = False,
     strict: bool = False,
-    tell: Callable[[Bad], object] = lambda _bad: None,
-    warn: Callable[[Bad], object] = lambda _bad: None,
+    tell: Callable[[RowFault], object] = lambda _bad: None,
+    warn: Callable[[RowFault], object] = lambda _bad: None,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
 ) -> Summary:
     """
@@ -203,8 +203,8 @@ class _Import:
         *,
         draft: bool,
         dry: bool,
-        tell: Callable[[Bad], object],
-        warn: Callable[[Bad], object],
+        tell: Callable[[RowFault], object],
+        warn: Callable[[RowFault], object],
         progress: Callable[[Path, int], object],
     ) -> None:
         self.state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)
@@ -226,11 +226,11 @@ class _Import:
                 row, faults = None, [Fault(_SLUG_FIELDS[source.kind], reason)]
             for warning in warnings if row is not None else ():
                 self.summary.warnings += 1
-                self.warn(Bad(source.path.name, line.number, *warning))
+                self.warn(RowFault(source.path.name, line.number, *warning))
             if row is None:
                 self.summary.bad += 1
                 for fault in faults:
-                    self.tell(Bad(source.path.name, line.number, *fault))
+                    self.tell(RowFault(source.path.name, line.number, *fault))
                 self.progress(source.path, line.read)
             else:
                 seen[row.slug] = line.number
@@ -248,10 +248,10 @@ class _Import:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
         rows = [(line.number, row) for line, row in batch]
         for attempt in range(ATTEMPTS):
-            rejected: list[Bad] = []
-            warned: list[Bad] = []
-            self.state.tell = lambda line, fault: rejected.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
-            self.state.warn = lambda line, fault: warned.append(Bad(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
+            rejected: list[RowFault] = []
+            warned: list[RowFault] = []
+            self.state.tell = lambda line, fault: rejected.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
+            self.state.warn = lambda line, fault: warned.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
                     counts: BatchCounts = write[source.kind](self.state, rows)

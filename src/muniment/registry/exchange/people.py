@@ -8,9 +8,9 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     existing_rows,
     history_entry,
-    make,
-    save,
+    insert_rows,
     update_row,
+    update_rows,
     without_used_slugs,
 )
 from muniment.registry.exchange.rows import PersonRow
@@ -56,8 +56,8 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
-    make("person", made)
-    save(changed)
+    insert_rows("person", made)
+    update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
     HistoryEntry.objects.bulk_create(entries)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))

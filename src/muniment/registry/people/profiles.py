@@ -16,7 +16,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
 from muniment.registry.company.editing import Difference, compare_field, decides
-from muniment.registry.exchange.batch import give_slug
+from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
@@ -98,7 +98,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         raise BadFields([Fault("name", "is missing")], HINT)
     try:
         with transaction.atomic():
-            slug = give_slug("person", edit["name"])
+            slug = reserve_slug("person", edit["name"])
             person = Person(slug=slug, document_id=new_id(), account_id=actor.account_id)
             difference = _compare(person, edit)
             difference.write_columns(person)

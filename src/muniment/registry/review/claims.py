@@ -86,7 +86,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     )
 
 
-def decide_petition(actor: Actor, petition_id: int, *, approve: bool, note: str = "") -> Petition:
+def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str = "") -> Petition:
     """
     Approve or decline a request.
 
@@ -111,7 +111,7 @@ def decide_petition(actor: Actor, petition_id: int, *, approve: bool, note: str 
         petition.save()
         if approve:
             _apply(actor, petition)
-        transaction.on_commit(lambda: notifications.tell_petitioner(petition))
+        transaction.on_commit(lambda: notifications.notify_requester(petition))
         return petition
 
 

@@ -146,7 +146,7 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
             actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
         ).save()
         publish_company(company, AffectedRows(), changed={"state"})
-        transaction.on_commit(lambda: notifications.tell_owners(company, step, note))
+        transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
         return company
 
 
@@ -184,5 +184,5 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()
-        transaction.on_commit(lambda: notifications.tell_owners(company, step, note))
+        transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
         return pending

@@ -46,14 +46,14 @@ _TO_REQUESTER: Final = {
 }
 
 
-def tell_owners(company: Company, step: str, note: str) -> None:
+def notify_owners(company: Company, step: str, note: str) -> None:
     subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
     text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
         mail.send(owner.email, subject, text)
 
 
-def tell_petitioner(petition: Petition) -> None:
+def notify_requester(petition: Petition) -> None:
     """Mail the requester about the decision."""
     name = str(petition.company or petition.person)
     sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}

@@ -23,7 +23,7 @@ ASSIGNED_FOR = timedelta(hours=4)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueItem:
     """An item of the queue. *subject* identifies it: ``company:slug``, ``change:7``, ``petition:7``."""
 
     subject: str
@@ -44,25 +44,25 @@ _PAGES = {"company": "companies", "change": "changes", "petition": "requests"}
 _REQUESTS = {"claim": "listing claim", "profile": "profile claim", "suggestion": "suggested edit"}
 
 
-def count_waiting(actor: Actor) -> int:
+def count_queue(actor: Actor) -> int:
     """
     Count the items in the queue.
 
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    need_reviewer(actor)
+    require_reviewer(actor)
     return _open_items().count()
 
 
-def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Waiting]:
+def list_queue(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[QueueItem]:
     """
     Return the items in the queue, oldest first.
 
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    need_reviewer(actor)
+    require_reviewer(actor)
     found = Page.of(_open_items().order_by("since", "of", "pk"), page, page_size)
     described = _describe(found.items)
     subjects = [subject for subject, *_ in described.values()]
@@ -75,7 +75,7 @@ def waiting(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Waiting
         subject, what, name, by = described[of, key]
         taking = takings.get(subject)
         mine = taking is not None and taking.account_id == actor.account_id
-        items.append(Waiting(subject, what, name, since, by, str(taking.account) if taking else "", mine))
+        items.append(QueueItem(subject, what, name, since, by, str(taking.account) if taking else "", mine))
     return found.with_items(items)
 
 
@@ -122,7 +122,7 @@ def _describe(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tu
     return described
 
 
-def take(actor: Actor, subject: str) -> None:
+def assign(actor: Actor, subject: str) -> None:
     """
     Assign an item to the actor.
 
@@ -130,7 +130,7 @@ def take(actor: Actor, subject: str) -> None:
         Forbidden: the actor is not a reviewer.
         Conflict: it is not open, or no longer.
     """
-    account_id = need_reviewer(actor)
+    account_id = require_reviewer(actor)
     if account_id is None:
         return
     if not _is_open(subject):
@@ -149,18 +149,18 @@ def _is_open(subject: str) -> bool:
     return key.isascii() and key.isdigit() and len(key) < 19 and found.filter(pk=int(key)).exists()
 
 
-def leave(actor: Actor, subject: str) -> None:
+def unassign(actor: Actor, subject: str) -> None:
     """
     Unassign an item.
 
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    need_reviewer(actor)
+    require_reviewer(actor)
     Taking.objects.filter(subject=subject).delete()
 
 
-def taken_by(subject: str) -> str:
+def assignee(subject: str) -> str:
     """Return the account that *subject* is assigned to; empty if unassigned."""
     found = Taking.objects.filter(subject=subject, at__gt=now() - ASSIGNED_FOR).select_related("account").first()
     return str(found.account) if found else ""
@@ -204,7 +204,7 @@ def host_of(address: str) -> str:
     return host if "." in host else ""
 
 
-def need_reviewer(actor: Actor) -> int | None:
+def require_reviewer(actor: Actor) -> int | None:
     """
     Return the account of a reviewer; None on the command line.
 

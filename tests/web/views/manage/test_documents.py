@@ -183,16 +183,16 @@ def test_a_stranger_and_a_visitor_reach_nothing(stranger, owner, slug):
 
 def test_a_download_link_lives_a_minute_and_dies_with_the_ownership(page, owner, who, slug, monkeypatch):
     document = uploaded(owner, slug)
-    path = downloading.link_to(owner, document.pk)
+    path = downloading.create_link(owner, document.pk)
     token = path.removeprefix("/downloads/")
-    assert downloading.take(token).size_bytes == len(SMALL)
+    assert downloading.find_download(token).size_bytes == len(SMALL)
     with monkeypatch.context() as patched:
         patched.setattr(downloading, "LINK_S", timedelta(seconds=-1))
         with pytest.raises(NotFound):
-            downloading.take(token)
+            downloading.find_download(token)
     for forged in ("", "x", token[:-1] + ("a" if token[-1] != "a" else "b")):
         with pytest.raises(NotFound):
-            downloading.take(forged)
+            downloading.find_download(forged)
     who.ownerships.all().delete()
     with pytest.raises(NotFound):
         fetch(path)
@@ -204,7 +204,7 @@ def test_only_what_is_ready_can_be_fetched(owner, slug):
     arrived = begin(owner, slug)
     send(arrived)
     with pytest.raises(NotFound):
-        downloading.link_to(owner, arrived.upload_id)
+        downloading.create_link(owner, arrived.upload_id)
 
 
 def test_an_expired_upload_is_not_shown(page, owner, slug):

@@ -60,7 +60,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "mine": mine,
             "attention": attention,
             "profile": get_profile(actor),
-            "waiting": review_queue.count_waiting(actor) if actor.is_reviewer else 0,
+            "waiting": review_queue.count_queue(actor) if actor.is_reviewer else 0,
             "pager": pager(request, ("page",), mine),
         },
     )

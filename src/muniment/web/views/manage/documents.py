@@ -66,7 +66,7 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
         messages.error(request, gettext("Choose at least one file."))
     for each in files:
         try:
-            kept = uploads.keep(
+            kept = uploads.store_document(
                 actor, company, each.name or "", each.chunks(), each.size or 0, content_type=each.content_type
             )
         except Problem as problem:
@@ -151,6 +151,6 @@ def restore(request: HttpRequest, document_id: str) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def file(request: HttpRequest, document_id: str) -> HttpResponse:
     """Redirect to the file, by a link that expires in a minute."""
-    response = HttpResponseRedirect(downloading.link_to(actor_of(request), document_id))
+    response = HttpResponseRedirect(downloading.create_link(actor_of(request), document_id))
     response["Referrer-Policy"] = "no-referrer"
     return response

@@ -32,7 +32,7 @@ _DECISIONS = {
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
-    found = review_queue.waiting(actor_of(request), page=asked_page(request.GET))
+    found = review_queue.list_queue(actor_of(request), page=asked_page(request.GET))
     links = pager(request, ("page",), found)
     return render(request, "review/home.html", {"room": "manage", "tab": "queue", "found": found, "pager": links})
 
@@ -84,7 +84,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
                 decisions.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/companies/{slug}")
-    review_queue.leave(actor, f"company:{slug}")
+    review_queue.unassign(actor, f"company:{slug}")
     messages.success(request, _DECISIONS[what])
     return HttpResponseRedirect("/review" if what not in {"unlist", "relist"} else f"/review/companies/{slug}")
 
@@ -120,7 +120,7 @@ def decide_change(request: HttpRequest, number: int) -> HttpResponse:
         decisions.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/changes/{number}")
-    review_queue.leave(actor, f"change:{number}")
+    review_queue.unassign(actor, f"change:{number}")
     messages.success(request, gettext("Change published.") if approve else gettext("Change declined."))
     return HttpResponseRedirect("/review")
 
@@ -148,7 +148,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
             else "",
             "diff": differences.lines_of(claims.describe(found)),
             "subject": subject,
-            "taken_by": review_queue.taken_by(subject),
+            "taken_by": review_queue.assignee(subject),
             "crumbs": [(gettext("Review"), "/review"), (name, "")],
             "once": fresh_token(),
         },
@@ -162,10 +162,10 @@ def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     actor = actor_of(request)
     approve = request.POST.get("do") == "approve"
     try:
-        claims.decide_petition(actor, number, approve=approve, note=request.POST.get("note", ""))
+        claims.decide_request(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         return _refused(request, refusal, f"/review/requests/{number}")
-    review_queue.leave(actor, f"petition:{number}")
+    review_queue.unassign(actor, f"petition:{number}")
     messages.success(request, gettext("Request approved.") if approve else gettext("Request declined."))
     return HttpResponseRedirect("/review")
 
@@ -176,7 +176,7 @@ def take(request: HttpRequest) -> HttpResponse:
     subject = request.POST.get("subject", "")[:220]
     page = asked_page(request.POST)
     where = "/review" if page == 1 else f"/review?page={page}"
-    act = review_queue.leave if request.POST.get("do") == "leave" else review_queue.take
+    act = review_queue.unassign if request.POST.get("do") == "leave" else review_queue.assign
     try:
         act(actor_of(request), subject)
     except Conflict as refusal:
@@ -227,7 +227,7 @@ def _frame(subject: str, mine: OwnedCompany) -> dict[str, Any]:
         "mine": mine,
         "facts": mine.bundle["company"],
         "subject": subject,
-        "taken_by": review_queue.taken_by(subject),
+        "taken_by": review_queue.assignee(subject),
         "crumbs": [(gettext("Review"), "/review"), (mine.name, "")],
         "once": fresh_token(),
     }
