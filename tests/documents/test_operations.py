@@ -222,7 +222,7 @@ def test_a_large_file_of_a_form_goes_to_the_store_in_pieces_and_a_fast_store_nee
     monkeypatch.setattr(uploads, "renew", None)
     large = SMALL * 1000
     for content in (SMALL, large):
-        kept = uploads.keep(owner, company, "minutes.txt", iter([content[:9], content[9:]]), len(content))
+        kept = uploads.store_document(owner, company, "minutes.txt", iter([content[:9], content[9:]]), len(content))
         assert (kept.state, kept.size_bytes) == (DocumentState.READY, len(content))
     assert given[0] is bytes
     assert given[1] is not bytes
