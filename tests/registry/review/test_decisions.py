@@ -226,7 +226,7 @@ def test_a_change_is_declined_with_a_reason_only():
 def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
     editions: list[int] = []
     decided: list[str] = []
-    monkeypatch.setattr(notifications, "tell_owners", lambda company, step, note: decided.append(step))
+    monkeypatch.setattr(notifications, "notify_owners", lambda company, step, note: decided.append(step))
 
     @receiver(publisher.published)
     def hear(edition, **_):
