@@ -2,7 +2,6 @@
 
 import re
 from types import SimpleNamespace
-from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -12,6 +11,7 @@ from django.http import HttpRequest
 
 from muniment import config
 from muniment.accounts.encryption import seal, unseal
+from muniment.kernel.json import JSONObject
 
 _FACTOR = "second factor"
 
@@ -25,7 +25,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
     def format_email_subject(self, subject: str) -> str:
         return f"[{config.current().registry_name}] {sentence_case(subject)}"
 
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+    def send_mail(self, template_prefix: str, email: str, context: JSONObject) -> None:
         """Send a mail with the registry's name and base URL, regardless of the request's Host."""
         links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
         super().send_mail(template_prefix, email, {"current_site": _site(), **context, **links})

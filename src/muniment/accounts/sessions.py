@@ -7,7 +7,7 @@ Reading the database reveals neither the cookie nor the data.
 Source: decision 19.
 """
 
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from allauth.usersessions.models import UserSession
 from cryptography.fernet import InvalidToken
@@ -18,6 +18,7 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 
 from muniment.accounts.encryption import seal, unseal
+from muniment.kernel.json import JSONObject
 from muniment.kernel.tokens import random_text, token_digest
 
 SECRET_CHARACTERS = 43  # 256 bits
@@ -49,13 +50,13 @@ class SessionStore(Rows):
     def _get_new_session_key(self) -> str:
         return Key.of(random_text(SECRET_CHARACTERS))
 
-    def encode(self, session_dict: dict[str, Any]) -> str:
+    def encode(self, session_dict: JSONObject) -> str:
         return seal(self.serializer().dumps(session_dict), _PURPOSE)
 
-    def decode(self, session_data: bytes | str) -> dict[str, Any]:
+    def decode(self, session_data: bytes | str) -> JSONObject:
         """Decrypt session data; return an empty session if it was encrypted with another key."""
         try:
-            found: dict[str, Any] = self.serializer().loads(unseal(session_data, _PURPOSE))
+            found: JSONObject = self.serializer().loads(unseal(session_data, _PURPOSE))
         except InvalidToken:
             return {}
         return found

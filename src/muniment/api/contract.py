@@ -10,9 +10,10 @@ from muniment.api.routes import ROUTES, Route
 from muniment.api.schemas import ENVELOPES, ERROR_EXAMPLES, examples, ref, schemas
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.kernel.json import JSONObject
 from muniment.schema.objects import Schema
 
-Part = dict[str, Any]
+Part = JSONObject
 
 
 def _header(description: str, example: str, schema: Part | None = None) -> Part:

@@ -1,7 +1,7 @@
 """The handlers of the REST routes: each queries the reader and returns a finished answer."""
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from muniment.api.parameters import shown
 from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
@@ -35,13 +36,13 @@ class Result(NamedTuple):
     depends: tuple[Dependency, ...]
 
 
-Values = dict[str, Any]
+Values = JSONObject
 Handler = Callable[[Context, str, Values, bytes], Result]
 
 _REQUIRED_MEMBERS = {"company": ("id", "name"), "person": ("name", "slug")}
 
 
-def _list_query(path: str, values: Values) -> dict[str, Any]:
+def _list_query(path: str, values: Values) -> JSONObject:
     """Check the combination of a list's parameters and return them by the reader's names."""
     page, size, cursor, sort = values["page"], values["pageSize"], values["cursor"], values["sort"]
     if cursor is not None and page is not None:
@@ -241,7 +242,7 @@ def list_exports(context: Context, _path: str, _values: Values, headers: bytes) 
     return Result(Answer(body, digest(body).encode(), at, headers), edition, ())
 
 
-def _export(context: Context, file: ExportFile) -> dict[str, Any]:
+def _export(context: Context, file: ExportFile) -> JSONObject:
     return {
         "name": file.name,
         "url": f"{context.base_url}/exports/{file.name}",

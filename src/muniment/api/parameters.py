@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.schema.kinds import Boolean, Choice, Items
@@ -37,7 +38,7 @@ class Parameter:
 
     name: str
     description: str
-    schema: Mapping[str, Any]
+    schema: JSONMapping
     rule: str
     parse: Callable[[str], Any]
     example: str
@@ -162,7 +163,7 @@ def given(query: bytes) -> Iterable[tuple[str, str | None, str]]:
             yield known, decode(value), value.decode("ascii", "replace")
 
 
-def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[dict[str, Any], bool]:
+def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[JSONObject, bool]:
     """
     Read the declared parameters of a query string.
 
@@ -172,7 +173,7 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
     Raises:
         BadRequest: an invalid value; names the parameter and the value.
     """
-    found: dict[str, Any] = {}
+    found: JSONObject = {}
     plain = True
     if query:
         for name, value, raw in given(query):

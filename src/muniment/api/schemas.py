@@ -4,8 +4,9 @@ The JSON Schemas of responses (in the dialect of OpenAPI 3.1), with fictional ex
 Source: service document, Resources and their fields; decisions, section 2, absent values and additions.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from muniment.kernel.json import JSONObject
 from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
 from muniment.schema.framework import COMPANY_OF_FRAMEWORK
 from muniment.schema.kinds import CONTRACT, JsonSchema
@@ -131,7 +132,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
 }
 
 
-def examples(schema: Schema) -> dict[str, Any]:
+def examples(schema: Schema) -> JSONObject:
     bundle = schema.bundle.sample()
     company, holder = bundle["company"], bundle["capTable"]
     person, framework = schema.person.sample(), schema.framework.sample()
@@ -151,7 +152,7 @@ def examples(schema: Schema) -> dict[str, Any]:
 
 
 _PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}
-_EXAMPLES: Final[dict[str, Any]] = {
+_EXAMPLES: Final[JSONObject] = {
     "ChangeList": {
         "data": [
             {
@@ -179,7 +180,7 @@ _EXAMPLES: Final[dict[str, Any]] = {
     },
 }
 
-ERROR_EXAMPLES: Final[dict[str, Any]] = {
+ERROR_EXAMPLES: Final[JSONObject] = {
     "bad_request": {
         "code": "bad_request",
         "message": 'page is "0"; it takes a whole number from 1 to 999999999999999, in digits, at most once.',

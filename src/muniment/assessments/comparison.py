@@ -4,13 +4,14 @@ Compare two reports of the same company and framework.
 Source: assessment-spec/1, report: owners compare two runs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from muniment.assessments.models import Report, ReportRun, RunState
 from muniment.assessments.operations import get_report, get_run
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest
 
 MAX_OTHERS: Final = 50
@@ -30,8 +31,8 @@ class ComparedCriterion:
 
     section: str
     title: str
-    before: Mapping[str, Any] | None
-    after: Mapping[str, Any] | None
+    before: JSONMapping | None
+    after: JSONMapping | None
     course: Course
 
 
@@ -99,9 +100,7 @@ def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
     return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
 
 
-def compare_documents(
-    before: Mapping[str, Any], after: Mapping[str, Any]
-) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
+def compare_documents(before: JSONMapping, after: JSONMapping) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
     """Compare two reports by the ids of their sections and criteria. Pure."""
     old_sections = {section["id"]: section for section in before["sections"]}
     new_ids = {section["id"] for section in after["sections"]}
@@ -126,13 +125,13 @@ def compare_documents(
     return sections, criteria
 
 
-def _criteria(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _criteria(report: JSONMapping) -> Iterator[tuple[str, JSONMapping]]:
     for section in report["sections"]:
         for criterion in section["criteria"]:
             yield section["title"], criterion
 
 
-def _course(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Course:
+def _course(before: JSONMapping | None, after: JSONMapping) -> Course:
     if before is None:
         return "new"
     if (before["status"], before["level"], before["maxLevel"]) != (after["status"], after["level"], after["maxLevel"]):

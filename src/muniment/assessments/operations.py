@@ -24,6 +24,7 @@ from muniment.documents.records import own_company
 from muniment.jobs import queue
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
@@ -46,7 +47,7 @@ class RunView:
     """A run as its owners see it, with its progress."""
 
     row: ReportRun
-    progress: dict[str, Any]
+    progress: JSONObject
     report_id: str | None
 
     @property
@@ -58,7 +59,7 @@ class RunView:
     def is_final(self) -> bool:
         return self.state in _FINAL
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         row, is_active = self.row, self.state in ACTIVE
         return {
             "runId": row.pk,
@@ -83,9 +84,9 @@ class StartedRun:
 
     run: RunView
     available: int
-    missing_evidence: list[dict[str, Any]]
+    missing_evidence: list[JSONObject]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return {
             **self.run.to_wire(),
             "available": self.available,
@@ -95,7 +96,7 @@ class StartedRun:
         }
 
 
-def evaluator_now() -> dict[str, Any]:
+def evaluator_now() -> JSONObject:
     """Return the configured evaluator; a model receives passages of the evidence."""
     model = settings.MODEL.name if settings.MODEL.url else None
     return {"kind": "model" if model else "rules", "model": model}
@@ -109,9 +110,9 @@ def _is_expired(row: ReportRun) -> bool:
     return row.state == RunState.CREATED and row.expires_at <= now()
 
 
-def facts_of(slug: str) -> dict[str, Any]:
+def facts_of(slug: str) -> JSONObject:
     """Return everything a run reads about a company except documents, as plain JSON values."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(get_company(SYSTEM, slug).bundle))
+    found: JSONObject = msgspec.json.decode(msgspec.json.encode(get_company(SYSTEM, slug).bundle))
     return found
 
 
@@ -386,7 +387,7 @@ def _count_criteria(specification: FrameworkSpecification) -> int:
     return sum(len(section["criteria"]) for section in specification.document["sections"])
 
 
-def _progress(row: ReportRun, job_progress: str | None) -> dict[str, Any]:
+def _progress(row: ReportRun, job_progress: str | None) -> JSONObject:
     """Return a run's progress; *job_progress* is the stored progress of its job."""
     total = row.criteria or _count_criteria(row.specification)  # started by a version that did not count them
     if row.state in ACTIVE:

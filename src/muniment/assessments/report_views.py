@@ -1,12 +1,12 @@
 """A report shortened to what fits an agent's context: the summary, or as much of the whole as fits."""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from muniment.assessments.evaluation.markdown import to_markdown
+from muniment.kernel.json import JSONMapping, JSONObject
 
 BUDGET_BYTES: Final = 56_000
 """Below the 60 KB limit of a response, because text inside JSON is escaped."""
@@ -29,7 +29,7 @@ _HEAD: Final = (
 _URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
 
 
-def summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
+def summary(report: JSONMapping, url: str) -> JSONObject:
     """Return the scores, the number of criteria per status and the next steps; shortened until it fits."""
     shown = _summary(report, url)
     for most, characters in _SHORTER:
@@ -42,12 +42,12 @@ def summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
     return shown
 
 
-def _short(record: Mapping[str, Any], characters: int) -> dict[str, Any]:
+def _short(record: JSONMapping, characters: int) -> JSONObject:
     long = {key: each for key, each in record.items() if isinstance(each, str) and len(each) > characters}
     return {**record, **{key: f"{each[:characters].rstrip()}…" for key, each in long.items()}}
 
 
-def _summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
+def _summary(report: JSONMapping, url: str) -> JSONObject:
     sections = []
     waiting = []
     for section in report["sections"]:
@@ -60,7 +60,7 @@ def _summary(report: Mapping[str, Any], url: str) -> dict[str, Any]:
     return {**shown, "next": following, "nextTotal": len(waiting), "url": url}
 
 
-def full(report: Mapping[str, Any], url: str) -> dict[str, Any]:
+def full(report: JSONMapping, url: str) -> JSONObject:
     """Return the whole report, with fewer and shorter quotes (and ``truncated``) if it would not fit."""
     whole = {**report, "url": url}
     if _size(whole) <= BUDGET_BYTES:
@@ -72,7 +72,7 @@ def full(report: Mapping[str, Any], url: str) -> dict[str, Any]:
     return {**summary(report, url), "truncated": True}
 
 
-def markdown(report: Mapping[str, Any], url: str) -> str:
+def markdown(report: JSONMapping, url: str) -> str:
     """Return the report as Markdown, shortened like :func:`full`."""
     text = to_markdown(report)
     for most, characters in _STEPS:
@@ -84,8 +84,8 @@ def markdown(report: Mapping[str, Any], url: str) -> str:
     return f"{text.encode()[: BUDGET_BYTES // 2].decode(errors='ignore')}\n\nTruncated. Full report: {url}\n"
 
 
-def _cut(report: Mapping[str, Any], most: int, characters: int) -> dict[str, Any]:
-    def shortened(criterion: Mapping[str, Any]) -> dict[str, Any]:
+def _cut(report: JSONMapping, most: int, characters: int) -> JSONObject:
+    def shortened(criterion: JSONMapping) -> JSONObject:
         quotes = [{**each, "quote": each["quote"][:characters]} for each in criterion["citations"][:most]]
         return {**criterion, "citations": quotes}
 

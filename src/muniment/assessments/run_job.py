@@ -9,7 +9,6 @@ Source: assessment-spec/1, flow; decisions, section 5, report runs.
 
 import logging
 import time
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,6 +33,7 @@ from muniment.documents.models import Document, TextState
 from muniment.jobs import handlers
 from muniment.jobs.queue import Abandoned, HandedBack, JobRun
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import timestamp
 
 PER_ACCOUNT: Final = 2
@@ -110,17 +110,17 @@ class _Assessment:
 class _Checkpoint(msgspec.Struct):
     """A checkpoint: settled criteria in the report's form, and the usage so far."""
 
-    settled: list[dict[str, Any]]
+    settled: list[JSONObject]
     tokens: int = 0
     seconds: float = 0.0
 
 
-def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: dict[str, Any]) -> None:
+def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSONObject) -> None:
     """Judge the criteria missing in *found* and add them to it, with a checkpoint for each batch."""
     criteria = question.criteria
     places = {each["id"]: number for number, each in enumerate(criteria)}
     missing = [each for each in criteria if each["id"] not in found]
-    batch: list[dict[str, Any]] = []
+    batch: list[JSONObject] = []
 
     def keep() -> None:
         spent = evaluator.spent
@@ -142,7 +142,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: dict
         keep()
 
 
-def _settled(criterion: Mapping[str, Any], judged: Judged, question: _Assessment) -> dict[str, Any]:
+def _settled(criterion: JSONMapping, judged: Judged, question: _Assessment) -> JSONObject:
     shown = settle(criterion, question.scale, judged.judgement, question.inputs)
     if judged.note:
         shown["rationale"] = f"{shown['rationale']} {judged.note}".strip()
@@ -161,7 +161,7 @@ def _text(document: Document) -> DocumentText:
     return DocumentText(document.pk, document.filename, document.sha256, documents.text_of(document))
 
 
-def _finish(run: JobRun, row: ReportRun, hashed: str, found: dict[str, Any], evaluator: Evaluator) -> None:
+def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluator: Evaluator) -> None:
     moment, report_id = now(), new_id()
     document = {
         "reportId": report_id,
@@ -188,7 +188,7 @@ def _is_of_model(error: str) -> bool:
     return error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:")
 
 
-def ended(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
+def ended(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
     """Release the credits of a run that failed or was canceled. The reason stays in the log: it may quote documents."""
     run_id = payload["runId"]
     moved = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE).update(

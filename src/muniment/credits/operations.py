@@ -9,7 +9,7 @@ Source: decisions, section 5, credits.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -20,6 +20,7 @@ from muniment.credits import billing
 from muniment.credits.models import Hold, HoldState, LedgerAccount, Purchase, PurchaseState, Transfer
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
@@ -45,7 +46,7 @@ class Entry:
     balance: int
     """The balance after this transfer."""
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return {
             "entryId": self.id,
             "amount": self.amount,
@@ -70,7 +71,7 @@ class Balance:
     def available(self) -> int:
         return self.balance - self.held
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return {
             "balance": self.balance,
             "held": self.held,

@@ -21,6 +21,7 @@ from muniment.credits.billing import (
     Session,
     SessionState,
 )
+from muniment.kernel.json import JSONObject
 
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams
@@ -135,7 +136,7 @@ def _call(request: Callable[[], _T]) -> _T:
         ) from None
 
 
-def _session(found: dict[str, Any], state: SessionState | None = None) -> Session:
+def _session(found: JSONObject, state: SessionState | None = None) -> Session:
     metadata = found.get("metadata") or {}
     payment = found.get("payment_intent")
     return Session(
@@ -149,7 +150,7 @@ def _session(found: dict[str, Any], state: SessionState | None = None) -> Sessio
     )
 
 
-def _state(found: dict[str, Any]) -> SessionState:
+def _state(found: JSONObject) -> SessionState:
     if found.get("payment_status") in {"paid", "no_payment_required"}:
         return "paid"
     if found.get("status") == "expired":
@@ -161,7 +162,7 @@ def _state(found: dict[str, Any]) -> SessionState:
     return "failed" if is_abandoned else "pending"
 
 
-def _reversal(found: dict[str, Any], *, refunded: int | None = None, disputed: int | None = None) -> Reversal:
+def _reversal(found: JSONObject, *, refunded: int | None = None, disputed: int | None = None) -> Reversal:
     return Reversal(
         purchase_id=str((found.get("metadata") or {}).get(OURS) or ""),
         payment_id=str(found.get("payment_intent") or ""),

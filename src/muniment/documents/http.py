@@ -11,6 +11,7 @@ import msgspec
 
 from muniment.documents import downloading, receiving, records
 from muniment.documents.records import storage
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
 
 Scope = MutableMapping[str, Any]
@@ -68,7 +69,7 @@ class UploadLink:
             self.results[result] += 1
         await _answer(send, answer)
 
-    async def _take(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+    async def _take(self, scope: Scope, receive: Receive) -> JSONObject:
         headers = dict(scope["headers"])
         transfer: receiving.IncomingUpload = await self._call(
             receiving.claim_link,
@@ -202,7 +203,7 @@ def _length(headers: dict[bytes, bytes]) -> int | None:
     return int(given)
 
 
-async def _answer(send: Send, answer: dict[str, Any]) -> None:
+async def _answer(send: Send, answer: JSONObject) -> None:
     body = msgspec.json.encode(answer) + b"\n"
     headers = [
         (b"content-type", b"application/json"),

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from django.db.models import Q, QuerySet, Sum
@@ -16,6 +16,7 @@ from muniment.accounts.models import Account
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.editing import no_company
@@ -89,7 +90,7 @@ class Upload:
         name, kind = shlex.quote(f"./{self.filename}"), shlex.quote(f"Content-Type: {self.content_type}")
         return f"curl -g -T {name} -H {kind} {shlex.quote(self.url)}"
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return {
             "uploadId": self.upload_id,
             "url": self.url,
@@ -101,8 +102,8 @@ class Upload:
         }
 
 
-def to_wire(document: Document) -> dict[str, Any]:
-    record: dict[str, Any] = {
+def to_wire(document: Document) -> JSONObject:
+    record: JSONObject = {
         "documentId": document.pk,
         "companySlug": document.company.slug,
         "filename": document.filename,

@@ -19,6 +19,7 @@ import obstore
 from obstore.store import LocalStore, S3Store
 
 from muniment.kernel.ids import new_id
+from muniment.kernel.json import JSONObject
 
 PART_BYTES: Final = 5 << 20
 """The smallest part that S3 accepts; an upload holds two of them in memory."""
@@ -197,7 +198,7 @@ def _local(folder: Path) -> LocalStore:
 def _s3(url: str) -> S3Store:
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
-    given: dict[str, Any] = {"region": options.get("region", "us-east-1")}
+    given: JSONObject = {"region": options.get("region", "us-east-1")}
     client: Any = {"timeout": timedelta(minutes=10), "connect_timeout": timedelta(seconds=10)}
     endpoint = options.get("endpoint", "")
     if endpoint:

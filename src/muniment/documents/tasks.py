@@ -1,7 +1,5 @@
 """The jobs of documents: virus scan and text extraction after an upload, and the periodic clean-up."""
 
-from typing import Any
-
 from django.db import transaction
 
 from muniment.documents import cleanup
@@ -12,6 +10,7 @@ from muniment.documents.uploads import COMPLETED, reject
 from muniment.jobs import handlers
 from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import text_fault
 
 
@@ -63,7 +62,7 @@ def _text(document: Document) -> tuple[list[tuple[int, str]], str]:
     ], ""
 
 
-def give_up(job_id: str, payload: dict[str, Any], ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
+def give_up(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
     """
     Record that a file could not be read.
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from muniment.kernel.json import JSONObject
+
 if TYPE_CHECKING:
     from muniment.jobs.queue import JobRun
 
@@ -13,7 +15,7 @@ Ending = Literal["failed", "canceled"]
 class Ended(Protocol):
     """Called when a job ends without success, in the transaction that ends it."""
 
-    def __call__(self, job_id: str, payload: dict[str, Any], ending: Ending, error: str) -> None:
+    def __call__(self, job_id: str, payload: JSONObject, ending: Ending, error: str) -> None:
         """Clean up, for example release a hold."""
 
 

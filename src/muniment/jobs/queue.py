@@ -20,6 +20,7 @@ from django.db.models import Count, F, Min, Q, QuerySet
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State, Step
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 
 MAX_BACK_OFF_S: Final = 3600.0
 KEPT_DAYS: Final = 7
@@ -76,7 +77,7 @@ def clock() -> datetime:
 
 def enqueue(
     kind: str,
-    payload: dict[str, Any] | None = None,
+    payload: JSONObject | None = None,
     *,
     priority: int = 0,
     delay_s: float = 0,
@@ -284,14 +285,14 @@ class JobRun:
     def __init__(self, job: Job, handler: handlers.Handler) -> None:
         self.id: str = job.id
         self.kind: str = job.kind
-        self.payload: dict[str, Any] = job.payload
+        self.payload: JSONObject = job.payload
         self.attempt: int = job.attempt
         self.handler = handler
         self.finished = False
         self._canceled = threading.Event()
         self._lost = threading.Event()
         self._draining = threading.Event()
-        self._steps: dict[str, Any] | None = None
+        self._steps: JSONObject | None = None
 
     # ------------------------------------------------------------------ for handlers
 
@@ -385,13 +386,13 @@ class JobRun:
 
     # ------------------------------------------------------------------ the fence
 
-    def _finished(self) -> dict[str, Any]:
+    def _finished(self) -> JSONObject:
         if self._steps is None:
             self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
         return self._steps
 
-    def _progress_fields(self, done: int | None, total: int | None, step: str) -> dict[str, Any]:
-        values: dict[str, Any] = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}
+    def _progress_fields(self, done: int | None, total: int | None, step: str) -> JSONObject:
+        values: JSONObject = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}
         if done is not None:
             values["progress"] = {"done": done, "total": total, "step": step}
         return values

@@ -7,12 +7,13 @@ an operation validates by the registry's schema (`Tool.validated_later`) is only
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 
-Check = Callable[[dict[str, Any]], dict[str, Any]]
+Check = Callable[[JSONObject], JSONObject]
 """Takes arguments; returns them for the handler, or raises BadRequest."""
 
 _TYPES: dict[str, tuple[str, type]] = {
@@ -37,7 +38,7 @@ def _quoted(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _accepted(schema: Mapping[str, Any]) -> str:
+def _accepted(schema: JSONMapping) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
     words, low, high = _TYPES[schema["type"]][0], schema.get("minimum"), schema.get("maximum")
@@ -53,7 +54,7 @@ def _accepted(schema: Mapping[str, Any]) -> str:
 class _Value:
     """The compiled check of a value."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JSONMapping) -> None:
         if unknown := set(schema) - _SUPPORTED_KEYWORDS:
             message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
             raise ValueError(message)
@@ -90,7 +91,7 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def compile_object(schema: Mapping[str, Any]) -> Check:
+def compile_object(schema: JSONMapping) -> Check:
     """
     Return the check of a tool's arguments: each of them, the required ones, and no others.
 
@@ -100,8 +101,8 @@ def compile_object(schema: Mapping[str, Any]) -> Check:
     checks = {name: _Value(inner) for name, inner in schema["properties"].items()}
     known = ", ".join(checks) or "none"
 
-    def check(value: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def check(value: JSONObject) -> JSONObject:
+        found: JSONObject = {}
         for name, inner in value.items():
             if name not in checks:
                 close = difflib.get_close_matches(name, checks, n=1, cutoff=0.5)

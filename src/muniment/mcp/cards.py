@@ -7,13 +7,14 @@ server.json, schema of 2025-12-11.
 
 import ipaddress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from muniment.kernel.content_negotiation import is_known
 from muniment.kernel.ids import digest
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, error_reply
 from muniment.mcp.protocol.messages import LEGACY, MODERN
@@ -68,8 +69,8 @@ class Identity:
         end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."
         return self.title[: _MAX_CHARACTERS - len(end)] + end
 
-    def _remote(self, *, manage: bool) -> dict[str, Any]:
-        remote: dict[str, Any] = {
+    def _remote(self, *, manage: bool) -> JSONObject:
+        remote: JSONObject = {
             "type": "streamable-http",
             "url": self.base_url + (MANAGE_PATH if manage else PUBLIC_PATH),
         }
@@ -84,7 +85,7 @@ class Identity:
             ]
         return remote
 
-    def _common(self, *, manage: bool) -> dict[str, Any]:
+    def _common(self, *, manage: bool) -> JSONObject:
         return {
             "name": f"{self.namespace}/{'manage' if manage else 'registry'}",
             "title": (self.title[:90] + (" (manage)" if manage else ""))[:_MAX_CHARACTERS],
@@ -94,16 +95,16 @@ class Identity:
             "icons": [{"src": self.base_url + ICON_PATH, "mimeType": "image/svg+xml", "sizes": ["any"]}],
         }
 
-    def card(self, *, manage: bool) -> dict[str, Any]:
+    def card(self, *, manage: bool) -> JSONObject:
         """Return a server card: identity and transport, without tools."""
         remote = {**self._remote(manage=manage), "supportedProtocolVersions": [MODERN, *reversed(LEGACY)]}
         return {"$schema": CARD_SCHEMA, **self._common(manage=manage), "remotes": [remote]}
 
-    def registry_entry(self) -> dict[str, Any]:
+    def registry_entry(self) -> JSONObject:
         """Return the server.json for the public MCP registry."""
         return {"$schema": REGISTRY_SCHEMA, **self._common(manage=False), "remotes": [self._remote(manage=False)]}
 
-    def catalog(self) -> dict[str, Any]:
+    def catalog(self) -> JSONObject:
         return {
             "specVersion": "1.0",
             "entries": [

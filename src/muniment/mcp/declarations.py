@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONMapping, JSONObject
 
-Arguments = dict[str, Any]
-JsonSchema = Mapping[str, Any]
-Answer = bytes | Mapping[str, Any]
+Arguments = JSONObject
+JsonSchema = JSONMapping
+Answer = bytes | JSONMapping
 """structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not."""
 
 ERROR_SCHEMA: JsonSchema = {
@@ -70,21 +70,21 @@ class Tool:
     idempotent: bool = False
 
     @property
-    def input_schema(self) -> dict[str, Any]:
-        schema: dict[str, Any] = {"type": "object", "properties": dict(self.arguments), "additionalProperties": False}
+    def input_schema(self) -> JSONObject:
+        schema: JSONObject = {"type": "object", "properties": dict(self.arguments), "additionalProperties": False}
         if self.required:
             schema["required"] = list(self.required)
         return schema
 
     @property
-    def checked_schema(self) -> dict[str, Any]:
+    def checked_schema(self) -> JSONObject:
         """Return the part of the inputSchema that is checked before the handler is called."""
         schema = self.input_schema
         properties = schema["properties"] | {name: {"type": "object"} for name in self.validated_later}
         return {**schema, "properties": properties}
 
     @property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> JSONObject:
         """Return the outputSchema: an answer has `data`, an error has `error`, because some clients validate both."""
         return {
             "type": "object",
@@ -92,7 +92,7 @@ class Tool:
             "anyOf": [{"required": ["data"]}, {"required": ["error"]}],
         }
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return {
             "name": self.name,
             "title": self.title,
@@ -188,8 +188,8 @@ class Declarations:
         return "public" if self.shared else "private"
 
     @property
-    def server_info(self) -> dict[str, Any]:
-        info: dict[str, Any] = {
+    def server_info(self) -> JSONObject:
+        info: JSONObject = {
             "name": self.name,
             "title": self.title,
             "version": self.version,
@@ -201,8 +201,8 @@ class Declarations:
         return info
 
     @property
-    def capabilities(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def capabilities(self) -> JSONObject:
+        found: JSONObject = {}
         if self.prompts:
             found["prompts"] = {"listChanged": False}
         if self.resources:

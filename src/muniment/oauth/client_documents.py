@@ -18,12 +18,13 @@ import ssl
 import time
 from collections.abc import Callable, Iterable
 from threading import BoundedSemaphore, Thread
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from django.core.cache import cache
 
 from muniment.kernel.ids import digest, now
+from muniment.kernel.json import JSONObject
 from muniment.oauth.errors import Refusal
 
 DEADLINE_S: Final = 4.0
@@ -67,7 +68,7 @@ def is_document_address(identifier: str) -> bool:
     )
 
 
-def fetch(address: str) -> dict[str, Any]:
+def fetch(address: str) -> JSONObject:
     """
     Fetch a client's document.
 
@@ -78,7 +79,7 @@ def fetch(address: str) -> dict[str, Any]:
     if cache.get(failed):
         raise _unreadable()
     _hold_to_rate()
-    found: list[dict[str, Any]] = []
+    found: list[JSONObject] = []
     if not _slots.acquire(blocking=False):
         raise _too_many()
     # In a thread that may outlive the timeout, because name resolution has none.
@@ -91,7 +92,7 @@ def fetch(address: str) -> dict[str, Any]:
     return found[0]
 
 
-def _read_into(found: list[dict[str, Any]], address: str) -> None:
+def _read_into(found: list[JSONObject], address: str) -> None:
     try:
         found.append(read(address))
     except (OSError, ValueError, http.client.HTTPException, RecursionError) as error:
@@ -108,7 +109,7 @@ def read(
     tls: ssl.SSLContext | None = None,
     port: int = PORT,
     deadline_s: float = DEADLINE_S,
-) -> dict[str, Any]:
+) -> JSONObject:
     """
     Read a document from a checked, pinned address.
 
@@ -151,7 +152,7 @@ def _received(line: ssl.SSLSocket, end: float) -> bytes:
             raise ValueError("the response is too large")
 
 
-def _document(answer: bytes) -> dict[str, Any]:
+def _document(answer: bytes) -> JSONObject:
     class Received:
         def makefile(self, *_: object) -> io.BytesIO:
             return io.BytesIO(answer)

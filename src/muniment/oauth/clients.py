@@ -5,7 +5,6 @@ Source: RFC 7591; draft-ietf-oauth-client-id-metadata-document; decisions, secti
 """
 
 import unicodedata
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from muniment import config
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.tokens import random_text
 from muniment.oauth import client_documents, redirects
@@ -31,7 +31,7 @@ _LIKE_LATIN: Final = ("ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "GREEK")
 _BOASTS: Final = ("official", "verified", "trusted")
 
 
-def register_client(metadata: Mapping[str, Any]) -> tuple[Client, dict[str, Any]]:
+def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
     """
     Register a public client from its metadata; unknown members are ignored.
 
@@ -55,7 +55,7 @@ def register_client(metadata: Mapping[str, Any]) -> tuple[Client, dict[str, Any]
         home_url=home_url,
         redirect_uris=addresses,
     )
-    answer: dict[str, Any] = {
+    answer: JSONObject = {
         "client_id": client.identifier,
         "client_id_issued_at": int(client.created_at.timestamp()),
         "redirect_uris": addresses,
@@ -91,7 +91,7 @@ def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
     return _keep(identifier, document)
 
 
-def _keep(identifier: str, document: Mapping[str, Any]) -> Client:
+def _keep(identifier: str, document: JSONMapping) -> Client:
     if document.get("client_id") != identifier:
         raise Refusal("invalid_client", "The client's metadata document has a client_id other than its own URL.")
     try:
@@ -133,7 +133,7 @@ def redirect_of(client: Client, asked: str) -> str:
     raise Refusal("invalid_request", f"The redirect_uri {echo(asked)} is not registered for this client.")
 
 
-def _read(metadata: Mapping[str, Any], error: Any) -> tuple[str, str, list[str]]:
+def _read(metadata: JSONMapping, error: Any) -> tuple[str, str, list[str]]:
     if fault := first_text_fault(dict(metadata)):
         raise Refusal(error, f"{echo(fault[0]) or 'A member'} {fault[1]}.")
     addresses = _texts(metadata, "redirect_uris", ())
@@ -149,7 +149,7 @@ def _read(metadata: Mapping[str, Any], error: Any) -> tuple[str, str, list[str]]
     return _name(metadata.get("client_name"), error), home, list(dict.fromkeys(addresses))
 
 
-def _texts(metadata: Mapping[str, Any], member: str, default: tuple[str, ...]) -> list[str]:
+def _texts(metadata: JSONMapping, member: str, default: tuple[str, ...]) -> list[str]:
     value = metadata.get(member)
     if value is None:
         return list(default)

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.registry.models import HistoryEntry
 from muniment.schema.record import Record
 
@@ -10,10 +11,10 @@ _NAMES: Final = {"run_cost": "runCost"}
 """Columns of frameworks that have another name in history; the others keep theirs."""
 
 
-def wire_values(columns: dict[str, Any], record: Record | None = None) -> dict[str, Any]:
+def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject:
     """Return *columns* in history's form: named by *record*'s fields, exact, null if empty."""
     fields = record.by_column if record else {}
-    values: dict[str, Any] = {}
+    values: JSONObject = {}
     for column, value in columns.items():
         if field := fields.get(column):
             values[field.name] = field.kind.wire(value)
@@ -22,7 +23,7 @@ def wire_values(columns: dict[str, Any], record: Record | None = None) -> dict[s
     return values
 
 
-def entry(actor: Actor, action: str, *, before: dict[str, Any], after: dict[str, Any], **subject: Any) -> HistoryEntry:
+def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, **subject: Any) -> HistoryEntry:
     """Return a new, unsaved history entry; *subject* is a company, person or framework, and a note."""
     return HistoryEntry(
         action=action,

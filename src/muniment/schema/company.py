@@ -7,8 +7,9 @@ import: existing registries hold a few values beyond the limits, and an import m
 Source: service document, Company.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from muniment.kernel.json import JSONObject
 from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
 from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
 from muniment.schema.record import Field, Filter, Record
@@ -178,7 +179,7 @@ def bundle(company: Record, funding_round: Record) -> Record:
     )
 
 
-def _has_one_open_round(found: dict[str, Any], path: Path, validation: Validation) -> None:
+def _has_one_open_round(found: JSONObject, path: Path, validation: Validation) -> None:
     rounds = found.get("fundingRounds") or ()
     if sum(not each.get("closed") for each in rounds) > 1:
         validation.refuse((*path, "fundingRounds"), "has more than one open round: give all but one a closed date")

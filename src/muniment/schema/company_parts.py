@@ -4,8 +4,9 @@ The parts of a company: links, addresses, token distribution, proposals, positio
 Source: service document, Company, Distribution, Proposal, Position, CapTableEntry; decisions, section 2.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from muniment.kernel.json import JSONObject
 from muniment.schema.kinds import DATE, Choice, Items, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
@@ -80,7 +81,7 @@ PROPOSAL: Final = Record(
 )
 
 
-def _names_a_person(found: dict[str, Any], path: Path, validation: Validation) -> None:
+def _names_a_person(found: JSONObject, path: Path, validation: Validation) -> None:
     if not found.get("slug") and not (found.get("name") or "").strip():
         validation.refuse((*path, "slug"), "is missing, and so is a name")
 

@@ -6,15 +6,14 @@ A member named in ``open`` suggests values and accepts others too.
 Source: tools, list_company_form_options.
 """
 
-from typing import Any
-
+from muniment.kernel.json import JSONObject
 from muniment.schema.kinds import Choice, Items, Kind, Money, Text
 from muniment.schema.objects import Schema
 from muniment.schema.record import Field, Record
 
 
-def form_options(schema: Schema) -> dict[str, Any]:
-    options: dict[str, Any] = {}
+def form_options(schema: Schema) -> JSONObject:
+    options: JSONObject = {}
     suggesting = []
     fields = schema.company.editable.values()
     for field in fields:

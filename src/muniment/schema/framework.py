@@ -4,8 +4,9 @@ An assessment framework: every field, once. Its specification has a form of its 
 Source: service document, Framework and FrameworkDetail.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
 from muniment.schema.kinds import MOMENT, Anything, Boolean, Choice, Integer, Slug, Text
 from muniment.schema.record import Field, Filter, Record
@@ -27,7 +28,7 @@ COMPANY_OF_FRAMEWORK: Final = Record(
 """Of an imported framework only the company's slug is read."""
 
 
-def _programs_have_a_company(found: dict[str, Any], path: Path, validation: Validation) -> None:
+def _programs_have_a_company(found: JSONObject, path: Path, validation: Validation) -> None:
     company = found.get("company") or {}
     if found.get("kind") == "program" and not (company.get("slug") or company.get("id")):
         validation.refuse((*path, "company"), "is missing: a program needs the company that runs it")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from muniment.kernel.ids import slug_fault
+from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import (
     currency_sign,
     format_money,
@@ -26,7 +27,7 @@ from muniment.kernel.wire import (
 )
 from muniment.schema.validation import Path, Validation, kind_of, shown
 
-JsonSchema = dict[str, Any]
+JsonSchema = JSONObject
 
 
 class View(Struct, frozen=True):
@@ -299,7 +300,7 @@ class Anything(Kind, frozen=True):
 
     json: ClassVar[JsonSchema] = {"type": "object"}
 
-    def read(self, value: Any, path: Path, validation: Validation) -> dict[str, Any] | None:
+    def read(self, value: Any, path: Path, validation: Validation) -> JSONObject | None:
         if type(value) is dict:
             return value
         validation.refuse(path, f"must be an object, not {kind_of(value)}")

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, structs
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.kinds import Items, JsonSchema, Kind, View
 from muniment.schema.validation import Path, Validation, kind_of
 
@@ -136,7 +137,7 @@ class Record(Kind, frozen=True, dict=True):
     table: bool = False
     whole: bool = False
     partial: bool = False
-    check: Callable[[dict[str, Any], Path, Validation], None] | None = None
+    check: Callable[[JSONObject, Path, Validation], None] | None = None
 
     def __post_init__(self) -> None:
         def resolved(field: Field) -> Field:
@@ -214,7 +215,7 @@ class Record(Kind, frozen=True, dict=True):
 
     # ------------------------------------------------------------------ reading
 
-    def read(self, value: Any, path: Path, validation: Validation) -> dict[str, Any] | None:
+    def read(self, value: Any, path: Path, validation: Validation) -> JSONObject | None:
         """
         Return the stored form of an object: its members with a value in the order of the fields, then the others.
 
@@ -238,7 +239,7 @@ class Record(Kind, frozen=True, dict=True):
             return every if any(every.values()) else None
         return {**{name: each for name, each in found.items() if each is not None}, **others}
 
-    def _members(self, value: dict[str, Any], path: Path, validation: Validation, *, partial: bool) -> dict[str, Any]:
+    def _members(self, value: JSONObject, path: Path, validation: Validation, *, partial: bool) -> JSONObject:
         found = {}
         for name, field in (self.editable if validation.change else self.imported).items():
             if name in value:
@@ -248,7 +249,7 @@ class Record(Kind, frozen=True, dict=True):
                 validation.refuse((*path, name), "is missing")
         return found
 
-    def _others(self, value: dict[str, Any], path: Path, validation: Validation) -> dict[str, Any]:
+    def _others(self, value: JSONObject, path: Path, validation: Validation) -> JSONObject:
         known: Mapping[str, Field] = self.editable if validation.change else self.by_name
         unknown = sorted(value.keys() - known.keys())
         policy = self.others if validation.change else self.others_on_import or self.others
@@ -260,9 +261,9 @@ class Record(Kind, frozen=True, dict=True):
 
     # ------------------------------------------------------------------ tables
 
-    def columns(self, document: Mapping[str, Any]) -> dict[str, Any]:
+    def columns(self, document: JSONMapping) -> JSONObject:
         """Return what a row stores of an imported *document*: every column, the additional members as ``extra``."""
-        columns: dict[str, Any] = {}
+        columns: JSONObject = {}
         for field in self.fields:
             if field.column and field.imported and not columns.get(field.column):
                 value = document.get(field.name)
@@ -274,12 +275,12 @@ class Record(Kind, frozen=True, dict=True):
         }
         return columns
 
-    def exact(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def exact(self, row: JSONMapping) -> JSONObject:
         """Return the members of a stored row so that reading them gives the same row; empty ones are left out."""
         members = {field.name: field.kind.wire(row[field.column]) for field in self.fields if field.column}
         return {name: value for name, value in members.items() if value is not None}
 
-    def merge(self, stored: Mapping[str, Any] | None, change: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    def merge(self, stored: JSONMapping | None, change: JSONMapping | None) -> JSONObject | None:
         """Return *stored* with the members of a partial *change*; None clears a member, or the whole."""
         if change is None:
             return None
@@ -290,7 +291,7 @@ class Record(Kind, frozen=True, dict=True):
         names = (*(name for name in self.by_name if name in merged), *sorted(merged.keys() - self.by_name.keys()))
         return {name: merged[name] for name in names if merged[name] is not None} or None
 
-    def published(self, row: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    def published(self, row: JSONMapping, derived: JSONMapping) -> JSONObject:
         """
         Return a stored row as published answers show it.
 
@@ -298,7 +299,7 @@ class Record(Kind, frozen=True, dict=True):
             row: the values by column; the additional members under ``extra`` come last, in sorted order.
             derived: values of members that are not simply what a column holds.
         """
-        members: dict[str, Any] = {}
+        members: JSONObject = {}
         for name, column, show, empty, null in self._published:
             if name in derived:
                 value = derived[name]
@@ -313,7 +314,7 @@ class Record(Kind, frozen=True, dict=True):
         extra = row["extra"]
         return {**members, **{name: extra[name] for name in sorted(extra)}} if extra else members
 
-    def sample(self) -> dict[str, Any]:
+    def sample(self) -> JSONObject:
         found = {field.name: field.sample() for field in self.shown}
         return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
 

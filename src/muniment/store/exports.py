@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.memory import release_free_memory
 from muniment.kernel.wire import timestamp
 from muniment.schema.objects import Schema
@@ -204,7 +205,7 @@ def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ..
         (item,) = connection.execute(
             f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
         ).fetchone()
-        members = msgspec.json.decode(item, type=dict[str, Any])
+        members = msgspec.json.decode(item, type=JSONObject)
         yield _csv_line([_cell(members.get(column)) for column in columns])
 
 

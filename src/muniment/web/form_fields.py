@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONObject
 from muniment.schema.kinds import Choice, Integer, Items, Money, Text
 from muniment.schema.record import Field
 
@@ -15,11 +16,11 @@ class Suggesting(forms.TextInput):
 
     template_name = "part/suggesting.html"
 
-    def __init__(self, values: Iterable[str], attrs: dict[str, Any] | None = None) -> None:
+    def __init__(self, values: Iterable[str], attrs: JSONObject | None = None) -> None:
         super().__init__(attrs)
         self.values = tuple(values)
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: JSONObject | None) -> JSONObject:
         context = super().get_context(name, value, {**(attrs or {}), "list": f"list_{name}"})
         return {**context, "list_id": f"list_{name}", "values": self.values}
 
@@ -42,7 +43,7 @@ class ListField(TextField):
 
 
 def form_field(field: Field) -> forms.Field:
-    said: dict[str, Any] = {
+    said: JSONObject = {
         "label": gettext(field.label),
         "help_text": gettext(field.help) if field.help else "",
         "required": field.required,

@@ -1,6 +1,6 @@
 """Pages of the listing form, with single fields or repeated rows, behind one interface."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms as django_forms
@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import Http404, QueryDict
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.validation import Fault
 from muniment.web import forms
@@ -23,7 +24,7 @@ class FormPage:
     form: FormStep | None = None
     repeated: tuple[Rows, ...] = ()
 
-    def __init__(self, bundle: Mapping[str, Any]) -> None:
+    def __init__(self, bundle: JSONMapping) -> None:
         self.bundle = bundle
         self.typed: dict[str, list[dict[str, str]]] = {}
         self.faults: dict[str, dict[tuple[int, str], str]] = {}
@@ -36,7 +37,7 @@ class FormPage:
         """Return whether the submitted values can be passed to the operation."""
         return True
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         raise NotImplementedError
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
@@ -62,7 +63,7 @@ class FormPage:
         return bool(self.sentences or any(self.faults.values()) or (self.form is not None and self.form.errors))
 
     @property
-    def groups(self) -> list[dict[str, Any]]:
+    def groups(self) -> list[JSONObject]:
         """Return the repeated rows for the template."""
         return [
             {
@@ -78,7 +79,7 @@ class FormPage:
 class Plain(FormPage):
     """A page of single fields."""
 
-    def __init__(self, bundle: Mapping[str, Any], step: type[FormStep]) -> None:
+    def __init__(self, bundle: JSONMapping, step: type[FormStep]) -> None:
         super().__init__(bundle)
         self._step = step
         self.form = step(initial=step.from_bundle(bundle))
@@ -90,7 +91,7 @@ class Plain(FormPage):
         """Return whether the submitted values can be passed to the operation."""
         return self.form is not None and self.form.is_valid()
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         return self.form.to_wire() if self.form is not None else {}
 
 
@@ -106,7 +107,7 @@ class Team(FormPage):
             {key: value or "" for key, value in place.items()} for place in self.bundle["company"].get("address") or []
         ]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         standing = forms.plain(self.bundle.get("positions") or [])
         return {
             "positions": forms.team_to_wire(self.typed["positions"], standing),
@@ -120,7 +121,7 @@ class Token(FormPage):
     repeated = (POOLS, PROPOSALS)
     form: "TokenStep"
 
-    def __init__(self, bundle: Mapping[str, Any]) -> None:
+    def __init__(self, bundle: JSONMapping) -> None:
         super().__init__(bundle)
         self.form = TokenStep(initial=TokenStep.from_bundle(bundle))
 
@@ -138,7 +139,7 @@ class Token(FormPage):
         pools = (self.bundle.get("distribution") or {}).get("pools") or []
         return [{"name": str(pool.get("name", "")), "percentage": str(pool.get("percentage", ""))} for pool in pools]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         data = self.form.cleaned_data
         pools = forms.pools_to_wire(self.typed["pools"])
         distribution = {field.name: data[field.name] or None for field in _DISTRIBUTION} | {"pools": pools or None}
@@ -165,7 +166,7 @@ class TokenStep(FormStep):
         )
 
     @classmethod
-    def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
+    def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Return the stored values of the fields."""
         distribution = bundle.get("distribution") or {}
         return {
@@ -174,7 +175,7 @@ class TokenStep(FormStep):
         }
 
 
-def page_of(step: str, plain: type[FormStep] | None, bundle: Mapping[str, Any]) -> FormPage:
+def page_of(step: str, plain: type[FormStep] | None, bundle: JSONMapping) -> FormPage:
     """Return the page of *step*, with the stored values."""
     if plain is not None:
         return Plain(bundle, plain)

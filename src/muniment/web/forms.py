@@ -15,6 +15,7 @@ from django.conf import settings
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_noop
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import ADDRESS, PERSON_OF_POSITION, POOL, POSITION, PROPOSAL, VOTES
 from muniment.schema.kinds import Choice, Number
 from muniment.schema.record import Field, Record
@@ -46,10 +47,10 @@ class FormStep(forms.Form):
         further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED] if cls.rest else []
         return [fields[name] for name in (*cls.names, *further)]
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Return the submitted values as a change; an empty field is cleared."""
         data = self.cleaned_data
-        change: dict[str, Any] = {}
+        change: JSONObject = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
                 parts = {inner.name: data[f"{field.name}_{inner.name}"] or None for inner in field.kind.fields}
@@ -60,10 +61,10 @@ class FormStep(forms.Form):
         return change
 
     @classmethod
-    def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
+    def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Return the stored values for the fields."""
         company = bundle["company"]
-        found: dict[str, Any] = {}
+        found: JSONObject = {}
         for field in cls.schema_fields():
             value = company.get(field.name)
             if isinstance(field.kind, Record):
@@ -95,7 +96,7 @@ class About(FormStep):
     rest = True
 
     @classmethod
-    def from_bundle(cls, bundle: Mapping[str, Any]) -> dict[str, Any]:
+    def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Show a team size only where it is used."""
         found = super().from_bundle(bundle)
         return {**found, "teamSize": None if bundle.get("positions") else found["teamSize"]}
@@ -139,7 +140,7 @@ class Row(NamedTuple):
 
     number: int
     was: str
-    cells: list[dict[str, Any]]
+    cells: list[JSONObject]
 
 
 class Rows:
@@ -217,7 +218,7 @@ def number_or_text(text: str) -> float | str | None:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[str, Any]]:
+def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[JSONObject]:
     """Return positions from rows; members of a stored position that the form does not show stay."""
     made = []
     for row in (typed[n] for n in TEAM.kept(typed)):
@@ -231,7 +232,7 @@ def team_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[
     return made
 
 
-def team_from_wire(positions: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+def team_from_wire(positions: Iterable[JSONMapping]) -> list[dict[str, str]]:
     return [
         {
             "was": str(n),
@@ -248,11 +249,11 @@ def addresses_to_wire(typed: list[dict[str, str]]) -> list[dict[str, str | None]
     return made or None
 
 
-def pools_to_wire(typed: list[dict[str, str]]) -> list[dict[str, Any]]:
+def pools_to_wire(typed: list[dict[str, str]]) -> list[JSONObject]:
     return [{"name": typed[n]["name"], "percentage": number_or_text(typed[n]["percentage"])} for n in POOLS.kept(typed)]
 
 
-def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[dict[str, Any]]:
+def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[JSONObject]:
     """Return proposals from rows; members of a stored proposal that the form does not show stay."""
     made = []
     for n in PROPOSALS.kept(typed):
@@ -271,7 +272,7 @@ def proposals_to_wire(typed: list[dict[str, str]], standing: list[Any]) -> list[
     return made
 
 
-def proposals_from_wire(proposals: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+def proposals_from_wire(proposals: Iterable[JSONMapping]) -> list[dict[str, str]]:
     rows = []
     for n, each in enumerate(proposals):
         votes = each.get("votes") or {}
@@ -285,7 +286,7 @@ def proposals_from_wire(proposals: Iterable[Mapping[str, Any]]) -> list[dict[str
     return rows
 
 
-def holders_to_wire(text: str, standing: list[Any]) -> list[dict[str, Any]]:
+def holders_to_wire(text: str, standing: list[Any]) -> list[JSONObject]:
     """Return a cap table from lines of name; address; tokens; percent. Unknown values stay empty."""
     by_place = {(each.get("name", ""), each.get("address", "")): each for each in standing}
     made = []
@@ -299,14 +300,14 @@ def holders_to_wire(text: str, standing: list[Any]) -> list[dict[str, Any]]:
     return made
 
 
-def holders_from_wire(holders: Iterable[Mapping[str, Any]]) -> str:
+def holders_from_wire(holders: Iterable[JSONMapping]) -> str:
     """Return the lines of a cap table."""
     return "\n".join(
         "; ".join(str(each.get(key, "")) for key in ("name", "address", "tokens", "percentage")) for each in holders
     )
 
 
-def _old(row: Mapping[str, str], standing: list[Any]) -> dict[str, Any]:
+def _old(row: Mapping[str, str], standing: list[Any]) -> JSONObject:
     at = row.get("was", "")
     return dict(standing[int(at)]) if re.fullmatch(r"[0-9]{1,6}", at) and int(at) < len(standing) else {}
 

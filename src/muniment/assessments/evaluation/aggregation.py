@@ -5,15 +5,16 @@ Source: assessment-spec/1, report.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from muniment.assessments.evaluation.judgement import Evaluator
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import number
 
 _DIGITS: Final = 2
 
 
-def aggregate(specification: Mapping[str, Any], settled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def aggregate(specification: JSONMapping, settled: Mapping[str, JSONMapping]) -> JSONObject:
     """
     Return ``overall`` and ``sections`` of a report.
 
@@ -68,7 +69,7 @@ def aggregate(specification: Mapping[str, Any], settled: Mapping[str, Mapping[st
     }
 
 
-def _public(settled: Mapping[str, Any]) -> dict[str, Any]:
+def _public(settled: JSONMapping) -> JSONObject:
     return {key: value for key, value in settled.items() if key not in {"confidence", "note"}}
 
 
@@ -76,11 +77,11 @@ def _rounded(value: float, digits: int) -> int | float:
     return number(round(value + 1e-9, digits))
 
 
-def _band(specification: Mapping[str, Any], score: float | None) -> str | None:
+def _band(specification: JSONMapping, score: float | None) -> str | None:
     bands = (specification.get("overall") or {}).get("bands") or ()
     reached = [band for band in bands if score is not None and score >= band["min"]]
     return max(reached, key=lambda band: band["min"])["label"] if reached else None
 
 
-def evaluator_of(evaluator: Evaluator) -> dict[str, Any]:
+def evaluator_of(evaluator: Evaluator) -> JSONObject:
     return {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash}

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from muniment.assessments.evaluation.words import collapse, fold, passages, quote
+from muniment.kernel.json import JSONMapping
 
 PARTS: Final = ("positions", "proposals", "capTable", "distribution")
 _NOT_EVIDENCE: Final = frozenset({"id", "slug", "updatedAt", "icon"})
@@ -80,7 +81,7 @@ class Inputs:
         return len(self.chunks) - 1
 
 
-def read_inputs(facts: Mapping[str, Any], documents: Sequence[DocumentText], *, currency: str = "USD") -> Inputs:
+def read_inputs(facts: JSONMapping, documents: Sequence[DocumentText], *, currency: str = "USD") -> Inputs:
     """
     Split the input of a run into chunks.
 
@@ -101,7 +102,7 @@ def read_inputs(facts: Mapping[str, Any], documents: Sequence[DocumentText], *, 
     return inputs
 
 
-def input_hash(facts: Mapping[str, Any], documents: Sequence[DocumentText], specification: Mapping[str, Any]) -> str:
+def input_hash(facts: JSONMapping, documents: Sequence[DocumentText], specification: JSONMapping) -> str:
     """Return the SHA-256 of everything that a report depends on, independent of the order of keys."""
     seen = {
         "facts": facts,

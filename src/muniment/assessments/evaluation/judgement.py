@@ -1,11 +1,12 @@
 """An evaluator's judgement of one criterion, and its result once the quotes are verified."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from muniment.assessments.evaluation.inputs import Chunk, Inputs
 from muniment.assessments.evaluation.words import fold
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import number
 
 Status = Literal["met", "partial", "not_met", "insufficient", "not_applicable"]
@@ -89,7 +90,7 @@ class Evaluator(Protocol):
     def spent(self) -> Usage:
         """Return the usage of the run so far."""
 
-    def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
+    def judge(self, criteria: Sequence[JSONMapping], scale: tuple[float, float], inputs: Inputs) -> Judging:
         """
         Judge criteria of a specification against *inputs*, in any order.
 
@@ -103,9 +104,7 @@ def is_quoted(cited: Cited, chunks: Sequence[Chunk]) -> bool:
     return bool(quoted) and 0 <= cited.chunk < len(chunks) and quoted in chunks[cited.chunk].folded
 
 
-def settle(
-    criterion: Mapping[str, Any], scale: tuple[float, float], judgement: Judgement, inputs: Inputs
-) -> dict[str, Any]:
+def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgement, inputs: Inputs) -> JSONObject:
     """
     Verify every quote, and return the criterion as the report shows it, with its confidence.
 
@@ -146,7 +145,7 @@ def settle(
 
 def _outcome(
     status: Status, level: float | None, high: float, rationale: str, remediation: str | None = None
-) -> dict[str, Any]:
+) -> JSONObject:
     return {
         "status": status,
         "level": None if level is None else number(level),
@@ -157,7 +156,7 @@ def _outcome(
     }
 
 
-def _citations(quotes: Sequence[Cited], inputs: Inputs) -> list[dict[str, Any]]:
+def _citations(quotes: Sequence[Cited], inputs: Inputs) -> list[JSONObject]:
     found = []
     for cited in quotes[:MAX_CITATIONS]:
         chunk = inputs.chunks[cited.chunk]

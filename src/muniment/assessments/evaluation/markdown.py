@@ -1,8 +1,9 @@
 """A report as Markdown."""
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+from muniment.kernel.json import JSONMapping
 
 STATUSES: Final = {
     "met": "Met",
@@ -23,7 +24,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def to_markdown(report: Mapping[str, Any]) -> str:
+def to_markdown(report: JSONMapping) -> str:
     overall = report["overall"]
     band = f", band {plain(overall['band'])}" if overall["band"] else ""
     score = "not applicable" if overall["score"] is None else f"**{overall['score']:g} of 100**{band}"
@@ -49,11 +50,11 @@ def to_markdown(report: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _judge(evaluator: Mapping[str, Any]) -> str:
+def _judge(evaluator: JSONMapping) -> str:
     return f"the model {plain(evaluator['model'])}" if evaluator["model"] else "rules"
 
 
-def _criterion(criterion: Mapping[str, Any], by: str) -> list[str]:
+def _criterion(criterion: JSONMapping, by: str) -> list[str]:
     level = "" if criterion["level"] is None else f", level {criterion['level']:g} of {criterion['maxLevel']:g}"
     lines = [f"### {plain(criterion['title'])}", "", f"**{STATUSES[criterion['status']]}**{level}{by}."]
     if criterion["rationale"]:

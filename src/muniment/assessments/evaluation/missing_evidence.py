@@ -1,9 +1,10 @@
 """The kinds of evidence that a specification asks for and a company lacks. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import SOURCES
 
 _HINTS: Final = {
@@ -16,9 +17,7 @@ _HINTS: Final = {
 }
 
 
-def missing_evidence(
-    specification: Mapping[str, Any], facts: Mapping[str, Any], document_ids: Sequence[str]
-) -> list[dict[str, Any]]:
+def missing_evidence(specification: JSONMapping, facts: JSONMapping, document_ids: Sequence[str]) -> list[JSONObject]:
     """Return each missing source, the number of criteria that ask for it, and what to do."""
     wanted: Counter[str] = Counter()
     for section in specification["sections"]:

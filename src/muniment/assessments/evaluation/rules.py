@@ -26,6 +26,7 @@ from muniment.assessments.evaluation.words import (
     terms,
     words_of,
 )
+from muniment.kernel.json import JSONMapping
 from muniment.kernel.wire import parse_money
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
@@ -51,11 +52,11 @@ class Rules:
     def __init__(self) -> None:
         self._index: tuple[Inputs, FullText] | None = None
 
-    def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
+    def judge(self, criteria: Sequence[JSONMapping], scale: tuple[float, float], inputs: Inputs) -> Judging:
         for number, criterion in enumerate(criteria):
             yield Judged(number, self.judge_one(criterion, scale, inputs), "rules")
 
-    def judge_one(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+    def judge_one(self, criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs) -> Judgement:
         condition = criterion.get("appliesIf")
         if condition is not None and not holds(condition, inputs)[0]:
             return Judgement(applies=False, rationale="Does not apply to this organization.")
@@ -68,7 +69,7 @@ class Rules:
             self._index = inputs, FullText(inputs)
         return self._index[1]
 
-    def _by_words(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+    def _by_words(self, criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs) -> Judgement:
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         cited = self.full_text(inputs).find(f"{criterion['title']} {criterion['requirement']}", sources)
         if not cited:
@@ -89,7 +90,7 @@ def _no_evidence(inputs: Inputs) -> str:
     )
 
 
-def _middle(criterion: Mapping[str, Any], scale: tuple[float, float]) -> float:
+def _middle(criterion: JSONMapping, scale: tuple[float, float]) -> float:
     """Return the highest described level up to the middle of the scale, or the middle."""
     low, high = scale
     middle = low + (high - low) / 2
@@ -97,7 +98,7 @@ def _middle(criterion: Mapping[str, Any], scale: tuple[float, float]) -> float:
     return float(max(described, default=middle))
 
 
-def _by_checks(criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> Judgement:
+def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs) -> Judgement:
     low, _ = scale
     supports: list[Support] = []
     for check in criterion["checks"]:
@@ -122,7 +123,7 @@ def _by_checks(criterion: Mapping[str, Any], scale: tuple[float, float], inputs:
 # ------------------------------------------------------------------ conditions
 
 
-def holds(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cited]]:
+def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     """
     Return whether a condition holds, and the evidence for or against it.
 
@@ -148,7 +149,7 @@ def holds(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cite
     return bool(fitting), [Cited(leaf.chunk, leaf.quote) for leaf in (fitting or found)[:1]]
 
 
-def _phrases(condition: Mapping[str, Any], inputs: Inputs) -> tuple[bool, list[Cited]]:
+def _phrases(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     chunks = inputs.of((condition.get("in", "documents"),))
     cited: list[Cited] = []
     every = True

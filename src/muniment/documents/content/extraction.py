@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 from xml.parsers import expat
 
+from muniment.kernel.json import JSONObject
+
 MEMORY_BYTES: Final = 512 << 20
 CPU_S: Final = 30
 WALL_S: Final = 60
@@ -253,7 +255,7 @@ _READERS: Final[dict[str, Callable[[Path], Iterator[str]]]] = {
 }
 
 
-def _main(family: str, path: Path) -> dict[str, Any]:
+def _main(family: str, path: Path) -> JSONObject:
     pages: list[tuple[int, str]] = []
     characters = 0
     try:

@@ -5,16 +5,18 @@ A body that decodes here is one that the SDK accepts too and answers the same wa
 the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from muniment.kernel.json import JSONObject
 
 MODERN = "2026-07-28"
 LEGACY: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_LEGACY = LEGACY[-1]
 
-_Object = dict[str, Any]
+_Object = JSONObject
 _Version = Literal["2.0"]
 _Level = Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 

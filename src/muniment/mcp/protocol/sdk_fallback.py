@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES
@@ -45,7 +46,7 @@ class SdkFallback:
         info = offer.server_info
         lists = CacheHint(offer.list_ttl_ms, "public" if offer.shared else "private")
         read = CacheHint(offer.read_ttl_ms, "public" if offer.shared else "private")
-        handlers: dict[str, Any] = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
+        handlers: JSONObject = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
         if offer.resources:
             handlers["on_list_resources"] = self.list_resources
             handlers["on_list_resource_templates"] = self.list_templates
@@ -89,7 +90,7 @@ class SdkFallback:
         found: tuple[Caller, int] = ctx.request.scope["state"][CALLER]
         return found
 
-    def input_schema(self, name: str) -> dict[str, Any] | None:
+    def input_schema(self, name: str) -> JSONObject | None:
         """Return a tool's inputSchema, against which the SDK checks Mcp-Param headers."""
         bound = self.front.tools.get(name)
         return bound.tool.input_schema if bound else None

@@ -14,12 +14,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from muniment.kernel import tracing
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
@@ -83,7 +84,7 @@ class ToolCall(NamedTuple):
 
     request_id: bytes
     bound: Bound
-    arguments: dict[str, Any] | None
+    arguments: JSONObject | None
     end: bytes
 
 
@@ -322,7 +323,7 @@ class ToolServer:
         return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in held]
 
     async def call(
-        self, bound: Bound, arguments: dict[str, Any] | None, caller: Caller, waits_s: int
+        self, bound: Bound, arguments: JSONObject | None, caller: Caller, waits_s: int
     ) -> tuple[bytes, bool]:
         """Call a tool; return structuredContent and whether it failed."""
         try:

@@ -6,8 +6,7 @@ truncation adds. Official clients reject an answer that its schema does not allo
 optional.
 """
 
-from typing import Any
-
+from muniment.kernel.json import JSONObject
 from muniment.schema.form_options import form_options as options_of
 from muniment.schema.kinds import ANSWER, JsonSchema, Text
 from muniment.schema.objects import Schema
@@ -86,13 +85,13 @@ NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end
 HINT: JsonSchema = {"type": "string", "description": "how to continue if fewer items fit than requested"}
 
 
-def single(data: JsonSchema) -> dict[str, Any]:
+def single(data: JsonSchema) -> JSONObject:
     return {"data": data}
 
 
-def paged(item: JsonSchema) -> dict[str, Any]:
+def paged(item: JsonSchema) -> JSONObject:
     return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
 
 
-def listed(item: JsonSchema) -> dict[str, Any]:
+def listed(item: JsonSchema) -> JSONObject:
     return {"data": list_of(item), "nextPage": {"type": "null"}, "omitted": INTEGER, "hint": HINT}

@@ -13,6 +13,7 @@ import msgspec
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Unauthorized
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
@@ -31,7 +32,7 @@ from muniment.schema.record import nullable
 _encode = msgspec.json.encode
 
 _SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
-_PAGE: Final[dict[str, Mapping[str, Any]]] = {
+_PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
@@ -120,7 +121,7 @@ class ManageTools:
             actor = _actor(caller)
             person = profiles.get_profile(actor)
             companies = operations.list_companies(actor, page_size=100)
-            answer: dict[str, Any] = {
+            answer: JSONObject = {
                 "person": self._person(person) if person else None,
                 "email": account_of(actor).email,
                 "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
@@ -145,7 +146,7 @@ class ManageTools:
     def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
         return self._form_options
 
-    def _person(self, row: Person) -> dict[str, Any]:
+    def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
         return self._profile.published({**vars(row), "extra": declared}, {})
 
@@ -162,7 +163,7 @@ def _actor(caller: Caller) -> Actor:
     return caller.actor
 
 
-def _fitting(diff: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _fitting(diff: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
     """Return a diff that fits: long texts are truncated, long lists show the beginning and their length."""
     for characters, entries in ((2_000, 20), (500, 5), (100, 1)):
         fitted = {

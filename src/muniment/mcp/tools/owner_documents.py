@@ -13,6 +13,7 @@ from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Unauthorized
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
@@ -97,8 +98,8 @@ class DocumentTools:
         answer: bytes = await self._call(listed)
         return answer
 
-    async def upload_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        def kept() -> dict[str, Any]:
+    async def upload_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        def kept() -> JSONObject:
             return _answer(
                 uploads.upload_document(
                     _actor(caller),
@@ -111,8 +112,8 @@ class DocumentTools:
 
         return await self._run(kept)
 
-    async def create_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        def begun() -> dict[str, Any]:
+    async def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        def begun() -> JSONObject:
             upload = uploads.begin_upload(
                 _actor(caller),
                 arguments["companySlug"],
@@ -126,11 +127,11 @@ class DocumentTools:
 
         return await self._run(begun)
 
-    async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+    async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(lambda: _answer(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
 
-    async def delete_document(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        def deleted() -> dict[str, Any]:
+    async def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        def deleted() -> JSONObject:
             document = operations.delete_document(_actor(caller), arguments["documentId"])
             restorable = records.restorable_until(document)
             gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
@@ -138,8 +139,8 @@ class DocumentTools:
 
         return await self._run(deleted)
 
-    async def _run(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        answer: dict[str, Any] = await self._call(work)
+    async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
+        answer: JSONObject = await self._call(work)
         return answer
 
 
@@ -149,7 +150,7 @@ def _actor(caller: Caller) -> Actor:
     return caller.actor
 
 
-def _answer(document: Document) -> dict[str, Any]:
+def _answer(document: Document) -> JSONObject:
     return {"data": records.to_wire(document)}
 
 

@@ -12,6 +12,7 @@ from muniment.assessments.models import RunState
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unauthorized
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import truncation
@@ -109,7 +110,7 @@ _CRITERION: Final = object_of(
     },
     optional=("evaluator",),
 )
-_COUNTS: Final[dict[str, Any]] = {"type": "object", "additionalProperties": INTEGER}
+_COUNTS: Final[JSONObject] = {"type": "object", "additionalProperties": INTEGER}
 _REPORT: Final = object_of(
     {
         "reportId": STRING,
@@ -153,8 +154,8 @@ class ReportTools:
         self._call = call
         self._base_url = base_url
 
-    async def get_credits(self, _: Arguments, caller: Caller) -> dict[str, Any]:
-        def read() -> dict[str, Any]:
+    async def get_credits(self, _: Arguments, caller: Caller) -> JSONObject:
+        def read() -> JSONObject:
             more = {"buyUrl": f"{self._base_url}/manage/credits"} if billing.is_on() else {}
             found = get_balance(_actor(caller)).to_wire()
             for entry in found["entries"]:
@@ -163,7 +164,7 @@ class ReportTools:
 
         return await self._run(read)
 
-    async def start_report_run(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+    async def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(
             lambda: operations.start_run(
                 _actor(caller),
@@ -174,14 +175,14 @@ class ReportTools:
             ).to_wire()
         )
 
-    async def execute_report_run(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+    async def execute_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(lambda: operations.execute_run(_actor(caller), arguments["runId"]).to_wire())
 
-    async def get_report_run_status(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
+    async def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(lambda: operations.get_run(_actor(caller), arguments["runId"]).to_wire())
 
-    async def get_report(self, arguments: Arguments, caller: Caller) -> dict[str, Any]:
-        def read() -> dict[str, Any]:
+    async def get_report(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        def read() -> JSONObject:
             document = operations.get_report(_actor(caller), arguments["runId"]).document
             url = f"{self._base_url}/manage/reports/{document['runId']}"
             form = arguments.get("format", "summary")
@@ -191,7 +192,7 @@ class ReportTools:
 
         return await self._run(read)
 
-    async def _run(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
         return {"data": await self._call(work)}
 
 

@@ -4,10 +4,10 @@ The public tool server: twelve tools over the reader that the REST API uses, so 
 Source: tools, Public server; decisions, section 3.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from muniment import __version__
+from muniment.kernel.json import JSONMapping
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
@@ -36,7 +36,7 @@ the full text.
 - A failure has error.code, message and hint; the hint says what to call instead.
 """
 
-_PAGE: dict[str, Mapping[str, Any]] = {
+_PAGE: dict[str, JSONMapping] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**15 - 1, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
@@ -45,7 +45,7 @@ _FRAMEWORK_ID = {**_SLUG, "description": "frameworkId of a list item"}
 _WORDS = {"type": "string", "maxLength": 200}
 
 
-def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], handler: Any, **arguments: Any) -> Tool:
+def _tool(name: str, title: str, description: str, answer: JSONMapping, handler: Any, **arguments: Any) -> Tool:
     required = tuple(key for key in ("slug", "frameworkId") if key in arguments)
     return Tool(
         name=name,
@@ -61,8 +61,8 @@ def _tool(name: str, title: str, description: str, answer: Mapping[str, Any], ha
     )
 
 
-def _filters(record: Record) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+def _filters(record: Record) -> dict[str, JSONMapping]:
+    found: dict[str, JSONMapping] = {}
     for name, (field, by) in record.filters.items():
         kind = Boolean() if by.presence else field.kind.of if isinstance(field.kind, Items) else field.kind
         found[name] = {**(_WORDS if isinstance(kind, Text) else kind.schema(ANSWER)), "description": by.help}

@@ -5,13 +5,13 @@ Source: tools, Public server; decisions, section 3.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 from urllib.parse import quote
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
@@ -38,13 +38,13 @@ class PublicTools:
 
     # ------------------------------------------------------------------ links
 
-    def _company_url(self, item: Mapping[str, Any]) -> str:
+    def _company_url(self, item: JSONMapping) -> str:
         return f"{self._base_url}/api/v1/companies/{quote(str(item.get('id', '')), safe='')}"
 
-    def _person_url(self, item: Mapping[str, Any]) -> str:
+    def _person_url(self, item: JSONMapping) -> str:
         return f"{self._base_url}/api/v1/people/{quote(str(item.get('slug', '')), safe='')}"
 
-    def _framework_url(self, item: Mapping[str, Any]) -> str:
+    def _framework_url(self, item: JSONMapping) -> str:
         return f"{self._base_url}/api/v1/frameworks/{quote(str(item.get('frameworkId', '')), safe='')}"
 
     # ------------------------------------------------------------------ lists

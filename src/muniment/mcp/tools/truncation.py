@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 
 BUDGET_BYTES = 60_000
@@ -29,7 +30,7 @@ _encode = msgspec.json.encode
 _decode = msgspec.json.decode
 
 
-def cut_text(record: dict[str, Any], member: str, characters: int, url: str) -> None:
+def cut_text(record: JSONObject, member: str, characters: int, url: str) -> None:
     """Truncate a text of *record*, and add a marker and the URL of the full text."""
     text = record.get(member)
     if isinstance(text, str) and len(text) > characters:
@@ -38,7 +39,7 @@ def cut_text(record: dict[str, Any], member: str, characters: int, url: str) -> 
         record[f"{member}Url"] = url
 
 
-def _cut_texts(record: dict[str, Any], characters: int, url: str) -> None:
+def _cut_texts(record: JSONObject, characters: int, url: str) -> None:
     for member in [name for name, value in record.items() if isinstance(value, str) and name not in _NEVER_CUT]:
         if not member.endswith("Url"):
             cut_text(record, member, characters, url)
@@ -81,7 +82,7 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
     return _encode({"data": {"company": _named(data["company"], url), **kept, **totals_of}})
 
 
-def facts(company: dict[str, Any], url: str) -> dict[str, Any]:
+def facts(company: JSONObject, url: str) -> JSONObject:
     """Fit a company's facts into half an answer; *url* has the full data."""
     kept = dict(company)
     for characters in _TEXT_STEPS:
@@ -121,7 +122,7 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
 
 
 def items(
-    found: Sequence[bytes], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str], *, drop: Iterable[str] = ()
+    found: Sequence[bytes], rest: JSONObject, url_of: Callable[[JSONObject], str], *, drop: Iterable[str] = ()
 ) -> bytes:
     """
     Fit the items of a list.
@@ -135,7 +136,7 @@ def items(
         whole = b'{"data":[' + b",".join(found) + b"]" + (b"," + _encode(rest)[1:] if rest else b"}")
         if len(whole) <= BUDGET_BYTES:
             return whole
-    records: list[dict[str, Any]] = [_decode(item) for item in found]
+    records: list[JSONObject] = [_decode(item) for item in found]
     for item in records:
         for name in dropped:
             item.pop(name, None)
@@ -143,9 +144,9 @@ def items(
 
 
 def page(
-    records: list[dict[str, Any]],
-    rest: dict[str, Any],
-    url_of: Callable[[dict[str, Any]], str],
+    records: list[JSONObject],
+    rest: JSONObject,
+    url_of: Callable[[JSONObject], str],
     *,
     named: bool = False,
 ) -> bytes:
@@ -169,14 +170,14 @@ def page(
     return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest)
 
 
-def _named(item: dict[str, Any], url: str) -> dict[str, Any]:
+def _named(item: JSONObject, url: str) -> JSONObject:
     kept = {name: value for name, value in item.items() if name in _NEVER_CUT or name in {"kind", "isOpen"}}
     for name in ("name", "frameworkName"):
         cut_text(kept, name, _MAX_NAME, url)
     return {**kept, "truncated": True, "url": url}
 
 
-def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[[dict[str, Any]], str]) -> bytes:
+def _bare(records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObject], str]) -> bytes:
     """Reduce the largest items to their names, as many as necessary, if that is shorter."""
     sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
@@ -190,7 +191,7 @@ def _bare(records: list[dict[str, Any]], rest: dict[str, Any], url_of: Callable[
     return finished
 
 
-def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = "") -> bytes:
+def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> bytes:
     """Return as many of the first items as fit, with a hint how to continue: smaller pages, or the list at *where*."""
     room, fitting = BUDGET_BYTES - len(_encode({"data": [], **rest})) - _HINT_BYTES, 0
     for item in records:
@@ -212,19 +213,19 @@ def _fewer(records: list[dict[str, Any]], rest: dict[str, Any], *, where: str = 
     return _encode({"data": smaller.items, **rest, **paging(smaller), **({"hint": hint} if smaller.next_page else {})})
 
 
-def paging(found: Page[Any]) -> dict[str, Any]:
+def paging(found: Page[Any]) -> JSONObject:
     """Return a list's members besides `data`."""
     return {"pagination": found.to_wire(), "nextPage": found.next_page}
 
 
-def framework_items(body: bytes, url_of: Callable[[dict[str, Any]], str], *, where: str = "") -> bytes:
+def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: str = "") -> bytes:
     """
     Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones.
 
     Args:
         url_of: returns the URL of a framework's full data.
     """
-    records: list[dict[str, Any]] = _decode(body)["data"]
+    records: list[JSONObject] = _decode(body)["data"]
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
         for item in records:
             text = item.get("description")

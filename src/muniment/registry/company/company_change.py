@@ -4,9 +4,10 @@ Changes of a listing, validated by the schema. Pure: no database access.
 Source: decisions, section 5, update_*; tools, update_my_company.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
 from muniment.schema.objects import Schema
@@ -15,7 +16,7 @@ from muniment.schema.validation import Fault, Validation
 
 HINT: Final = "list_company_form_options lists the accepted values and lengths."
 
-Edit = dict[str, Any]
+Edit = JSONObject
 """A validated change: stored values by field name, None to clear."""
 
 
@@ -37,7 +38,7 @@ class CompanyChange(dict[str, Any]):
     """
 
 
-def read_change(change: Mapping[str, Any], schema: Schema) -> Edit:
+def read_change(change: JSONMapping, schema: Schema) -> Edit:
     """
     Validate *change*.
 
@@ -47,7 +48,7 @@ def read_change(change: Mapping[str, Any], schema: Schema) -> Edit:
     return read_fields(change, schema.company_change)
 
 
-def read_fields(change: Mapping[str, Any], record: Record, hint: str = HINT) -> Edit:
+def read_fields(change: JSONMapping, record: Record, hint: str = HINT) -> Edit:
     """
     Validate the fields given in *change* by *record*.
 

@@ -13,6 +13,7 @@ from django.db import connection
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
@@ -89,9 +90,9 @@ def expect_version(company: Company, expected: int | None) -> None:
 class Difference:
     """The effect of an edit, in wire form, and how to write it."""
 
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    columns: dict[str, Any] = field(default_factory=dict)
+    before: JSONObject = field(default_factory=dict)
+    after: JSONObject = field(default_factory=dict)
+    columns: JSONObject = field(default_factory=dict)
     steps: list[Callable[[AffectedRows], None]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -101,7 +102,7 @@ class Difference:
         for name, value in self.columns.items():
             setattr(row, name, value)
 
-    def to_wire(self) -> dict[str, dict[str, Any]]:
+    def to_wire(self) -> dict[str, JSONObject]:
         """Return the values before and after for each field."""
         return {key: {"before": self.before[key], "after": value} for key, value in self.after.items()}
 
@@ -154,7 +155,7 @@ def _compare_documents(
     company: Company,
     key: str,
     model: type[Proposal | CapTableEntry],
-    given: list[dict[str, Any]],
+    given: list[JSONObject],
     found: Difference,
 ) -> None:
     stored = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
@@ -222,7 +223,7 @@ def make_person(name: str) -> Person:
     return Person.objects.create(slug=reserve_slug("person", name), name=name.strip(), document_id=new_id())
 
 
-def _compare_round(company: Company, given: dict[str, Any], found: Difference) -> None:
+def _compare_round(company: Company, given: JSONObject, found: Difference) -> None:
     rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
     current = next((each for each in rounds if each.closed_on is None), None)
     opened = current or FundingRound(
@@ -247,7 +248,7 @@ def _compare_round(company: Company, given: dict[str, Any], found: Difference) -
     found.steps.append(lambda _: opened.save())
 
 
-def _round(row: FundingRound) -> dict[str, Any]:
+def _round(row: FundingRound) -> JSONObject:
     return RoundRow(row.name, row.target_minor, row.opened_on, row.closed_on).to_document(settings.SCHEMA.funding_round)
 
 

@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.registry import history
@@ -65,8 +66,8 @@ class OwnedCompany:
     role: str
     reviewer_note: str
     published: bool
-    pending_changes: dict[str, Any]
-    bundle: dict[str, Any] = field(default_factory=dict)
+    pending_changes: JSONObject
+    bundle: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class CompanyUpdate:
     version: int
     applied: list[str]
     awaiting_review: list[str]
-    diff: dict[str, dict[str, Any]]
+    diff: dict[str, JSONObject]
 
 
 def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[OwnedCompany]:
@@ -105,7 +106,7 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
     return _read_whole(actor, owned(actor, slug))
 
 
-def _with_status(actor: Actor, company: Company, bundle: dict[str, Any] | None = None) -> OwnedCompany:
+def _with_status(actor: Actor, company: Company, bundle: JSONObject | None = None) -> OwnedCompany:
     ((pending, role),) = rows(
         "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
         " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
@@ -115,7 +116,7 @@ def _with_status(actor: Actor, company: Company, bundle: dict[str, Any] | None =
 
 
 def _owned_company(
-    actor: Actor, company: Company, pending: dict[str, Any], role: str | None, bundle: dict[str, Any] | None = None
+    actor: Actor, company: Company, pending: JSONObject, role: str | None, bundle: JSONObject | None = None
 ) -> OwnedCompany:
     return OwnedCompany(
         slug=company.slug,
@@ -234,7 +235,7 @@ def _on_wire(name: str, value: Any) -> Any:
     return kind.empty if shown is None else shown
 
 
-def _request_review(actor: Actor, company: Company, waiting: dict[str, Any], requested: Difference) -> None:
+def _request_review(actor: Actor, company: Company, waiting: JSONObject, requested: Difference) -> None:
     """
     Add fields to the pending change; a value equal to the current one withdraws its field.
 
@@ -300,7 +301,7 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         return _update(actor, company, edit, "reverted", replace=True)
 
 
-def _as_change(before: dict[str, Any]) -> CompanyChange:
+def _as_change(before: JSONObject) -> CompanyChange:
     editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
     return CompanyChange({key: value for key, value in before.items() if key in editable})
 

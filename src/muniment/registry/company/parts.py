@@ -1,9 +1,9 @@
 """Positions and funding rounds as the tables hold them, and as JSON."""
 
-from collections.abc import Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.record import Record
 
 
@@ -13,17 +13,17 @@ class PositionRow(NamedTuple):
     slug: str
     name: str
     title: str | None
-    extra: dict[str, Any]
+    extra: JSONObject
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "PositionRow":
+    def from_document(cls, document: JSONMapping) -> "PositionRow":
         person = document["person"]
         extra = {key: value for key, value in document.items() if key not in {"title", "person"}}
         if of_person := {key: value for key, value in person.items() if key not in {"name", "slug"}}:
             extra["person"] = of_person
         return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra)
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> JSONObject:
         person = {"name": self.name, "slug": self.slug, **self.extra.get("person", {})}
         rest = {key: value for key, value in self.extra.items() if key != "person"}
         return {**({} if self.title is None else {"title": self.title}), "person": person, **rest}
@@ -38,11 +38,11 @@ class RoundRow(NamedTuple):
     closed_on: date | None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], record: Record) -> "RoundRow":
+    def from_document(cls, document: JSONMapping, record: Record) -> "RoundRow":
         """Return the row of a funding round that the schema has read."""
         columns = record.columns(document)
         return cls(*(columns[name] for name in cls._fields))
 
-    def to_document(self, record: Record) -> dict[str, Any]:
+    def to_document(self, record: Record) -> JSONObject:
         """Return the funding round as JSON, with exact amounts."""
         return record.exact(self._asdict())

@@ -16,6 +16,7 @@ from django.db import models
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
+from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry
@@ -73,7 +74,7 @@ class BatchRun:
         return True
 
 
-def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> dict[str, Any]:
+def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
     """Return the stored rows of *slugs*, by slug; locked if they are going to be written."""
     rows: Any = model._default_manager.filter(slug__in=list(slugs))  # noqa: SLF001 - Django's public name
     if lock:
@@ -82,7 +83,7 @@ def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool
 
 
 def without_used_slugs(
-    run: BatchRun, kind: str, rows: list[tuple[int, Row]], existing: dict[str, Any]
+    run: BatchRun, kind: str, rows: list[tuple[int, Row]], existing: JSONObject
 ) -> list[tuple[int, Row]]:
     """Reject rows with the slug of a deleted row: slugs are never reused."""
     new = [row.slug for _, row in rows if row.slug not in existing]
@@ -100,8 +101,8 @@ def without_used_slugs(
 
 
 def update_row(
-    existing: Any, columns: dict[str, Any], updated_at: datetime | None, *, other_changes: bool = False
-) -> dict[str, Any] | None:
+    existing: Any, columns: JSONObject, updated_at: datetime | None, *, other_changes: bool = False
+) -> JSONObject | None:
     """
     Set changed *columns* of a stored row.
 
@@ -160,7 +161,7 @@ def reserve_slug(kind: str, name: str) -> str:
 
 
 def history_entry(
-    run: BatchRun, before: dict[str, Any], after: dict[str, Any], record: Record | None = None, **subject: Any
+    run: BatchRun, before: JSONObject, after: JSONObject, record: Record | None = None, **subject: Any
 ) -> HistoryEntry:
     """Return the unsaved history entry of an imported row; values by column."""
     return history.entry(

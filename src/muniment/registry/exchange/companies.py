@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db import models
 
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.batch import (
@@ -200,8 +201,8 @@ class _CompanyBatch:
         stored = parts.positions.get(company.pk, [])
         places = self._places(row, stored, people)
         kept = CompanyRow(row.slug, {})
-        before: dict[str, Any] = {}
-        after: dict[str, Any] = {}
+        before: JSONObject = {}
+        after: JSONObject = {}
         if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in stored]:
             before["positions"] = [PositionRow(*place[:4]).to_document() for place in stored]
             after["positions"] = [

@@ -11,11 +11,12 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from django.conf import settings
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
@@ -52,7 +53,7 @@ def export_registry(
     return counts
 
 
-def _write(path: Path, rows: Iterator[dict[str, Any]], progress: Callable[[int], object]) -> int:
+def _write(path: Path, rows: Iterator[JSONObject], progress: Callable[[int], object]) -> int:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     done = 0
     try:
@@ -76,11 +77,11 @@ def _chunks(keys: list[int]) -> Iterator[list[int]]:
         yield keys[start : start + CHUNK]
 
 
-def _companies() -> Iterator[dict[str, Any]]:
+def _companies() -> Iterator[JSONObject]:
     published = Company.objects.filter(state=State.PUBLISHED).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):
         views = company_views(keys)
-        rounds: dict[int, list[dict[str, Any]]] = {key: [] for key in keys}
+        rounds: dict[int, list[JSONObject]] = {key: [] for key in keys}
         for each in FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank"):
             found = RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
             rounds[each.company_id].append(found.to_document(settings.SCHEMA.funding_round))
@@ -88,7 +89,7 @@ def _companies() -> Iterator[dict[str, Any]]:
             yield _company(views[key], rounds[key])
 
 
-def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
+def _company(view: CompanyView, rounds: list[JSONObject]) -> JSONObject:
     row = view.columns
     company = company_object(view, settings.SCHEMA)
     del company["raising"], company["updatedAt"]  # derived from the rounds; updatedAt is a member of the line
@@ -103,14 +104,14 @@ def _company(view: CompanyView, rounds: list[dict[str, Any]]) -> dict[str, Any]:
     return {**bundle, "fundingRounds": rounds, "updatedAt": timestamp(row["updated_at"])}
 
 
-def _people() -> Iterator[dict[str, Any]]:
+def _people() -> Iterator[JSONObject]:
     published = Person.objects.filter(published=True).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot cannot use server-side cursors
         for person in published.filter(pk__in=keys):
             yield settings.SCHEMA.person.published(vars(person), {})
 
 
-def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - private to this module
+def _frameworks(private: bool) -> Iterator[JSONObject]:  # noqa: FBT001 - private to this module
     published = Framework.objects.filter(published=True).select_related("company").order_by("publication_number")
     for framework in published:
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
@@ -122,7 +123,7 @@ def _frameworks(private: bool) -> Iterator[dict[str, Any]]:  # noqa: FBT001 - pr
         }
         shown = settings.SCHEMA.framework.published(vars(framework), derived)
         updated_at = shown.pop("updatedAt")
-        line: dict[str, Any] = {"framework": shown}
+        line: JSONObject = {"framework": shown}
         if private and latest is not None:
             line["specification"] = latest.document
         if private and framework.run_cost is not None:

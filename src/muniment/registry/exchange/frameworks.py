@@ -1,9 +1,8 @@
 """Import a batch of frameworks with their private specifications."""
 
-from typing import Any
-
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -45,7 +44,7 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
             columns.setdefault("listed", False)
             framework = Framework(slug=row.slug, updated_at=row.updated_at or now(), **columns)
             made.append(framework)
-            before: dict[str, Any] | None = {}
+            before: JSONObject | None = {}
         else:
             before = update_row(framework, columns, row.updated_at, other_changes=text is not None)
             if before is None:
@@ -80,7 +79,7 @@ def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[t
     return kept
 
 
-def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> dict[str, Any]:
+def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> JSONObject:
     columns = dict(row.columns)
     authored = row.specification is not None or latest is not None
     if row.is_open and not authored:
@@ -98,7 +97,7 @@ def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
 
 
 def next_version(
-    framework: Framework, document: dict[str, Any], latest: FrameworkSpecification | None, actor: Actor
+    framework: Framework, document: JSONObject, latest: FrameworkSpecification | None, actor: Actor
 ) -> FrameworkSpecification:
     """Return the next, unsaved version of a specification; keeps the document's number if it is higher."""
     version = document["version"]

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from muniment.kernel.actor import COMMAND, Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
@@ -43,7 +44,7 @@ ATTEMPTS: Final = 5
 """Attempts per batch on PostgreSQL, where a concurrent writer can win."""
 KINDS: Final = ("people", "companies", "frameworks")
 """In order of dependency."""
-_READ: Final[dict[str, Callable[[dict[str, Any], Schema], tuple[Any, Validation]]]] = {
+_READ: Final[dict[str, Callable[[JSONObject, Schema], tuple[Any, Validation]]]] = {
     "people": read_person,
     "companies": read_company,
     "frameworks": read_framework,

@@ -6,10 +6,11 @@ import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import first_text_fault
 from muniment.schema.validation import Fault, kind_of
 
@@ -22,7 +23,7 @@ class ImportLine(NamedTuple):
     """A line that is not blank. ``value`` is None if there is a fault. ``read`` counts bytes of the file."""
 
     number: int
-    value: dict[str, Any] | None
+    value: JSONObject | None
     fault: Fault | None
     size: int
     read: int
@@ -67,7 +68,7 @@ def _skip(source: io.BufferedIOBase, content: bytes) -> bool:
     return True
 
 
-def decode(content: bytes) -> tuple[dict[str, Any] | None, Fault | None]:
+def decode(content: bytes) -> tuple[JSONObject | None, Fault | None]:
     """Decode a line; its fault names the field if possible."""
     try:
         value = msgspec.json.decode(content)

@@ -1,8 +1,7 @@
 """Import a batch of people."""
 
-from typing import Any
-
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -68,7 +67,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     return counts
 
 
-def _adopt(run: BatchRun, person: Person, columns: dict[str, Any]) -> list[int]:
+def _adopt(run: BatchRun, person: Person, columns: JSONObject) -> list[int]:
     """List *person* by itself; nothing changes for readers if a position made them public already."""
     if person.published and not person.listed:
         person.listed = True

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from muniment.kernel.json import JSONObject
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.frameworks.specification import faults_of
 from muniment.schema.objects import Schema
@@ -15,10 +15,10 @@ class CompanyRow:
     """A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged."""
 
     slug: str
-    columns: dict[str, Any]
+    columns: JSONObject
     positions: list[PositionRow] | None = None
-    proposals: list[dict[str, Any]] | None = None
-    cap_table: list[dict[str, Any]] | None = None
+    proposals: list[JSONObject] | None = None
+    cap_table: list[JSONObject] | None = None
     funding_rounds: list[RoundRow] | None = None
     updated_at: datetime | None = None
 
@@ -28,7 +28,7 @@ class PersonRow:
     """A person's line."""
 
     slug: str
-    columns: dict[str, Any]
+    columns: JSONObject
     updated_at: datetime | None = None
 
 
@@ -37,14 +37,14 @@ class FrameworkRow:
     """A framework's line. ``specification`` None: not given."""
 
     slug: str
-    columns: dict[str, Any]
+    columns: JSONObject
     company: str = ""
     is_open: bool | None = None
-    specification: dict[str, Any] | None = None
+    specification: JSONObject | None = None
     updated_at: datetime | None = None
 
 
-def read_company(line: dict[str, Any], schema: Schema) -> tuple[CompanyRow | None, Validation]:
+def read_company(line: JSONObject, schema: Schema) -> tuple[CompanyRow | None, Validation]:
     """Read a line of companies.jsonl; no row if it has faults."""
     validation = Validation(change=False)
     found = validation.read(schema.bundle, line)
@@ -71,7 +71,7 @@ def read_company(line: dict[str, Any], schema: Schema) -> tuple[CompanyRow | Non
 _PARTS = ("positions", "proposals", "capTable", "fundingRounds")
 
 
-def read_person(line: dict[str, Any], schema: Schema) -> tuple[PersonRow | None, Validation]:
+def read_person(line: JSONObject, schema: Schema) -> tuple[PersonRow | None, Validation]:
     """Read a line of people.jsonl; no row if it has faults."""
     validation = Validation(change=False)
     found = validation.read(schema.person, line)
@@ -82,7 +82,7 @@ def read_person(line: dict[str, Any], schema: Schema) -> tuple[PersonRow | None,
     return PersonRow(columns.pop("slug"), columns, updated_at), validation
 
 
-def read_framework(line: dict[str, Any], schema: Schema) -> tuple[FrameworkRow | None, Validation]:
+def read_framework(line: JSONObject, schema: Schema) -> tuple[FrameworkRow | None, Validation]:
     """Read a line of frameworks.jsonl; no row if it has faults."""
     validation = Validation(change=False)
     found = validation.read(schema.framework_line, line)

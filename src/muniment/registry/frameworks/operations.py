@@ -4,13 +4,12 @@ Operations on frameworks: create, update and author, by reviewers.
 Source: decisions, section 2, isOpen; assessment-spec/1.
 """
 
-from typing import Any
-
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
@@ -51,7 +50,7 @@ def _company(slug: str | None) -> Company | None:
     return found
 
 
-def _refuse(validation: Validation, document: dict[str, Any]) -> None:
+def _refuse(validation: Validation, document: JSONObject) -> None:
     """Raise BadFields if anything was found, under the names that the forms have."""
     if fault := first_text_fault(document):
         validation.faults.append(Fault(*fault))
@@ -140,7 +139,7 @@ def update_framework(
         return framework
 
 
-def author_framework(actor: Actor, framework_id: str, document: dict[str, Any]) -> FrameworkSpecification:
+def author_framework(actor: Actor, framework_id: str, document: JSONObject) -> FrameworkSpecification:
     """
     Store the next version of a framework's private specification; the framework is then open.
 
@@ -177,7 +176,7 @@ def current_specification(framework_id: str) -> FrameworkSpecification | None:
     return found.order_by("-version").first()
 
 
-def _write(actor: Actor, framework: Framework, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, after: JSONObject) -> None:
     framework.version += 1
     framework.updated_at = now()
     framework.save()

@@ -5,8 +5,9 @@ Source: assessment-spec/1.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import first_text_fault
 
 SCHEMA: Final = "assessment-spec/1"
@@ -36,7 +37,7 @@ def faults_of(specification: object) -> list[tuple[str, str]]:
     return [*_document(specification), *([unfit] if unfit else [])]
 
 
-def _document(document: dict[str, Any]) -> Found:
+def _document(document: JSONObject) -> Found:
     if document.get("schema") != SCHEMA:
         yield "schema", f'is not "{SCHEMA}"'
     version = document.get("version")
@@ -205,7 +206,7 @@ def _condition(condition: object, path: str) -> Found:
         yield f"{path}.op", f"is not one of {', '.join((*COMPARISONS, *PHRASES))}"
 
 
-def _phrases(condition: dict[str, Any], path: str) -> Found:
+def _phrases(condition: JSONObject, path: str) -> Found:
     terms = condition.get("terms")
     if not isinstance(terms, list) or not terms or not all(_is_text(term) for term in terms):
         yield f"{path}.terms", "is not a list of at least one text"
@@ -213,7 +214,7 @@ def _phrases(condition: dict[str, Any], path: str) -> Found:
         yield f"{path}.in", f"is not one of {', '.join(SOURCES)}"
 
 
-def _comparison(condition: dict[str, Any], path: str) -> Found:
+def _comparison(condition: JSONObject, path: str) -> Found:
     operation = condition["op"]
     if not _is_text(condition.get("path")):
         yield f"{path}.path", "is not the path of a field, such as company.teamSize"
@@ -228,7 +229,7 @@ def _comparison(condition: dict[str, Any], path: str) -> Found:
         yield f"{path}.value", "is not a number"
 
 
-def _id(owner: dict[str, Any], path: str, seen: dict[str, str]) -> Found:
+def _id(owner: JSONObject, path: str, seen: dict[str, str]) -> Found:
     given = owner.get("id")
     if not _is_text(given):
         yield f"{path}.id", "is not text"
@@ -238,7 +239,7 @@ def _id(owner: dict[str, Any], path: str, seen: dict[str, str]) -> Found:
         seen[str(given)] = path
 
 
-def _weight(owner: dict[str, Any], path: str) -> Found:
+def _weight(owner: JSONObject, path: str) -> Found:
     if not _is_number(owner.get("weight")) or owner["weight"] <= 0:
         yield f"{path}.weight", "is not a number greater than 0"
 

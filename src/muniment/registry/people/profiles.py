@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
@@ -34,7 +35,7 @@ class ProfileUpdate:
 
     person: Person
     applied: list[str]
-    diff: dict[str, dict[str, Any]]
+    diff: dict[str, JSONObject]
 
 
 def get_profile(actor: Actor) -> Person | None:

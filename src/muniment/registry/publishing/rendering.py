@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.parts import RoundRow
 from muniment.schema.objects import Schema
@@ -27,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 class CompanyView:
     """The data of a company's documents. ``proposals`` and ``cap_table`` are encoded JSON."""
 
-    columns: dict[str, Any]
+    columns: JSONObject
     positions: list["PlaceView"] = field(default_factory=list)
     proposals: list[msgspec.Raw] = field(default_factory=list)
     cap_table: list[msgspec.Raw] = field(default_factory=list)
@@ -44,10 +45,10 @@ class PlaceView:
     """A position with both ends; a document omits its own end."""
 
     title: str | None
-    extra: dict[str, Any]
+    extra: JSONObject
     person_slug: str = ""
     person_name: str = ""
-    company: dict[str, Any] | None = None
+    company: JSONObject | None = None
 
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
@@ -55,7 +56,7 @@ def position_of(listed_on: date | None, publication_number: int) -> int:
     return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
 
 
-def company_reference(columns: dict[str, Any]) -> dict[str, Any]:
+def company_reference(columns: JSONObject) -> JSONObject:
     """Return a company as people and frameworks refer to it."""
     slug = columns["slug"]
     return {
@@ -66,12 +67,12 @@ def company_reference(columns: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def company_object(view: CompanyView, schema: Schema) -> dict[str, Any]:
+def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     row = view.columns
     return schema.company.published(row, {"teamSize": len(view.positions) or row["team_size"], "raising": view.raising})
 
 
-def company_bundle(view: CompanyView, company: Any) -> dict[str, Any]:
+def company_bundle(view: CompanyView, company: Any) -> JSONObject:
     """Return the ``data`` of the detail endpoint. *company* is the finished object."""
     return {
         "company": company,
@@ -82,13 +83,13 @@ def company_bundle(view: CompanyView, company: Any) -> dict[str, Any]:
     }
 
 
-def position_in_company(place: PlaceView) -> dict[str, Any]:
+def position_in_company(place: PlaceView) -> JSONObject:
     further = place.extra.get("person")
     person = {"name": place.person_name, "slug": place.person_slug, **(_sorted(further) if further else {})}
     return _place(place, {"person": person})
 
 
-def _place(place: PlaceView, other_end: dict[str, Any]) -> dict[str, Any]:
+def _place(place: PlaceView, other_end: JSONObject) -> JSONObject:
     title = {} if place.title is None else {"title": place.title}
     extra = place.extra
     return {**title, **other_end, **({key: extra[key] for key in sorted(extra) if key != "person"} if extra else {})}
@@ -114,7 +115,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     )
 
 
-def _facets(record: Record, shown: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _facets(record: Record, shown: JSONObject) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for name, (each, by) in record.filters.items():
         value = shown.get(each.name)
@@ -125,11 +126,11 @@ def _facets(record: Record, shown: dict[str, Any]) -> dict[str, tuple[str, ...]]
     return found
 
 
-def _sorted(extra: dict[str, Any]) -> dict[str, Any]:
+def _sorted(extra: JSONObject) -> JSONObject:
     return {key: extra[key] for key in sorted(extra)}
 
 
-def person_document(columns: dict[str, Any], places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
+def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
     """Render a person with positions in published companies, in the companies' order."""
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
@@ -148,7 +149,7 @@ def person_document(columns: dict[str, Any], places: Sequence[PlaceView], schema
 
 
 def framework_document(
-    columns: dict[str, Any], company: dict[str, Any] | None, schema: Schema, *, authored: bool
+    columns: JSONObject, company: JSONObject | None, schema: Schema, *, authored: bool
 ) -> PublishedDocument:
     """
     Render a framework.

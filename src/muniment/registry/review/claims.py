@@ -4,13 +4,12 @@ Requests to the reviewers: claims of listings and profiles, and suggested edits.
 Source: decisions, section 5: both go to the reviewers' queue.
 """
 
-from typing import Any
-
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
@@ -164,7 +163,7 @@ def _save_request(actor: Actor, petition: Petition) -> Petition:
     return petition
 
 
-def describe(petition: Petition) -> dict[str, Any]:
+def describe(petition: Petition) -> JSONObject:
     """Return before and after of each field that a suggestion changes, compared with the current listing."""
     if petition.company is None or not petition.changes:
         return {}

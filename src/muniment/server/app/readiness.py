@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from muniment.api.responses import Response
 from muniment.config import Config
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import plain_answer
 from muniment.server.app.startup import DATABASE_AWAY, writable
@@ -70,7 +71,7 @@ class Readiness:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(msgspec.json.encode(status), b"application/json")
 
-    def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", status: dict[str, Any]) -> list[str]:
+    def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", status: JSONObject) -> list[str]:
         """Add the state of the replica to *status*; return what makes it unready."""
         status["edition"] = reader.edition
         if follower is not None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from wsgiref.util import setup_testing_defaults
 
 from muniment.config import Config
+from muniment.kernel.json import JSONObject
 from muniment.kernel.memory import release_free_memory
 from muniment.kernel.problems import Unavailable
 
@@ -191,7 +192,7 @@ class Startup:
 
 
 def _visit(application: Any, path: str) -> None:
-    environ: dict[str, Any] = {"PATH_INFO": path, "REMOTE_ADDR": "127.0.0.1"}
+    environ: JSONObject = {"PATH_INFO": path, "REMOTE_ADDR": "127.0.0.1"}
     setup_testing_defaults(environ)
     answer = application(environ, lambda *_: None)
     for _ in answer:

@@ -10,9 +10,9 @@ Source: decision 18; W3C Trace Context; OpenTelemetry's semantic conventions for
 import os
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -23,6 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from muniment import __version__
 from muniment.kernel import tracing
+from muniment.kernel.json import JSONMapping
 from muniment.server.app.logs import masked
 
 LAST_BATCH_S: Final = 3.0
@@ -53,7 +54,7 @@ class Traces:
         tracing.use(self._follow)
 
     @contextmanager
-    def request(self, scope: Mapping[str, Any], request_id: str) -> "Iterator[RequestSpan]":
+    def request(self, scope: JSONMapping, request_id: str) -> "Iterator[RequestSpan]":
         """Trace one request, as part of the trace named in its headers."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")

@@ -11,6 +11,8 @@ from typing import Any, Final
 from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, router, transaction
 
+from muniment.kernel.json import JSONObject
+
 MAX_ENTRIES: Final = 20_000
 """Beyond it, live entries are culled too: small enough to count, larger than a guessing attacker can fill."""
 
@@ -18,7 +20,7 @@ MAX_ENTRIES: Final = 20_000
 class CounterCache(DatabaseCache):
     """Django's database cache with an atomic :meth:`incr`."""
 
-    def __init__(self, table: str, params: dict[str, Any]) -> None:
+    def __init__(self, table: str, params: JSONObject) -> None:
         options = {"MAX_ENTRIES": MAX_ENTRIES, **params.get("OPTIONS", {})}
         super().__init__(table, {**params, "OPTIONS": options})
         self._quoted = table

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
+from muniment.kernel.json import JSONObject
 from muniment.store.database.retry import is_rolled_back
 
 AWAY_S: Final = 1.0
@@ -28,7 +29,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **kwargs)
         self.commits = 0
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: JSONObject) -> Any:
         """
         Connect, unless a connection to this server has just failed.
 

@@ -13,10 +13,11 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from django.db.backends.sqlite3 import base
 from django.db.utils import OperationalError
+
+from muniment.kernel.json import JSONObject
 
 WAIT_S = 20.0
 """Seconds a writer waits before the database counts as busy."""
@@ -107,7 +108,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     _write_lock: WriteLock | None = None
 
-    def get_new_connection(self, conn_params: dict[str, Any]) -> sqlite3.Connection:
+    def get_new_connection(self, conn_params: JSONObject) -> sqlite3.Connection:
         if not self.is_in_memory_db():
             Path(self.settings_dict["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection: sqlite3.Connection = super().get_new_connection(conn_params)

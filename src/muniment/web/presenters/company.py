@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit
 from django.utils.translation import gettext
 
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import parse_timestamp
 from muniment.schema.company_parts import SOCIALS
 from muniment.schema.record import Record
@@ -32,8 +33,8 @@ def day(moment: str) -> str:
     return f"{parsed.day} {parsed:%B} {parsed.year}"
 
 
-def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, Any]]:
-    facts: list[dict[str, Any]] = []
+def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
+    facts: list[JSONObject] = []
     for label, name in (
         (gettext("Token"), "symbol"),
         (gettext("Treasury"), "treasury"),
@@ -52,9 +53,9 @@ def company_facts(company: dict[str, Any], updated_at: Any) -> list[dict[str, An
     return facts
 
 
-def links_of(company: dict[str, Any]) -> list[dict[str, Any]]:
+def links_of(company: JSONObject) -> list[JSONObject]:
     """Return the links of a company: its websites and social profiles, without unsafe schemes."""
-    links: list[dict[str, Any]] = []
+    links: list[JSONObject] = []
     for label, name in ((gettext("Website"), "website"), (gettext("DAO"), "dao_website")):
         if safe := safe_link(company.get(name)):
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
@@ -90,7 +91,7 @@ def bare(link: str) -> str:
     return link.removeprefix("https://").removeprefix("http://").removeprefix("www.").rstrip("/")[:80]
 
 
-def further_fields(document: dict[str, Any], record: Record) -> list[dict[str, Any]]:
+def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     """
     Return the additional members of a document, where they are short enough to be facts.
 
@@ -110,7 +111,7 @@ def further_fields(document: dict[str, Any], record: Record) -> list[dict[str, A
     return fields[:MAX_FURTHER]
 
 
-def shares(bundle: dict[str, Any]) -> dict[str, Any]:
+def shares(bundle: JSONObject) -> JSONObject:
     """Draw the charts of a bundle: distribution, cap table, votes."""
     name = bundle["company"]["name"]
     distribution = bundle.get("distribution")
@@ -170,7 +171,7 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else 0.0  # noqa: PLR0124 - leaves NaN out
 
 
-def _proposal(proposal: dict[str, Any]) -> dict[str, Any]:
+def _proposal(proposal: JSONObject) -> JSONObject:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
     both = [
@@ -195,9 +196,9 @@ def day_or_text(value: object) -> str:
         return text
 
 
-def profile_of_company(company: dict[str, Any], positions: list[dict[str, Any]], base: str) -> dict[str, Any]:
+def profile_of_company(company: JSONObject, positions: list[JSONObject], base: str) -> JSONObject:
     """Describe a company in the schema.org vocabulary."""
-    profile: dict[str, Any] = {
+    profile: JSONObject = {
         "@context": "https://schema.org",
         "@type": "Organization",
         "@id": f"{base}/companies/{quote(company['id'])}",
@@ -244,9 +245,9 @@ def profile_of_company(company: dict[str, Any], positions: list[dict[str, Any]],
     return profile
 
 
-def profile_of_person(person: dict[str, Any], base: str) -> dict[str, Any]:
+def profile_of_person(person: JSONObject, base: str) -> JSONObject:
     """Describe a person in the schema.org vocabulary."""
-    profile: dict[str, Any] = {
+    profile: JSONObject = {
         "@context": "https://schema.org",
         "@type": "Person",
         "@id": f"{base}/people/{quote(person['slug'])}",

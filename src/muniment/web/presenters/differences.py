@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, gettext_noop
 
+from muniment.kernel.json import JSONMapping
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 
 _LABELS = {
@@ -43,12 +44,12 @@ def label_of(name: str) -> str:
     return gettext(_LABELS[name]) if name in _LABELS else name
 
 
-def lines_of(difference: Mapping[str, Mapping[str, Any]]) -> list[DiffLine]:
+def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
     """Return the lines of ``{field: {before, after}}``."""
     return [line(label_of(field), each["before"], each["after"]) for field, each in difference.items()]
 
 
-def lines_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[DiffLine]:
+def lines_between(before: JSONMapping, after: JSONMapping) -> list[DiffLine]:
     keys = [*after, *(key for key in before if key not in after)]
     return [line(label_of(key), before.get(key), after.get(key)) for key in keys]
 

@@ -11,6 +11,7 @@ from muniment.assessments.models import Report
 from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.web.presenters.charts import ChartSlice, bar, stacked_bar
 
 SOURCES: Final = {
@@ -31,7 +32,7 @@ MOST_FIRST: Final = 5
 SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")
 
 
-def shown(report: Report, reader: Actor = VISITOR) -> dict[str, Any]:
+def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     """
     Return the context of ``part/findings.html``.
 
@@ -93,7 +94,7 @@ def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]
     return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
 
 
-def _criterion(criterion: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]) -> dict[str, Any]:
+def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> JSONObject:
     status = criterion["status"]
     return {
         **criterion,
@@ -104,7 +105,7 @@ def _criterion(criterion: Mapping[str, Any], names: Mapping[str, tuple[str, bool
     }
 
 
-def _citation(citation: Mapping[str, Any], names: Mapping[str, tuple[str, bool]]) -> dict[str, Any]:
+def _citation(citation: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> JSONObject:
     """Return a quote with the name of its source, and the address where the reader may open it."""
     word = SOURCES.get(citation["source"], citation["source"])
     if not citation["documentId"]:

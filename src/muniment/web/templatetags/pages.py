@@ -3,7 +3,6 @@
 import hashlib
 import unicodedata
 from datetime import datetime
-from typing import Any
 
 from django import forms, template
 from django.forms.boundfield import BoundField
@@ -14,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.accounts.adapters import sentence_case
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.web.context import own_address
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text
@@ -114,7 +114,7 @@ def _is_foreign(field: BoundField) -> bool:
 @register.filter
 def control(field: BoundField) -> SafeString:
     """Render the control of *field*, linked to its hint and its error."""
-    attributes: dict[str, Any] = {}
+    attributes: JSONObject = {}
     described = []
     if field.help_text:
         described.append(f"{field.auto_id}_hint")

@@ -22,6 +22,7 @@ from muniment import config
 from muniment.accounts import scopes
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import digest, now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
@@ -83,7 +84,7 @@ def _endpoint(*methods: str) -> Callable[[View], View]:
     return wrap
 
 
-def _json(body: dict[str, Any], status: int = 200, *, kept: str = "no-store", wait_s: int = 0) -> HttpResponse:
+def _json(body: JSONObject, status: int = 200, *, kept: str = "no-store", wait_s: int = 0) -> HttpResponse:
     headers = {**_CORS, "Cache-Control": kept, **({"Retry-After": str(wait_s)} if wait_s else {})}
     return HttpResponse(json.dumps(body, separators=(",", ":")), "application/json", status, headers=headers)
 
@@ -269,7 +270,7 @@ def _query(request: HttpRequest) -> dict[str, str]:
         raise Refusal("invalid_request", "The query string cannot be parsed.") from None
 
 
-def _wanted(request: HttpRequest, asked: dict[str, str]) -> dict[str, Any]:
+def _wanted(request: HttpRequest, asked: dict[str, str]) -> JSONObject:
     """Validate the client's request (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2.1)."""
     if asked.get("response_type") != "code":
         error: Any = "unsupported_response_type" if asked.get("response_type") else "invalid_request"
@@ -303,7 +304,7 @@ def _consent(
     client: Client,
     target: str,
     _asked: dict[str, str],
-    wanted: dict[str, Any],
+    wanted: JSONObject,
 ) -> HttpResponse:
     """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
     asked = scopes.in_order(wanted["scopes"])
@@ -324,7 +325,7 @@ def _consent(
 
 
 def _answered(
-    request: HttpRequest, client: Client, target: str, asked: dict[str, str], wanted: dict[str, Any]
+    request: HttpRequest, client: Client, target: str, asked: dict[str, str], wanted: JSONObject
 ) -> HttpResponse:
     """Redirect with the user's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
     if request.POST.get("answer") != "allow":

@@ -5,9 +5,9 @@ Source: assessment-spec/1, flow and evaluators.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from itertools import groupby
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from muniment.assessments.evaluation.judgement import MAX_CITATIONS, Cited, Judg
 from muniment.assessments.evaluation.language_model.prompt import private_texts
 from muniment.assessments.evaluation.language_model.reasons import presentable
 from muniment.assessments.evaluation.words import MAX_QUOTE, collapse, fold, quote
+from muniment.kernel.json import JSONMapping
 
 _MIN_QUOTE: Final = 8
 """Characters of a quote that is not a whole passage: shorter ones match anywhere and prove nothing."""
@@ -52,7 +53,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 def read_answer(
     text: str,
-    criterion: Mapping[str, Any],
+    criterion: JSONMapping,
     scale: tuple[float, float],
     inputs: Inputs,
     passages: Collection[int],
@@ -114,7 +115,7 @@ def _cited(given: _Quote, inputs: Inputs, passages: Collection[int]) -> Cited:
     return Cited(given.passage, quote(collapse(original[0] if original else given.text)))
 
 
-def _reason(answer: _Answer, criterion: Mapping[str, Any], inputs: Inputs, passages: Collection[int]) -> str:
+def _reason(answer: _Answer, criterion: JSONMapping, inputs: Inputs, passages: Collection[int]) -> str:
     public = [criterion["title"], criterion.get("remediation") or "", *(inputs.chunks[each].text for each in passages)]
     shown = presentable(answer.reason, private_texts(criterion), public)
     if shown:

@@ -25,6 +25,7 @@ from muniment.assessments.evaluation.language_model.budget import Budget, estima
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages, shown_text
 from muniment.assessments.evaluation.rules import Rules, holds
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _TRIES: Final = 2
 _MAX_SILENT: Final = 3
 """Consecutive failed requests after which the endpoint counts as down."""
 _TICK_S: Final = 0.5
-_FORMS: Final[tuple[dict[str, Any], ...]] = (
+_FORMS: Final[tuple[JSONObject, ...]] = (
     {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER, "temperature": 0},
     {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER},
     {"max_tokens": _MAX_ANSWER},
@@ -89,7 +90,7 @@ class _Pending:
     """A criterion to be judged by the model."""
 
     number: int
-    criterion: Mapping[str, Any]
+    criterion: JSONMapping
     passages: list[int]
     was_silent: bool = False
 
@@ -121,7 +122,7 @@ class LanguageModel:
     def spent(self) -> Usage:
         return self._budget.spent
 
-    def judge(self, criteria: Sequence[Mapping[str, Any]], scale: tuple[float, float], inputs: Inputs) -> Judging:
+    def judge(self, criteria: Sequence[JSONMapping], scale: tuple[float, float], inputs: Inputs) -> Judging:
         """
         Judge criteria, each as its answer arrives; yield None when none arrived for a while.
 
@@ -139,7 +140,7 @@ class LanguageModel:
             with closing(self._ask_all(waiting, scale, inputs)) as answers:
                 yield from answers
 
-    def _passages(self, criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs) -> list[int]:
+    def _passages(self, criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs) -> list[int]:
         """Return the chunks for the prompt: all chunks if they fit, otherwise the best matches first."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
@@ -296,7 +297,7 @@ class LanguageModel:
             return completion
 
 
-def _is_for_rules(criterion: Mapping[str, Any], inputs: Inputs) -> bool:
+def _is_for_rules(criterion: JSONMapping, inputs: Inputs) -> bool:
     condition = criterion.get("appliesIf")
     if condition is not None and not holds(condition, inputs)[0]:
         return True

@@ -7,12 +7,13 @@ Source: assessment-spec/1, evaluators.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from muniment.assessments.evaluation.inputs import Inputs
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import number
 
 MAX_REASON: Final = 500
@@ -44,7 +45,7 @@ _QUOTE: Final = {
     "required": ["passage", "text", "level"],
     "properties": {"passage": {"type": "integer"}, "text": {"type": "string"}, "level": {"type": "number"}},
 }
-FORM: Final[dict[str, Any]] = {
+FORM: Final[JSONObject] = {
     "type": "json_schema",
     "json_schema": {
         "name": "judgement",
@@ -67,7 +68,7 @@ PROMPT_HASH: Final = hashlib.sha256(msgspec.json.encode([INSTRUCTIONS, FORM], or
 """SHA-256 of the fixed part of every prompt."""
 
 
-def private_texts(criterion: Mapping[str, Any]) -> list[str]:
+def private_texts(criterion: JSONMapping) -> list[str]:
     """Return the texts of a criterion that the model receives but a report must not reveal."""
     levels = [level["descriptor"] for level in criterion.get("levels") or ()]
     return [text for text in (criterion["requirement"], criterion.get("guidance"), *levels) if text]
@@ -79,7 +80,7 @@ def shown_text(inputs: Inputs, chunk: int) -> str:
 
 
 def messages(
-    criterion: Mapping[str, Any], scale: tuple[float, float], inputs: Inputs, passages: Iterable[int]
+    criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs, passages: Iterable[int]
 ) -> list[dict[str, str]]:
     """
     Return the messages for one criterion.

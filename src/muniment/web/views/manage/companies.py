@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.ids import slug_from_name
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
@@ -266,7 +267,7 @@ def _pending_lines(mine: OwnedCompany) -> list[differences.DiffLine]:
     )
 
 
-def frame(mine: OwnedCompany, tab: str) -> dict[str, Any]:
+def frame(mine: OwnedCompany, tab: str) -> JSONObject:
     """Return the context of the header of a listing's pages."""
     return {
         "room": "manage",
@@ -277,7 +278,7 @@ def frame(mine: OwnedCompany, tab: str) -> dict[str, Any]:
     }
 
 
-def _steps(current: str, slug: str, *, new: bool = True) -> list[dict[str, Any]]:
+def _steps(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
     at = ORDER.index(current)
     shown = ORDER if new else ORDER[:-1]
     mark = "?new=1" if new else ""

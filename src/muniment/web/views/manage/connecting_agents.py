@@ -1,12 +1,12 @@
 """Connection instructions for agents: ready to copy, for each client, with this instance's addresses."""
 
 import json
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONObject
 from muniment.web.context import address
 from muniment.web.requests.page_cache import published
 
@@ -30,7 +30,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     )
 
 
-def clients(base: str) -> list[dict[str, Any]]:
+def clients(base: str) -> list[JSONObject]:
     """Return each client's instructions for the instance at *base*."""
     public, manage = f"{base}/api/mcp", f"{base}/api/manage/mcp"
     bearer = {"Authorization": f"Bearer {TOKEN}"}
@@ -128,7 +128,7 @@ def clients(base: str) -> list[dict[str, Any]]:
     ]
 
 
-def _client(key: str, name: str, words: str, *snippets: tuple[str, str]) -> dict[str, Any]:
+def _client(key: str, name: str, words: str, *snippets: tuple[str, str]) -> JSONObject:
     return {
         "id": key,
         "name": name,
@@ -141,7 +141,7 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _call(url: str, method: str, params: dict[str, Any], *, token: bool = False) -> str:
+def _call(url: str, method: str, params: JSONObject, *, token: bool = False) -> str:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     lines = [
         f"curl {url}",

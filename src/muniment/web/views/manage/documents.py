@@ -1,7 +1,6 @@
 """The documents of an owner's companies: list, upload, download, delete and restore."""
 
 from http import HTTPStatus
-from typing import Any
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
@@ -13,6 +12,7 @@ from muniment.documents import downloading, operations, records, uploads
 from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
 from muniment.web.context import address
@@ -88,7 +88,7 @@ def _as_json(problem: Problem) -> JsonResponse:
     return JsonResponse(problem.to_wire(), status=problem.status)
 
 
-def _shown(document: Document) -> dict[str, Any]:
+def _shown(document: Document) -> JSONObject:
     return {"data": records.to_wire(document)}
 
 

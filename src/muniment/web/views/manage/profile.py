@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import pictures
 from muniment.registry.company.company_change import BadFields
@@ -78,6 +79,6 @@ def portrait(request: HttpRequest) -> HttpResponse:
 
 def _profile(request: HttpRequest, form: ProfileForm, person: Person | None, fault: str = "") -> HttpResponse:
     waits = Petition.objects.filter(account=account_of(request), kind="profile", decision="").exists()
-    context: dict[str, Any] = {"form": form, "person": person, "fault": fault, "petition": waits, "once": fresh_token()}
+    context: JSONObject = {"form": form, "person": person, "fault": fault, "petition": waits, "once": fresh_token()}
     status = 422 if fault or form.errors else 200
     return render(request, "manage/profile.html", {"room": "manage", **context}, status=status)

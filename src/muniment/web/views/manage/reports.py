@@ -3,7 +3,7 @@
 import secrets
 from html import escape
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
 from muniment.registry.models import Framework, Ownership
 from muniment.web.context import address
@@ -92,7 +93,7 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
     return HttpResponseRedirect(f"{HOME}?{query}#documents")
 
 
-def _quotable(actor: Actor, slug: str, given: QueryDict) -> dict[str, Any]:
+def _quotable(actor: Actor, slug: str, given: QueryDict) -> JSONObject:
     """Return a page of the listing's documents, preceded by those selected on other pages."""
     found = list_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
     chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
@@ -122,9 +123,9 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpResponse:
-    context: dict[str, Any] = {"room": "manage", "run": seen, "mine": True}
+    context: JSONObject = {"room": "manage", "run": seen, "mine": True}
     if seen.report_id is None:
-        lacking: list[dict[str, Any]] = []
+        lacking: list[JSONObject] = []
         if seen.state == "created":
             facts = operations.facts_of(seen.row.company.slug)
             lacking = [
@@ -224,7 +225,7 @@ COURSES: Final = {
 """Name and tone of each course of a criterion."""
 
 
-def _compared(criterion: comparison.ComparedCriterion) -> dict[str, Any]:
+def _compared(criterion: comparison.ComparedCriterion) -> JSONObject:
     word, tone = COURSES[criterion.course]
     stands = [
         {**each, "word": STATUSES[each["status"]], "tone": reports.TONES.get(each["status"], "")} if each else None

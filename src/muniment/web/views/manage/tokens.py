@@ -1,7 +1,7 @@
 """The page of personal access tokens and connected apps."""
 
 import json
-from typing import Any, Final
+from typing import Final
 
 from django import forms
 from django.contrib import messages
@@ -13,6 +13,7 @@ from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.web.context import address
@@ -56,7 +57,7 @@ class NewTokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JSONObject:
         found, lifetime = self.cleaned_data, self.cleaned_data["lifetime"]
         held = {"all": SCOPES, "read": scopes.READ_SCOPES, "chosen": found["chosen"]}[found["access"]]
         return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
@@ -287,7 +288,7 @@ def _sort(chosen: str) -> Sort | None:
     return next((sort for sort in SORTS if sort == chosen), None)
 
 
-def _sorts(chosen: str) -> dict[str, Any]:
+def _sorts(chosen: str) -> JSONObject:
     return _select(
         "sort", gettext("Sort by"), SORTS, chosen, {"newest": gettext("Newest first"), "name": gettext("Name")}
     )
@@ -295,7 +296,7 @@ def _sorts(chosen: str) -> dict[str, Any]:
 
 def _select(
     name: str, label: str, values: tuple[str, ...], chosen: str, words: dict[str, str] | None = None
-) -> dict[str, Any]:
+) -> JSONObject:
     shown = values if not chosen or chosen in values else (chosen, *values)
     return {
         "name": name,
@@ -306,20 +307,20 @@ def _select(
     }
 
 
-def _chips(facts: dict[str, Any]) -> list[dict[str, str]]:
+def _chips(facts: JSONObject) -> list[dict[str, str]]:
     named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
     named += [("theme", theme) for theme in (facts.get("themes") or [])[:12]]
     return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
 
 
-def _holders(request: HttpRequest, holders: list[dict[str, Any]]) -> Page[dict[str, Any]]:
+def _holders(request: HttpRequest, holders: list[JSONObject]) -> Page[JSONObject]:
     last = Page(holders, 1, CAP_TABLE_SHOWN, len(holders)).page_count
     page = min(max(_natural(request.GET.get("holders", "1")), 1), last)
     start = (page - 1) * CAP_TABLE_SHOWN
     return Page(holders[start : start + CAP_TABLE_SHOWN], page, CAP_TABLE_SHOWN, len(holders))
 
 
-def _holders_pager(request: HttpRequest, found: Page[Any]) -> dict[str, Any]:
+def _holders_pager(request: HttpRequest, found: Page[Any]) -> JSONObject:
     return {
         "page": found.page,
         "page_count": found.page_count,

@@ -1,13 +1,12 @@
 """Review: the queue, each item beside the published values, and the decisions."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
@@ -184,7 +183,7 @@ def take(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(where)
 
 
-def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+def checks_of(actor: Actor, mine: OwnedCompany, changes: JSONObject | None = None) -> list[JSONObject]:
     """Return the checks of a listing, each with whether it passed and its finding."""
     facts = {**mine.bundle["company"], **(changes or {})}
     website, name = facts.get("website") or "", facts.get("name") or ""
@@ -220,7 +219,7 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: dict[str, Any] | None =
     ]
 
 
-def _frame(subject: str, mine: OwnedCompany) -> dict[str, Any]:
+def _frame(subject: str, mine: OwnedCompany) -> JSONObject:
     return {
         "room": "manage",
         "tab": "queue",

@@ -1,7 +1,6 @@
 """Frameworks for reviewers: create, describe, price, publish specifications with live validation, open, close."""
 
 import json
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -10,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields
@@ -226,7 +226,7 @@ def _page(
     )
 
 
-def _read(text: str) -> tuple[dict[str, Any] | None, list[tuple[str, str]]]:
+def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
     if len(text) > MAX_CHARACTERS:
         return None, [("$", gettext("is too long: at most %(limit)s characters") % {"limit": f"{MAX_CHARACTERS:,}"})]
     try:
