@@ -9,22 +9,12 @@ from django.conf import settings
 
 
 def seal(content: bytes, purpose: str) -> str:
-    """
-    Encrypt *content*.
-
-    Args:
-        purpose: at most 16 ASCII characters; a value sealed for one purpose opens for no other.
-    """
+    """Encrypt *content* for one *purpose*, at most 16 ASCII characters; it opens for no other."""
     return _box(settings.SECRET_KEY, purpose).encrypt(content).decode()
 
 
 def unseal(sealed: bytes | str, purpose: str) -> bytes:
-    """
-    Decrypt *sealed*.
-
-    Raises:
-        InvalidToken: it was not sealed by this key for *purpose*. Never continue with an empty secret instead.
-    """
+    """Decrypt *sealed*, or raise InvalidToken. Never continue with an empty secret instead."""
     return _box(settings.SECRET_KEY, purpose).decrypt(sealed)
 
 

@@ -43,12 +43,7 @@ def folder() -> Path:
 
 
 class Backend(BaseEmailBackend):
-    """
-    Sends over SMTP or writes to the folder, depending on the settings.
-
-    Raises:
-        Unavailable: the mail server does not accept the message.
-    """
+    """Sends over SMTP or writes to the folder, depending on the settings; raises Unavailable on failure."""
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         url = config.current().mail_url
@@ -66,11 +61,7 @@ class Backend(BaseEmailBackend):
 
 
 def send(to: str, subject: str, text: str) -> None:
-    """
-    Send a plain-text message; log a failure, because the action itself was successful.
-
-    Call it after the commit of the change it reports.
-    """
+    """Send a plain-text message after the commit of the change it reports; log a failure, do not raise it."""
     line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
     message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
     try:

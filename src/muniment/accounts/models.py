@@ -26,11 +26,7 @@ class AccountManager(BaseUserManager["Account"]):
 
 
 class Account(AbstractBaseUser):
-    """
-    A person who signs in.
-
-    Source: decisions, section 1, roles.
-    """
+    """A person who signs in (decisions, section 1, roles)."""
 
     class Role(models.TextChoices):
         """What an account may do beyond its own listings."""
@@ -92,11 +88,7 @@ class Account(AbstractBaseUser):
 
 
 class PersonalToken(models.Model):
-    """
-    A token that an account created for an app; its text was shown once, only its digest is stored.
-
-    Source: decisions, section 4, personal access tokens.
-    """
+    """A token for an app (decisions, section 4); its text was shown once, only its digest is stored."""
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)

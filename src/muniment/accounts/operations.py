@@ -49,13 +49,7 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
 
 
 def set_role(actor: Actor, email: str, role: str) -> Account:
-    """
-    Set the role of the account *email*.
-
-    Raises:
-        BadRequest: unknown role.
-        NotFound: no such account.
-    """
+    """Set the role of the account *email*; raise BadRequest or NotFound if one is unknown."""
     _require_operator(actor)
     _check_role(role)
     with transaction.atomic():
@@ -71,12 +65,7 @@ def list_accounts(actor: Actor) -> Iterable[Account]:
 
 
 def find_account(email: str) -> Account:
-    """
-    Return the account with the address *email*.
-
-    Raises:
-        NotFound: no such account.
-    """
+    """Return the account with the address *email*, or raise NotFound."""
     account = Account.objects.filter(email=email.strip().lower()).first()
     if account is None:
         raise NotFound(f"Account {email[:100]} not found.", "List accounts with user list.")
@@ -84,12 +73,7 @@ def find_account(email: str) -> Account:
 
 
 def account_of(actor: Actor) -> Account:
-    """
-    Return the account that *actor* acts for.
-
-    Raises:
-        Forbidden: not signed in.
-    """
+    """Return the account that *actor* acts for; raise Forbidden if not signed in."""
     account = Account.objects.filter(pk=actor.account_id).first() if actor.account_id is not None else None
     if account is None:
         raise Forbidden("This requires an account.", "Sign in first.")

@@ -36,12 +36,7 @@ def read(text: str) -> frozenset[str]:
 
 
 def chosen(scopes: Iterable[str]) -> frozenset[str]:
-    """
-    Validate scopes that a user chose.
-
-    Raises:
-        BadRequest: no scope, or an unknown one.
-    """
+    """Validate scopes that a user chose; raise BadRequest for none, or an unknown one."""
     found = frozenset(scopes)
     if not found:
         raise BadRequest("No scope was chosen.", f"Choose at least one of: {', '.join(SCOPES)}.")

@@ -118,12 +118,7 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
 
 
 def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
-    """
-    Revoke a token everywhere within a second.
-
-    Raises:
-        NotFound: unknown, revoked, or of another account.
-    """
+    """Revoke a token everywhere within a second; raise NotFound if it is not a live one of the account."""
     with transaction.atomic():
         row = _own(actor, token_id)
         _end_now(row)

@@ -179,13 +179,7 @@ def _line(name: str, size_bytes: int, sha256: str) -> bytes:
 
 
 def check_bytes(path: Path) -> None:
-    """
-    Verify every byte of the file against the digest at its end.
-
-    Raises:
-        Damaged: the digests differ.
-        OSError: the file cannot be read.
-    """
+    """Verify every byte of the file against the digest at its end, or raise Damaged."""
     with path.open("rb") as file:
         left = os.fstat(file.fileno()).st_size - _TRAILER_BYTES
         digest = hashlib.sha256()

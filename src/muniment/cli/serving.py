@@ -79,12 +79,7 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None
 
 
 def _load_demo(*, tells: bool = True) -> None:
-    """
-    Load the demo registry; wait if another process is loading it.
-
-    Args:
-        tells: whether to renew and print the sign-ins; only one process does.
-    """
+    """Load the demo registry, or wait for another process that does; with *tells*, renew and print the sign-ins."""
     from muniment.registry.demo_accounts import load_demo
 
     summary, sign_ins = load_demo(renews=tells)

@@ -138,11 +138,7 @@ def _due(moment: datetime, kinds: list[str]) -> Q:
 
 
 def claim(worker: str) -> "JobRun | None":
-    """
-    Claim the first due job, for the length of its lease.
-
-    Also ends due jobs that must not run again: canceled, or out of attempts.
-    """
+    """Claim the first due job for the length of its lease, and end due jobs that are canceled or out of attempts."""
     if not is_due():
         return None  # without a write lock
     kinds = handlers.kinds()
@@ -220,12 +216,7 @@ def _end(job: Job, state: str, error: str) -> None:
 
 
 def cancel(job_id: str) -> bool:
-    """
-    Cancel a job: at once if it is not running, otherwise at its next checkpoint.
-
-    Returns:
-        Whether there was anything left to cancel.
-    """
+    """Cancel a job, at once or at its next checkpoint; return whether there was anything left to cancel."""
     with transaction.atomic():
         job = Job.objects.select_for_update().filter(pk=job_id, state__in=[State.QUEUED, State.RUNNING]).first()
         if job is None:
@@ -343,12 +334,7 @@ class JobRun:
             raise HandedBack(self.id)
 
     def finish(self, result: Any = None) -> None:
-        """
-        End the job with success; joins the caller's transaction.
-
-        Raises:
-            LeaseLost: the transaction must not commit.
-        """
+        """End the job with success in the caller's transaction, which must not commit after a LeaseLost."""
         self._fenced(state=State.SUCCEEDED, result=result, finished_at=clock(), error="")
         transaction.on_commit(self._mark_finished)
 

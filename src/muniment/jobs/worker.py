@@ -49,12 +49,7 @@ class Worker:
         return self
 
     def stop(self, *, within_s: float = 20.0) -> bool:
-        """
-        Stop claiming jobs, let running ones reach their next checkpoint, and return the rest to the queue.
-
-        Returns:
-            Whether every thread has ended; other workers take unfinished jobs after their lease.
-        """
+        """Let running jobs reach a checkpoint, requeue the rest, and return whether every thread has ended."""
         self._stopping.set()
         with self._lock:
             for run in self._held:

@@ -19,11 +19,7 @@ _threads = threading.local()
 
 @lru_cache(maxsize=1024)
 def negotiated(accepted: bytes) -> bytes:
-    """
-    Return the encoding that an ``Accept-Encoding`` value prefers; empty for none.
-
-    Source: RFC 9110, section 12.5.3.
-    """
+    """Return the encoding that an ``Accept-Encoding`` value prefers (RFC 9110, section 12.5.3); empty for none."""
     weights: dict[bytes, float] = {}
     for part in accepted.lower().split(b","):
         name, _, parameter = part.partition(b";")
@@ -45,12 +41,7 @@ def negotiated(accepted: bytes) -> bytes:
 
 
 def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:
-    """
-    Compress *body*; an empty *encoding* returns it unchanged.
-
-    Args:
-        smallest: compress harder, for content that is cached for a year.
-    """
+    """Compress *body*, harder with *smallest*; an empty *encoding* returns it unchanged."""
     if not encoding:
         return body
     if encoding == b"gzip":

@@ -18,11 +18,7 @@ def now() -> datetime:
 
 
 def slug_fault(slug: str) -> str | None:
-    """
-    Return what is wrong with *slug*, or None if it is valid.
-
-    Source: decisions, section 2, slugs.
-    """
+    """Return what is wrong with *slug*, or None if it is valid (decisions, section 2, slugs)."""
     if not slug:
         return "is empty"
     if len(slug) > MAX_SLUG_CHARACTERS:
@@ -38,12 +34,7 @@ def slug_fault(slug: str) -> str | None:
 
 
 def slug_from_name(name: str) -> str:
-    """
-    Derive a lower-case slug from *name*; native scripts stay, other characters become hyphens.
-
-    Returns:
-        The slug, or "" when the name holds no letter or digit.
-    """
+    """Derive a lower-case slug from *name*: letters and digits of any script stay, the rest becomes hyphens."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
     kept = "".join(
         character if unicodedata.category(character)[0] in "LMN" else "-" for character in folded.replace("'", "")

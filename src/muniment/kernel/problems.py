@@ -111,11 +111,7 @@ class Unavailable(Problem):
 
 
 class Internal(Problem):
-    """
-    An unexpected error. Shows only the request id.
-
-    Source: decisions, section 2, request id.
-    """
+    """An unexpected error. Shows only the request id (decisions, section 2, request id)."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(

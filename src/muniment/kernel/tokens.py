@@ -36,11 +36,7 @@ def checksum(text: str) -> str:
 
 
 def mint_personal() -> str:
-    """
-    Generate a personal access token: 178 random bits and a checksum.
-
-    Source: decisions, section 4, personal access tokens.
-    """
+    """Generate a personal access token, 178 random bits and a checksum (decisions, section 4)."""
     body = random_text(30)
     return f"{PERSONAL}{body}{checksum(PERSONAL + body)}"
 

@@ -52,25 +52,13 @@ def format_money(minor_units: int, currency: str = "USD") -> str:
 
 
 def format_price(minor_units: int, currency: str = "USD") -> str:
-    """
-    Format an amount to its minor unit: ``$9.00``, ``¥900``.
-
-    Decimals follow the payment providers: two for UGX and ISK.
-    """
+    """Format an amount to its minor unit: ``$9.00``, ``¥900``. UGX and ISK have two decimals, as at payment providers."""
     places = 0 if currency in _WHOLE else 3 if currency in _THOUSANDTHS else 2
     return f"{currency_sign(currency)}{Decimal(minor_units).scaleb(-places):,f}"
 
 
 def parse_money(text: str, currency: str = "USD") -> int:
-    """
-    Parse an amount in *currency*: ``$1.2M``, ``1,200,000``, ``USD 1.2 million``.
-
-    Returns:
-        Minor units, rounded half up.
-
-    Raises:
-        ValueError: the text is not an amount in that currency.
-    """
+    """Parse ``$1.2M``, ``1,200,000`` or ``USD 1.2 million`` into minor units, rounded half up, or raise ValueError."""
     rest = text.strip()
     for sign in (currency_sign(currency).strip(), currency):
         rest = rest.removeprefix(sign).strip()
@@ -99,12 +87,7 @@ def month_and_year(day: date) -> str:
 
 
 def parse_month_and_year(text: str) -> date:
-    """
-    Parse ``March 2024`` as the first day of that month.
-
-    Raises:
-        ValueError: the text is not a month and year.
-    """
+    """Parse ``March 2024`` as the first day of that month, or raise ValueError."""
     month, _, year = text.strip().partition(" ")
     if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
         message = "is not a month and year such as March 2024"
@@ -118,12 +101,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """
-    Parse an RFC 3339 date and time.
-
-    Raises:
-        ValueError: the text is not an RFC 3339 date and time with a UTC offset.
-    """
+    """Parse an RFC 3339 date and time with its UTC offset, or raise ValueError."""
     message = "is not an RFC 3339 date and time such as 2026-11-21T10:00:00Z"
     if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text):
         raise ValueError(message)

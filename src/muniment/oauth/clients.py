@@ -118,12 +118,7 @@ def reap_clients() -> int:
 
 
 def redirect_of(client: Client, asked: str) -> str:
-    """
-    Return the verified redirect address.
-
-    Raises:
-        Refusal: invalid_request. Show the error, never redirect it (RFC 6749, section 4.1.2.1).
-    """
+    """Return the verified redirect address; show a Refusal, never redirect it (RFC 6749, section 4.1.2.1)."""
     if not asked and len(client.redirect_uris) == 1:
         return str(client.redirect_uris[0])
     if not asked:

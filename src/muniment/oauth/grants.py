@@ -58,12 +58,7 @@ class Issued:
 def issue_code(
     actor: Actor, client: Client, *, redirect_uri: str, challenge: str, permitted: Iterable[str], resource: str
 ) -> str:
-    """
-    Issue a code for the consent just given by the signed-in user.
-
-    Raises:
-        Forbidden: the actor is not signed in on the website.
-    """
+    """Issue a code for the consent just given on the website; raise Forbidden for any other actor."""
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
     code = CODE + random_text(SECRET_CHARACTERS)
@@ -243,12 +238,7 @@ def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Pag
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:
-    """
-    Disconnect an app everywhere within a second.
-
-    Raises:
-        NotFound: unknown, ended, or of another account.
-    """
+    """Disconnect an app everywhere within a second; raise NotFound if it is not connected to the account."""
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can disconnect apps.", "Open /manage/tokens.")
     with transaction.atomic():

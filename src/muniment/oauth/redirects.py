@@ -84,11 +84,7 @@ def is_loopback(uri: str) -> bool:
 
 
 def matches(asked: str, registered: str) -> bool:
-    """
-    Return whether a redirect matches the registered one: exactly, or except for the port on loopback.
-
-    Source: RFC 9700, section 4.1.3; RFC 8252, section 7.3.
-    """
+    """Return whether *asked* is the registered redirect, except for the port on loopback (RFC 8252, section 7.3)."""
     if asked == registered:
         return True
     if _fault(asked) is not None or not (is_loopback(asked) and is_loopback(registered)):

@@ -88,13 +88,7 @@ def _note(model: Any, row: Any, today: Any, client: str) -> None:
 
 
 class TokenAuthenticator:
-    """
-    Caches the actors of tokens.
-
-    Args:
-        bridge: runs database queries.
-        clock: monotonic seconds, for tests.
-    """
+    """Caches the actors of tokens; *bridge* runs the database queries."""
 
     def __init__(self, bridge: Bridge, *, resource: str | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._bridge = bridge

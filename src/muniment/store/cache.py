@@ -37,12 +37,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
     def put(
         self, key: Hashable, value: object, *, size_bytes: int, edition: int, depends: tuple[Dependency, ...]
     ) -> None:
-        """
-        Cache *value*, unless something has been published since it was read.
-
-        Args:
-            edition: the registry's edition before the value was read.
-        """
+        """Cache *value*, unless something was published since *edition*, the registry's edition before it was read."""
         size_bytes += ENTRY_OVERHEAD_BYTES
         with self._lock:
             if edition != self.edition or size_bytes > self.maxsize // 4:

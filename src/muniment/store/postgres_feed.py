@@ -48,12 +48,7 @@ def create(connection: Connection) -> None:
 
 
 def check(connection: Connection) -> None:
-    """
-    Check that this version of the software wrote the documents.
-
-    Raises:
-        SchemaMismatch: another version did; :func:`clear` and :func:`load` them.
-    """
+    """Raise SchemaMismatch if another version wrote the documents; then :func:`clear` and :func:`load` them."""
     schema = _schema(head(connection).epoch)
     if schema != SCHEMA_VERSION:
         message = f"the published documents have schema {schema}, this version writes {SCHEMA_VERSION}"

@@ -149,12 +149,7 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """
-    Check that this version of the software wrote the tables.
-
-    Raises:
-        SchemaMismatch: another version did.
-    """
+    """Raise SchemaMismatch if another version of the software wrote the tables."""
     (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
     if schema != SCHEMA_VERSION:
         message = f"the published tables have schema {schema}, this version writes {SCHEMA_VERSION}"

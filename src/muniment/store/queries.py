@@ -111,12 +111,7 @@ class Mark(NamedTuple):
 
 
 def parse_cursor(cursor: str, order: Sort) -> Mark:
-    """
-    Parse a cursor that an earlier page returned.
-
-    Raises:
-        CursorError: it is not a cursor of this registry, or belongs to another order.
-    """
+    """Parse a cursor of an earlier page; raise CursorError if it is invalid or belongs to another order."""
     try:
         raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         number, position, name, rank = msgspec.json.decode(raw, type=tuple[int, int, str, int])

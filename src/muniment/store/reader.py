@@ -208,12 +208,7 @@ class Reader(PublishedFile):
         )
 
     def changes(self, after: int, limit: int) -> Changes:
-        """
-        Return at most *limit* changes after sequence number *after*.
-
-        Raises:
-            FeedGapError: some of them are no longer available.
-        """
+        """Return at most *limit* changes after number *after*; raise FeedGapError if some are no longer available."""
         with self.snapshot() as (connection, state):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:

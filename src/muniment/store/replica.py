@@ -100,15 +100,7 @@ class Replica:
             return self._head()[0]
 
     def catch_up(self) -> bool:
-        """
-        Bring the file to the feed's current edition.
-
-        Returns:
-            Whether it changed.
-
-        Raises:
-            psycopg.OperationalError: PostgreSQL is unavailable.
-        """
+        """Bring the file to the feed's current edition and return whether it changed."""
         with self._lock:
             try:
                 moved = self._follow(self._connected())

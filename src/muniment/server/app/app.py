@@ -38,12 +38,7 @@ log = logging.getLogger("muniment.server")
 
 
 class App:
-    """
-    Answers every request of the process.
-
-    Args:
-        limiter: the rate limiter, shared with the tool servers.
-    """
+    """Answers every request of the process; the tool servers share its rate limiter."""
 
     def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
         self.config = config

@@ -18,12 +18,7 @@ log = logging.getLogger("muniment.server")
 
 
 class DatabaseMetrics:
-    """
-    Queries the database and caches the results.
-
-    Args:
-        call: runs an operation in a thread and returns its result.
-    """
+    """Queries the database by *call*, which runs an operation in a thread, and caches the results."""
 
     def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
         self._call = call

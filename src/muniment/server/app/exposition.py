@@ -18,12 +18,7 @@ class _Collected(Collector):
 
 
 def text(families: Iterable[tuple[str, Family]]) -> bytes:
-    """
-    Return *families* as text, grouped by name.
-
-    Args:
-        families: each with the value of its label ``process``, or "" for none.
-    """
+    """Return *families*, each with its label ``process`` or "", as text, grouped by name."""
     metrics: dict[str, Metric] = {}
     for process, family in families:
         metric = metrics.setdefault(

@@ -74,12 +74,7 @@ class Startup:
         self._stopping.set()
 
     async def until(self, is_there: Callable[[], bool], otherwise: str) -> None:
-        """
-        Wait for a part of start-up.
-
-        Raises:
-            Unavailable: start-up has stopped, or takes too long; the message is *otherwise*.
-        """
+        """Wait for a part of start-up; raise Unavailable with the message *otherwise* if it stops or takes too long."""
         deadline = time.monotonic() + WAIT_S
         while not is_there():
             self._check()
@@ -88,12 +83,7 @@ class Startup:
             await asyncio.sleep(LOOK_S)
 
     def _check(self) -> None:
-        """
-        Fail at once if start-up has stopped.
-
-        Raises:
-            Unavailable: says what is missing.
-        """
+        """Raise Unavailable with the cause if start-up has stopped."""
         if not self.fault or self._has_pages:
             return
         if self.fault == DATABASE_AWAY:

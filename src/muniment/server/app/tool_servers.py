@@ -31,12 +31,7 @@ TOOL_PATHS: Final = (
 
 
 class ToolServers:
-    """
-    The public and the owner tool server of *app*.
-
-    Args:
-        startup: lets requests wait; None before the process has started.
-    """
+    """The public and the owner tool server of *app*; requests wait for *startup*."""
 
     def __init__(
         self,

@@ -31,12 +31,7 @@ LAST_BATCH_S: Final = 3.0
 
 
 class Traces:
-    """
-    Exports spans to the collector at *url*.
-
-    Args:
-        url: the collector's base URL; ``/v1/traces`` is appended if missing.
-    """
+    """Exports spans to the collector at *url*; ``/v1/traces`` is appended if missing."""
 
     def __init__(self, url: str) -> None:
         ours = {

@@ -62,11 +62,7 @@ class RestAnswers:
         return answer.unchanged(answer.encoding(accept_encoding))
 
     def detail(self, target: bytes) -> Detail | None:
-        """
-        Return the detail that *target* needs, if it is an ordinary one.
-
-        None for cached ones: looking them up again would replace them and their encodings.
-        """
+        """Return the detail that *target* needs, unless it is cached: a look-up would replace it and its encodings."""
         if target in self._cached:
             return None
         for prefix, kind, lines in self._details:

@@ -301,12 +301,7 @@ class Process:
         return self._pages.result()
 
     async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - the only argument of a callback
-        """
-        Check that everything needed for reads works, and for writes if requested.
-
-        Raises:
-            Unavailable: something does not work; names it.
-        """
+        """Check everything needed for reads, and for writes if requested; raise Unavailable with what does not work."""
         fault = self._startup.fault if self._startup is not None else ""
         has_pages = self._pages is not None and self._pages.done()
         if has_pages and self._startup is not None and self._startup.is_loading:

@@ -7,12 +7,7 @@ BACKLOG: Final = 2048
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """
-    Listen, so that clients wait from now on instead of being refused.
-
-    Raises:
-        OSError: the address is in use, or does not belong to this machine.
-    """
+    """Listen, so that clients wait from now on instead of being refused."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     listener.setblocking(False)  # noqa: FBT003 - socket's signature
@@ -20,11 +15,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def share(listener: socket.socket) -> None:
-    """
-    Let :func:`bind_beside` bind the same address.
-
-    Set only after binding, so that another instance on the same port is still refused.
-    """
+    """Let :func:`bind_beside` use the address; set after binding, so that another instance is still refused."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
 
 

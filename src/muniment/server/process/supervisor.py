@@ -99,12 +99,7 @@ class Supervisor:
         self._status = 0
 
     def run(self) -> int:
-        """
-        Supervise until a signal ends it.
-
-        Returns:
-            The exit status: 1 if the first process never listened.
-        """
+        """Supervise until a signal; return the exit status, 1 if the first process never listened."""
         heard, wake = socket.socketpair()
         for end in (heard, wake):
             end.setblocking(False)  # noqa: FBT003 - the socket's own signature

@@ -26,12 +26,7 @@ class CounterCache(DatabaseCache):
         self._quoted = table
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
-        """
-        Add *delta* to the value of *key* atomically, keeping its expiry.
-
-        Raises:
-            ValueError: *key* has no value.
-        """
+        """Add *delta* to the value of *key* atomically, keeping its expiry; raise ValueError if it has none."""
         full_key = self.make_and_validate_key(key, version=version)
         using = router.db_for_write(self.cache_model_class)
         connection = connections[using]

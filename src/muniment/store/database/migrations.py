@@ -29,12 +29,7 @@ def has_begun() -> bool:
 
 
 def migrate() -> int:
-    """
-    Apply pending migrations; wait first if another process or node is applying them.
-
-    Returns:
-        The number of migrations applied.
-    """
+    """Apply pending migrations, after waiting for any other process that does, and return their number."""
     if not pending():
         return 0
     with migration_lock():
@@ -48,11 +43,7 @@ def migrate() -> int:
 
 @contextmanager
 def migration_lock() -> Iterator[None]:
-    """
-    Hold the lock for migrations and for loading initial data.
-
-    It also works behind a pooler in transaction mode.
-    """
+    """Hold the lock for migrations and initial data, also behind a pooler in transaction mode."""
     if connection.vendor == "sqlite":
         with Path(f"{connection.settings_dict['NAME']}.migrating").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
