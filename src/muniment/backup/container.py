@@ -197,13 +197,7 @@ def check_bytes(path: Path) -> None:
 
 
 def read(path: Path) -> Generator[Part]:
-    """
-    Yield the parts of a file; read each before the next. Unread content is skipped.
-
-    Raises:
-        Damaged: an entry differs from the list at the end, or the file cannot be unpacked.
-        OSError: the file cannot be read.
-    """
+    """Yield the parts of a file, each to be read before the next; raise Damaged if one differs from the list."""
     try:
         with path.open("rb") as file:
             inner: Any = _Limited(file, os.fstat(file.fileno()).st_size - _TRAILER_BYTES)

@@ -108,12 +108,7 @@ def _check(header: Header, config: Config) -> None:
 
 
 def require_empty() -> None:
-    """
-    Raise unless the instance is unused.
-
-    Raises:
-        Conflict: it contains data.
-    """
+    """Raise Conflict unless the instance is unused."""
     found = rows.filled(HERE)
     if found:
         raise Conflict(

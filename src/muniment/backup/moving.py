@@ -62,12 +62,7 @@ def _connect(source: Config) -> None:
 
 
 def _require_exclusive() -> None:
-    """
-    Raise if the old database is in use.
-
-    Raises:
-        Conflict: it has other connections.
-    """
+    """Raise Conflict if the old database has other connections."""
     connection = connections[SOURCE]
     hint = "Stop its servers and workers, then move it."
     try:

@@ -46,13 +46,7 @@ def _reporting(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
 
 
 def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loaded:
-    """
-    Restore the backup at *path* into an empty instance.
-
-    Raises:
-        Conflict, Damaged, Mismatch: see :func:`muniment.backup.loading.load`. Nothing is written.
-        OSError: the file cannot be read, or the disk is full. Nothing is written.
-    """
+    """Restore the backup at *path* into an empty instance, or write nothing; see :func:`load` for errors."""
     if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
         require_empty()
     tell("proving")

@@ -42,12 +42,7 @@ class VerifiedBackup:
 
 
 def header_of(part: Part | None) -> Header:
-    """
-    Read the first part.
-
-    Raises:
-        Damaged: it is not a header, or has an unknown format.
-    """
+    """Read the first part; raise Damaged if it is not a header of a known format."""
     try:
         if part is None or part.name != HEADER:
             raise Damaged("The backup does not start with its header.")
@@ -67,13 +62,7 @@ def manifest_of(part: Part) -> Manifest:
 
 
 def verify(path: Path) -> VerifiedBackup:
-    """
-    Verify the backup at *path* with a few megabytes of memory; write nothing.
-
-    Raises:
-        Damaged: says what is wrong.
-        OSError: the file cannot be read.
-    """
+    """Verify the backup at *path* within a few megabytes of memory, or raise Damaged with what is wrong."""
     container.check_bytes(path)
     parts = container.read(path)
     contents = _Contents(header_of(next(parts, None)))

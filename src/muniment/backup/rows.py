@@ -96,12 +96,7 @@ def unknown(migrations: Migrations) -> list[str]:
 
 
 def tables(migrations: Migrations) -> dict[str, Table]:
-    """
-    Return every table of a database with *migrations*, and the change feed.
-
-    Raises:
-        TypeError: a column has a type without a portable form.
-    """
+    """Return every table of a database with *migrations*, and the change feed; raise TypeError for unknown types."""
     return _tables(frozenset(migrations))
 
 

@@ -68,11 +68,7 @@ def _verify(backup: Path) -> None:
 
 @main.command()
 def openapi() -> None:
-    """
-    Print the OpenAPI 3.1 document of the REST API as JSON.
-
-    It is the document that the instance serves at /openapi.json.
-    """
+    """Print the OpenAPI 3.1 document of the REST API as JSON, as served at /openapi.json."""
     found = config.current()
     click.echo(json.dumps(openapi_document(found, registry_schema(found.currency)), ensure_ascii=False, indent=2))
 

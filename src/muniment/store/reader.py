@@ -135,21 +135,11 @@ class Reader(PublishedFile):
         return found
 
     def companies(self, query: CompanyQuery) -> ListPage:
-        """
-        Return a page of companies.
-
-        Raises:
-            CursorError: the cursor belongs to another order.
-        """
+        """Return a page of companies; raise CursorError if the cursor belongs to another order."""
         return self._page(selection("company", query), query)
 
     def people(self, query: PeopleQuery) -> ListPage:
-        """
-        Return a page of people.
-
-        Raises:
-            CursorError: the cursor belongs to another order.
-        """
+        """Return a page of people; raise CursorError if the cursor belongs to another order."""
         return self._page(selection("person", query), query)
 
     def is_quick(self, query: PeopleQuery) -> bool:
