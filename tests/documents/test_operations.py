@@ -219,7 +219,7 @@ def test_a_large_file_of_a_form_goes_to_the_store_in_pieces_and_a_fast_store_nee
         write(storage, key, content)
 
     monkeypatch.setattr(Storage, "write", noted)
-    monkeypatch.setattr(uploads, "renew", None)
+    monkeypatch.setattr(uploads, "renew_lease", None)
     large = SMALL * 1000
     for content in (SMALL, large):
         kept = uploads.store_document(owner, company, "minutes.txt", iter([content[:9], content[9:]]), len(content))
