@@ -34,6 +34,7 @@ SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 READ_ONLY: Final = "GET, HEAD"
 UNCOUNTED: Final = ("/static/", "/healthz", "/readyz", "/metrics")
 MANAGE_PATH: Final = "/api/manage/mcp"
+PUBLIC_PATH: Final = "/api/mcp"
 log = logging.getLogger("muniment.server")
 
 

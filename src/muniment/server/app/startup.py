@@ -132,16 +132,11 @@ class Startup:
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
-        import muniment.mcp.cards
-        import muniment.mcp.protocol.transport
-        import muniment.mcp.tools.public
-        import muniment.server.app.exposition
 
         self._notify(self._on_tools)
         import django
 
         django.setup()
-        import muniment.mcp.tools.owner_server  # needs Django to be set up
 
         self._bring_up_database()
         from django.core.wsgi import get_wsgi_application
@@ -151,7 +146,7 @@ class Startup:
             _visit(application, path)
         self._notify(self._on_pages, application)
         self._has_pages = True
-        muniment.mcp.protocol.transport.ToolServer.warm()
+
         if self._load is not None:
             self._load()
             self.is_loading = False

@@ -3,21 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final
 
-from muniment import __version__
-from muniment.config import Config
-from muniment.kernel.rate import Limiter
-from muniment.schema.objects import Schema, registry_schema
-from muniment.server.app.app import MANAGE_PATH, App
+from muniment.server.app.app import MANAGE_PATH, PUBLIC_PATH, App
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
 from muniment.server.app.threads import Bridge
 
-if TYPE_CHECKING:
-    from muniment.mcp.protocol.origin import OriginPolicy
-
-PUBLIC_PATH: Final = "/api/mcp"
 TOOL_PATHS: Final = (
     MANAGE_PATH,
     PUBLIC_PATH,
@@ -35,14 +27,12 @@ class ToolServers:
 
     def __init__(
         self,
-        config: Config,
         app: App,
         bridge: Bridge,
         *,
         file: Callable[[], RegistryFile],
         startup: Callable[[], Startup | None],
     ) -> None:
-        self._config = config
         self._app = app
         self._bridge = bridge
         self._file = file
@@ -82,47 +72,19 @@ class ToolServers:
         await self._app.mounts[path](scope, receive, send)
 
     async def _mount_public(self) -> None:
-        from muniment.mcp.cards import Cards, Identity
-        from muniment.mcp.tools.public import public_server
-        from muniment.server.fastpath.tools import PublicToolAnswers
+        from muniment.server.app.public_tools import mount_public
 
-        config, reader = self._config, self._file().reader
+        reader = self._file().reader
         if reader is None or self._app.api is None or self._public.is_set():
             return
-        server = public_server(reader, **self._shared())
-        await self._running.enter_async_context(server.run())
-        self._app.mounts[PUBLIC_PATH] = server
-        self._app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
-        cards = Cards(Identity(base_url=config.base_url, title=config.registry_name, version=__version__))
-        self._app.mounts.update(dict.fromkeys(cards.paths, cards))
+        await mount_public(self._app, reader, self._running)
         self._public.set()
 
     async def _mount_owner(self) -> None:
         from muniment.mcp.tools.owner_server import owner_server
+        from muniment.server.app.public_tools import shared_arguments
 
-        server = owner_server(self._bridge.call, **self._shared())
+        server = owner_server(self._bridge.call, **shared_arguments(self._app))
         await self._running.enter_async_context(server.run())
         self._app.mounts[MANAGE_PATH] = server
         self._owner.set()
-
-    def _shared(self) -> "_Shared":
-        from muniment.mcp.protocol.origin import OriginPolicy
-
-        config = self._config
-        return {
-            "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
-            "limiter": self._app.limiter,
-            "base_url": config.base_url,
-            "registry_name": config.registry_name,
-            "schema": registry_schema(config.currency),
-        }
-
-
-class _Shared(TypedDict):
-    """Arguments shared by both tool servers."""
-
-    gate: "OriginPolicy"
-    limiter: Limiter
-    base_url: str
-    registry_name: str
-    schema: Schema

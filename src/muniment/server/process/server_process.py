@@ -97,7 +97,7 @@ class Process:
             self.front.metrics.shared = member.metrics
         self.bridge = Bridge()
         self._tools = ToolServers(
-            config, self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
+            self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
         )
         self._registry_file = RegistryFile(config, self.front, on_registry=self._tools.mount)
         self._load = load

@@ -1,0 +1,49 @@
+"""
+Public tools: the tool server that needs neither Django nor the SDK, its cards and its part of the fast path.
+
+The start-up thread imports this module, so that the event loop does not wait for its imports.
+"""
+
+from contextlib import AsyncExitStack
+from typing import TypedDict
+
+from muniment import __version__
+from muniment.kernel.rate import Limiter
+from muniment.mcp.cards import Cards, Identity
+from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.tools.public import public_server
+from muniment.schema.objects import Schema, registry_schema
+from muniment.server.app.app import PUBLIC_PATH, App
+from muniment.server.fastpath.tools import PublicToolAnswers
+from muniment.store.reader import Reader
+
+
+class Shared(TypedDict):
+    """Arguments shared by both tool servers."""
+
+    gate: OriginPolicy
+    limiter: Limiter
+    base_url: str
+    registry_name: str
+    schema: Schema
+
+
+def shared_arguments(app: App) -> Shared:
+    config = app.config
+    return {
+        "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
+        "limiter": app.limiter,
+        "base_url": config.base_url,
+        "registry_name": config.registry_name,
+        "schema": registry_schema(config.currency),
+    }
+
+
+async def mount_public(app: App, reader: Reader, running: AsyncExitStack) -> None:
+    """Let *app* answer the public tools and their cards until *running* ends."""
+    server = public_server(reader, **shared_arguments(app))
+    await running.enter_async_context(server.run())
+    app.mounts[PUBLIC_PATH] = server
+    app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
+    cards = Cards(Identity(base_url=app.config.base_url, title=app.config.registry_name, version=__version__))
+    app.mounts.update(dict.fromkeys(cards.paths, cards))
