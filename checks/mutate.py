@@ -119,6 +119,8 @@ def draw(coverage: Coverage) -> list[Trial]:
         for file in sorted((ROOT / "src" / "muniment" / feature).rglob("*.py")):
             if OMITTED.isdisjoint(file.parts):
                 every += mutants(file)
+    for key in sorted(LISTED["equivalent"].keys() - {each.key for each in every}):
+        print(f"mutants.toml: no such mutant any more: {key}")
     ranked = sorted(every, key=lambda each: hashlib.sha256(f"{SEED} {each.key}".encode()).digest())
     chosen: list[Trial] = []
     for each in ranked:
