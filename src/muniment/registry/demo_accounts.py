@@ -20,18 +20,18 @@ from muniment.registry.review.decisions import submit_company
 from muniment.store.database.migrations import migration_lock
 
 OWNED = 2
-"""How many of the published listings the demo's owner keeps."""
-TOKEN_NAME = "demo"  # noqa: S105 - what it is called in lists
+"""The number of published listings that the demo's owner has."""
+TOKEN_NAME = "demo"  # noqa: S105 - the token's name, not a secret
 
 
 class SignIn(NamedTuple):
-    """What a demo prints."""
+    """A sign-in that the demo prints."""
 
     role: str
     email: str
     password: str
     token: str
-    """Opens the owner-scoped tool server; only the owner has one."""
+    """For the owner-scoped tool server; only the owner has one."""
 
 
 def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
@@ -53,12 +53,12 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
 
 def demo_sign_ins() -> list[SignIn]:
     """
-    Make the demo's accounts where they are missing; give each a fresh password, and the owner a fresh token.
+    Create missing demo accounts; set new passwords, and a new token for the owner.
 
     Returns:
-        The owner's and the reviewer's sign-in.
+        The sign-ins of the owner and the reviewer.
     """
-    made = []
+    sign_ins = []
     with transaction.atomic():
         for role in ("owner", "reviewer"):
             email, password = f"{role}@demo.example", secrets.token_urlsafe(9)
@@ -68,28 +68,28 @@ def demo_sign_ins() -> list[SignIn]:
             account.set_password(password)
             account.save(update_fields=["password"])
             token = _token(account) if role == "owner" else ""
-            made.append(SignIn(role, email, password, token))
+            sign_ins.append(SignIn(role, email, password, token))
             if fresh and role == "owner":
-                _give_listings(account)
-    return made
+                _add_listings(account)
+    return sign_ins
 
 
 def _token(owner: Account) -> str:
     actor = owner.actor("command", "demo")
-    standing = next((row for row in list_tokens(actor) if row.name == TOKEN_NAME), None)
-    if standing is not None:
-        return regenerate_token(actor, standing.pk).text
+    existing = next((row for row in list_tokens(actor) if row.name == TOKEN_NAME), None)
+    if existing is not None:
+        return regenerate_token(actor, existing.pk).text
     return create_token(actor, TOKEN_NAME, permitted=SCOPES).text
 
 
-def _give_listings(owner: Account) -> None:
+def _add_listings(owner: Account) -> None:
     """Create the owner's published listings, a draft, a submission and a pending change."""
     actor = owner.actor("command", "demo")
     public = list(Company.objects.filter(state=State.PUBLISHED).order_by("pk")[: OWNED + 1])
     for company in public[:OWNED]:
         Ownership.objects.get_or_create(account=owner, company=company)
     create_company(actor, CompanyChange(name="Slackwater Ferry", type="cooperative", status="upcoming"))
-    waits = create_company(
+    submitted = create_company(
         actor,
         CompanyChange(
             name="Brine and Bramble",
@@ -99,7 +99,7 @@ def _give_listings(owner: Account) -> None:
             description="Salt-marsh farmers who share a cold store, a van and a stall in four towns.",
         ),
     )
-    submit_company(actor, waits.slug)
+    submit_company(actor, submitted.slug)
     if public:
         update_company(actor, public[0].slug, CompanyChange(name=f"{public[0].name} United"))
     if len(public) > OWNED:

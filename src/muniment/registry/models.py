@@ -329,14 +329,14 @@ class HistoryEntry(models.Model):
 class Petition(models.Model):
     """A request to the reviewers: a claim of a listing or a profile, or a suggested edit."""
 
-    class Kind(models.TextChoices):
+    class RequestKind(models.TextChoices):
         """The kind of a request."""
 
         CLAIM = "claim"
         PROFILE = "profile"
         SUGGESTION = "suggestion"
 
-    kind = models.CharField(max_length=16, choices=Kind.choices)
+    kind = models.CharField(max_length=16, choices=RequestKind.choices)
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="petitions")
     company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="petitions")
     person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="petitions")

@@ -115,7 +115,7 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
 
 
 def _apply(actor: Actor, petition: Petition) -> None:
-    if petition.company is not None and petition.kind == Petition.Kind.CLAIM:
+    if petition.company is not None and petition.kind == Petition.RequestKind.CLAIM:
         add_owner(actor, petition.company.slug, petition.account_id)
     elif petition.company is not None and petition.changes:
         update_company(actor, petition.company.slug, CompanyChange(petition.changes))
