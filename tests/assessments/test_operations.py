@@ -452,58 +452,6 @@ def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_leas
     assert (Report.objects.count(), numbers(me)) == (1, (90, 0))
 
 
-def test_a_report_is_shared_by_a_link_that_can_be_ended_and_a_badge_is_shown_on_request():
-    me = owner()
-    report = finished(me)
-    token = sharing.share_report(me, report.run_id)
-    assert sharing.shared_report(token).pk == report.pk
-    again = sharing.share_report(me, report.run_id)
-    for dead in (token, "", "x" * 32):
-        with pytest.raises(NotFound):
-            sharing.shared_report(dead)
-    sharing.unshare_report(me, report.run_id)
-    with pytest.raises(NotFound):
-        sharing.shared_report(again)
-    with pytest.raises(NotFound):
-        sharing.badge_of(report.pk)
-    sharing.set_badge(me, report.run_id, shown=True)
-    assert sharing.badge_of(report.pk).pk == report.pk
-
-
-def test_a_large_report_is_cut_until_it_fits_and_says_so():
-    quote = "Wörter und “Zeichen” " * 14
-    criterion = {
-        "id": "c",
-        "title": "T" * 60,
-        "status": "partial",
-        "level": 2,
-        "maxLevel": 4,
-        "rationale": "R" * 100,
-        "remediation": "N" * 100,
-        "citations": [{"source": "documents", "documentId": "d" * 26, "page": 1, "quote": quote}] * 5,
-    }
-    report = finished(owner()).document
-    report["sections"] = [{"id": "s", "title": "S", "score": 50, "criteria": [criterion] * 70}]
-    for shown in (
-        report_views.full(report, "u"),
-        report_views.markdown(report, "u"),
-        report_views.summary(report, "u"),
-    ):
-        assert len(msgspec.json.encode(shown)) <= 60_000
-    assert report_views.full(report, "u")["truncated"]
-    assert len(report_views.full(report, "u")["sections"][0]["criteria"]) == 70
-    assert "truncated" not in report_views.summary(report, "u")
-    report["sections"][0]["criteria"] *= 30
-    assert len(msgspec.json.encode(report_views.full(report, "u"))) <= 60_000
-    assert len(msgspec.json.encode(report_views.markdown(report, "u"))) <= 60_000
-    long = {**criterion, "title": "題" * 3_000, "remediation": "直" * 20_000}
-    report["sections"] = [{"id": "s", "title": "題" * 200, "score": 50, "criteria": [long]}] * 300
-    for shown in (report_views.summary(report, "u"), report_views.full(report, "u")):
-        assert len(msgspec.json.encode(shown)) <= 60_000
-        assert (shown["truncated"], shown["sectionsTotal"], shown["nextTotal"]) == (True, 300, 300)
-        assert shown["next"]
-
-
 @pytest.mark.django_db(transaction=True)
 def test_of_24_that_start_and_execute_8_keys_with_credit_for_5_exactly_5_run(settings):
     settings.STARTING_CREDITS = 50

@@ -5,13 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
 
 from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State, Step
-from muniment.jobs.worker import Worker
 from muniment.kernel.ids import now
-from services.ports import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,13 +29,6 @@ def kind():
         handlers.unregister(name)
 
 
-@pytest.fixture
-def worker():
-    running = Worker(threads=2, name="here").start()
-    yield running
-    assert running.stop(within_s=20)
-
-
 def job(job_id):
     return Job.objects.get(pk=job_id)
 
@@ -49,15 +40,6 @@ def ended(job_id):
 def expire(job_id):
     """The lease of *job_id* is over."""
     Job.objects.filter(pk=job_id).update(run_at=now() - timedelta(seconds=1))
-
-
-def test_a_job_is_done_once_and_keeps_its_result(kind, worker):
-    seen = []
-    name = kind(lambda run: seen.append(run.payload) or {"sum": 3})
-    job_id = queue.enqueue(name, {"a": 1})
-    wait_until(ended(job_id), within_s=10, what="the job")
-    assert (job(job_id).state, job(job_id).result, seen) == (State.SUCCEEDED, {"sum": 3}, [{"a": 1}])
-    assert job(job_id).attempt == 1
 
 
 def test_enqueueing_joins_the_transaction_of_what_it_is_about(kind):
@@ -202,27 +184,6 @@ def test_an_attempt_that_kept_a_step_is_no_sign_of_poison(kind):
     assert (job(job_id).state, job(job_id).attempt) == (State.FAILED, 6)
 
 
-def test_a_job_that_can_never_succeed_is_not_retried(kind, worker):
-    def work(_):
-        raise queue.Abandoned("the company is gone")
-
-    job_id = queue.enqueue(kind(work))
-    wait_until(ended(job_id), within_s=10, what="the job")
-    assert (job(job_id).state, job(job_id).attempt, job(job_id).error) == (State.FAILED, 1, "the company is gone")
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_worker_outlives_a_job_that_raises(kind, worker):
-    def work(run):
-        if run.attempt < 3:
-            raise ValueError("not yet")
-        return "done"
-
-    job_id = queue.enqueue(kind(work, back_off_s=0.01))
-    wait_until(ended(job_id), within_s=15, what="the job")
-    assert (job(job_id).state, job(job_id).attempt) == (State.SUCCEEDED, 3)
-
-
 def test_a_queued_job_is_canceled_at_once(kind):
     settled = []
     job_id = queue.enqueue(kind(lambda _: None, ended=lambda *given: settled.append(given[2])))
@@ -233,23 +194,6 @@ def test_a_queued_job_is_canceled_at_once(kind):
     assert queue.claim("w") is None
 
 
-def test_a_running_job_is_canceled_at_its_next_look_and_settled_once(kind, worker):
-    started, settled = threading.Event(), []
-
-    def work(run):
-        started.set()
-        while True:
-            run.check()
-            threading.Event().wait(0.01)
-
-    job_id = queue.enqueue(kind(work, lease_s=1, ended=lambda *given: settled.append(given[2])))
-    assert started.wait(10)
-    assert queue.cancel(job_id)
-    wait_until(ended(job_id), within_s=10, what="the cancellation")
-    assert job(job_id).state == State.CANCELED
-    assert settled == ["canceled"]
-
-
 def test_a_canceled_job_cannot_be_finished_any_more(kind):
     job_id = queue.enqueue(kind(lambda _: None))
     run = queue.claim("w")
@@ -258,39 +202,6 @@ def test_a_canceled_job_cannot_be_finished_any_more(kind):
         run.finish("too late")
     run.canceled()
     assert job(job_id).state == State.CANCELED
-
-
-def test_the_heartbeat_keeps_a_job_that_is_silent_for_longer_than_its_lease(kind, worker):
-    def work(run):
-        threading.Event().wait(1.5)
-        return run.attempt
-
-    job_id = queue.enqueue(kind(work, lease_s=0.6))
-    wait_until(ended(job_id), within_s=15, what="the job")
-    assert (job(job_id).state, job(job_id).result) == (State.SUCCEEDED, 1)
-
-
-def test_a_stopping_worker_hands_its_job_back_without_counting_the_attempt(kind):
-    started = threading.Event()
-
-    def work(run):
-        run.step("kept", lambda: "kept")
-        if run.attempt > 1:
-            return run.step("kept", lambda: "made again")
-        started.set()
-        while True:
-            run.check()
-            threading.Event().wait(0.01)
-
-    job_id = queue.enqueue(kind(work, max_attempts=1))
-    first = Worker(threads=1).start()
-    assert started.wait(10)
-    assert first.stop(within_s=10)
-    assert job(job_id).state == State.QUEUED
-    second = Worker(threads=1).start()
-    wait_until(ended(job_id), within_s=10, what="the job")
-    assert second.stop(within_s=10)
-    assert (job(job_id).state, job(job_id).result, job(job_id).attempt) == (State.SUCCEEDED, "kept", 2)
 
 
 def test_a_group_runs_no_more_than_its_share_and_delays_no_other(kind):
@@ -358,48 +269,6 @@ def test_finished_jobs_are_removed_after_a_week(kind):
     assert set(Job.objects.filter(kind=name).values_list("pk", flat=True)) == {fresh, waiting}
 
 
-def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatch, caplog):
-    name = kind(lambda _: "done")
-    job_id = queue.enqueue(name)
-    real, failures = queue.claim, []
-
-    def claim(worker):
-        if len(failures) < 2:
-            failures.append(worker)
-            raise DatabaseError("gone")
-        return real(worker)
-
-    monkeypatch.setattr(queue, "claim", claim)
-    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.01)
-    running = Worker(threads=1).start()
-    wait_until(ended(job_id), within_s=10, what="the job")
-    assert running.stop()
-    assert len(failures) == 2
-    assert "could not read the queue" in caplog.text
-
-
-def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeypatch):
-    kind(lambda _: None)
-    claimed, looked, is_due = [], [], queue.is_due
-    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.02)
-    monkeypatch.setattr(queue, "claim", claimed.append)
-    monkeypatch.setattr(queue, "enqueue_periodic", lambda: None)
-    monkeypatch.setattr(queue, "is_due", lambda: looked.append(is_due()))
-    running = Worker(threads=4).start()
-    wait_until(lambda: len(looked) > 10, within_s=10, what="looks at the queue")
-    assert running.stop()
-    assert len(claimed) == 4, "each looked once, when it began"
-
-
-def test_polling_finds_a_job_that_another_process_enqueued(kind, monkeypatch):
-    name = kind(lambda _: None)
-    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.05)
-    running = Worker(threads=2).start()
-    job_id = Job.objects.create(kind=name).pk  # nobody rings
-    wait_until(ended(job_id), within_s=10, what="the job")
-    assert running.stop()
-
-
 def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django_assert_num_queries):
     name = kind(lambda _: None, name="tests.tick", every_s=600)
     queue.enqueue_periodic()
@@ -413,24 +282,6 @@ def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django
     queue.enqueue(name, delay_s=60)
     queue.enqueue("tests.unknown")
     assert not queue.is_due()
-
-
-def test_a_stop_during_a_heartbeat_takes_effect_at_once():
-    worker, slept = Worker(threads=1, name="here"), []
-
-    class Stirred(threading.Event):
-        def clear(self):
-            worker._stopping.set()
-            self.set()
-            super().clear()
-
-        def wait(self, timeout=None):
-            slept.append(worker._stopping.is_set())
-            return True
-
-    worker._wake = Stirred()
-    worker._run_heartbeat()
-    assert slept == [False]
 
 
 @pytest.mark.django_db

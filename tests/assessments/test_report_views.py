@@ -1,0 +1,53 @@
+"""Reports as the tools show them: short enough for an answer."""
+
+import msgspec
+import pytest
+
+from make.registry import owner
+from make.reports import finished
+from muniment.assessments import report_views
+from muniment.documents import records
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _stand(settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    yield
+    for blob in list(records.storage().blobs()):
+        records.storage().delete(blob.key)
+
+
+def test_a_large_report_is_cut_until_it_fits_and_says_so():
+    quote = "Wörter und “Zeichen” " * 14
+    criterion = {
+        "id": "c",
+        "title": "T" * 60,
+        "status": "partial",
+        "level": 2,
+        "maxLevel": 4,
+        "rationale": "R" * 100,
+        "remediation": "N" * 100,
+        "citations": [{"source": "documents", "documentId": "d" * 26, "page": 1, "quote": quote}] * 5,
+    }
+    report = finished(owner()).document
+    report["sections"] = [{"id": "s", "title": "S", "score": 50, "criteria": [criterion] * 70}]
+    for shown in (
+        report_views.full(report, "u"),
+        report_views.markdown(report, "u"),
+        report_views.summary(report, "u"),
+    ):
+        assert len(msgspec.json.encode(shown)) <= 60_000
+    assert report_views.full(report, "u")["truncated"]
+    assert len(report_views.full(report, "u")["sections"][0]["criteria"]) == 70
+    assert "truncated" not in report_views.summary(report, "u")
+    report["sections"][0]["criteria"] *= 30
+    assert len(msgspec.json.encode(report_views.full(report, "u"))) <= 60_000
+    assert len(msgspec.json.encode(report_views.markdown(report, "u"))) <= 60_000
+    long = {**criterion, "title": "題" * 3_000, "remediation": "直" * 20_000}
+    report["sections"] = [{"id": "s", "title": "題" * 200, "score": 50, "criteria": [long]}] * 300
+    for shown in (report_views.summary(report, "u"), report_views.full(report, "u")):
+        assert len(msgspec.json.encode(shown)) <= 60_000
+        assert (shown["truncated"], shown["sectionsTotal"], shown["nextTotal"]) == (True, 300, 300)
+        assert shown["next"]

@@ -1,0 +1,183 @@
+"""The worker: takes jobs, keeps their leases, and stops without losing one."""
+
+import threading
+
+import pytest
+from django.db import DatabaseError
+
+from muniment.jobs import handlers, queue
+from muniment.jobs.models import Job, State
+from muniment.jobs.worker import Worker
+from services.ports import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def kind():
+    """Registers handlers under names of this test alone, and takes them out again."""
+    made = []
+
+    def register(work, name="tests.thing", every_s=0, **options):
+        handlers.register(handlers.Handler(kind=name, work=work, **options), every_s=every_s)
+        made.append(name)
+        return name
+
+    yield register
+    for name in made:
+        handlers.unregister(name)
+
+
+@pytest.fixture
+def worker():
+    running = Worker(threads=2, name="here").start()
+    yield running
+    assert running.stop(within_s=20)
+
+
+def job(job_id):
+    return Job.objects.get(pk=job_id)
+
+
+def ended(job_id):
+    return lambda: job(job_id).state in {State.SUCCEEDED, State.FAILED, State.CANCELED}
+
+
+def test_a_job_is_done_once_and_keeps_its_result(kind, worker):
+    seen = []
+    name = kind(lambda run: seen.append(run.payload) or {"sum": 3})
+    job_id = queue.enqueue(name, {"a": 1})
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert (job(job_id).state, job(job_id).result, seen) == (State.SUCCEEDED, {"sum": 3}, [{"a": 1}])
+    assert job(job_id).attempt == 1
+
+
+def test_a_job_that_can_never_succeed_is_not_retried(kind, worker):
+    def work(_):
+        raise queue.Abandoned("the company is gone")
+
+    job_id = queue.enqueue(kind(work))
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert (job(job_id).state, job(job_id).attempt, job(job_id).error) == (State.FAILED, 1, "the company is gone")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_worker_outlives_a_job_that_raises(kind, worker):
+    def work(run):
+        if run.attempt < 3:
+            raise ValueError("not yet")
+        return "done"
+
+    job_id = queue.enqueue(kind(work, back_off_s=0.01))
+    wait_until(ended(job_id), within_s=15, what="the job")
+    assert (job(job_id).state, job(job_id).attempt) == (State.SUCCEEDED, 3)
+
+
+def test_a_running_job_is_canceled_at_its_next_look_and_settled_once(kind, worker):
+    started, settled = threading.Event(), []
+
+    def work(run):
+        started.set()
+        while True:
+            run.check()
+            threading.Event().wait(0.01)
+
+    job_id = queue.enqueue(kind(work, lease_s=1, ended=lambda *given: settled.append(given[2])))
+    assert started.wait(10)
+    assert queue.cancel(job_id)
+    wait_until(ended(job_id), within_s=10, what="the cancellation")
+    assert job(job_id).state == State.CANCELED
+    assert settled == ["canceled"]
+
+
+def test_the_heartbeat_keeps_a_job_that_is_silent_for_longer_than_its_lease(kind, worker):
+    def work(run):
+        threading.Event().wait(1.5)
+        return run.attempt
+
+    job_id = queue.enqueue(kind(work, lease_s=0.6))
+    wait_until(ended(job_id), within_s=15, what="the job")
+    assert (job(job_id).state, job(job_id).result) == (State.SUCCEEDED, 1)
+
+
+def test_a_stopping_worker_hands_its_job_back_without_counting_the_attempt(kind):
+    started = threading.Event()
+
+    def work(run):
+        run.step("kept", lambda: "kept")
+        if run.attempt > 1:
+            return run.step("kept", lambda: "made again")
+        started.set()
+        while True:
+            run.check()
+            threading.Event().wait(0.01)
+
+    job_id = queue.enqueue(kind(work, max_attempts=1))
+    first = Worker(threads=1).start()
+    assert started.wait(10)
+    assert first.stop(within_s=10)
+    assert job(job_id).state == State.QUEUED
+    second = Worker(threads=1).start()
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert second.stop(within_s=10)
+    assert (job(job_id).state, job(job_id).result, job(job_id).attempt) == (State.SUCCEEDED, "kept", 2)
+
+
+def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatch, caplog):
+    name = kind(lambda _: "done")
+    job_id = queue.enqueue(name)
+    real, failures = queue.claim, []
+
+    def claim(worker):
+        if len(failures) < 2:
+            failures.append(worker)
+            raise DatabaseError("gone")
+        return real(worker)
+
+    monkeypatch.setattr(queue, "claim", claim)
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.01)
+    running = Worker(threads=1).start()
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert running.stop()
+    assert len(failures) == 2
+    assert "could not read the queue" in caplog.text
+
+
+def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeypatch):
+    kind(lambda _: None)
+    claimed, looked, is_due = [], [], queue.is_due
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.02)
+    monkeypatch.setattr(queue, "claim", claimed.append)
+    monkeypatch.setattr(queue, "enqueue_periodic", lambda: None)
+    monkeypatch.setattr(queue, "is_due", lambda: looked.append(is_due()))
+    running = Worker(threads=4).start()
+    wait_until(lambda: len(looked) > 10, within_s=10, what="looks at the queue")
+    assert running.stop()
+    assert len(claimed) == 4, "each looked once, when it began"
+
+
+def test_polling_finds_a_job_that_another_process_enqueued(kind, monkeypatch):
+    name = kind(lambda _: None)
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.05)
+    running = Worker(threads=2).start()
+    job_id = Job.objects.create(kind=name).pk  # no process is told
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert running.stop()
+
+
+def test_a_stop_during_a_heartbeat_takes_effect_at_once():
+    worker, slept = Worker(threads=1, name="here"), []
+
+    class Stirred(threading.Event):
+        def clear(self):
+            worker._stopping.set()
+            self.set()
+            super().clear()
+
+        def wait(self, timeout=None):
+            slept.append(worker._stopping.is_set())
+            return True
+
+    worker._wake = Stirred()
+    worker._run_heartbeat()
+    assert slept == [False]
