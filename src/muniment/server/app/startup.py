@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 from wsgiref.util import setup_testing_defaults
@@ -132,11 +133,13 @@ class Startup:
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
-
+        import_module("muniment.server.app.public_tools")
+        import_module("muniment.server.app.exposition")
         self._notify(self._on_tools)
         import django
 
         django.setup()
+        import_module("muniment.mcp.tools.owner_server")
 
         self._bring_up_database()
         from django.core.wsgi import get_wsgi_application
@@ -146,7 +149,7 @@ class Startup:
             _visit(application, path)
         self._notify(self._on_pages, application)
         self._has_pages = True
-
+        import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
         if self._load is not None:
             self._load()
             self.is_loading = False
