@@ -147,9 +147,9 @@ class Api:
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if if_none_match and answer.matches(if_none_match):
             return answer.unchanged(encoding)
-        return await self._finished(key, answer, encoding)
+        return await self._encoded(key, answer, encoding)
 
-    async def _finished(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
+    async def _encoded(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
         """Return an answer in *encoding*, compressed in the thread pool if that takes long."""
         made = self.encode(key, answer, encoding, at_once=True)
         if made is None:

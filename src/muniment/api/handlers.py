@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from muniment.api.parameters import shown
+from muniment.api.parameters import truncated
 from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
@@ -75,14 +75,14 @@ def list_companies(context: Context, path: str, values: Values, headers: bytes) 
     query = _company_query(path, values)
     with _cursor_of(path):
         page = context.reader.companies(query)
-    return _listed("company", path, values, page, headers)
+    return _list_result("company", path, values, page, headers)
 
 
 def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
     query = PeopleQuery(**_list_query(path, values))
     with _cursor_of(path):
         page = context.reader.people(query)
-    return _listed("person", path, values, page, headers)
+    return _list_result("person", path, values, page, headers)
 
 
 class _cursor_of:  # noqa: N801 - reads as a statement
@@ -101,7 +101,7 @@ class _cursor_of:  # noqa: N801 - reads as a statement
             ) from None
 
 
-def _listed(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Result:
+def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Result:
     items = page.items
     if values["fields"] is not None:
         kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
@@ -123,7 +123,7 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
 def _page_links(path: str, values: Values, page: ListPage) -> bytes:
     """Return the links to related pages, with all other parameters unchanged."""
     kept = {
-        name: _written(value)
+        name: _query_text(value)
         for name, value in values.items()
         if value is not None and name not in {"page", "pageSize", "cursor"}
     }
@@ -145,7 +145,7 @@ def _page_links(path: str, values: Values, page: ListPage) -> bytes:
     return link_line([*relations, ("last", address(page.page_count))])
 
 
-def _written(value: object) -> str:
+def _query_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -157,10 +157,10 @@ def _detail(context: Context, kind: str, path: str, key: str, headers: bytes) ->
     found = context.reader.document(kind, key)
     if found is None:
         raise unknown(context, kind, path, key)
-    return Result(_finished(found, headers), found.edition, ((kind, key),))
+    return Result(_document_answer(found, headers), found.edition, ((kind, key),))
 
 
-def _finished(found: Found, headers: bytes) -> Answer:
+def _document_answer(found: Found, headers: bytes) -> Answer:
     return Answer(found.body, found.etag.encode(), found.updated_at, headers)
 
 
@@ -172,7 +172,7 @@ def unknown(context: Context, kind: str, path: str, key: str) -> NotFound:
     near = context.reader.nearest(kind, key[:MAX_IDS])
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return NotFound(
-        f'There is no {kind} with the {noun} "{shown(key)}".',
+        f'There is no {kind} with the {noun} "{truncated(key)}".',
         f"GET {path} lists all; the {member} of each item is its {noun}.{meant}",
     )
 
@@ -192,13 +192,13 @@ def get_framework(context: Context, key: str, _values: Values, headers: bytes) -
 def list_frameworks(context: Context, _path: str, values: Values, headers: bytes) -> Result:
     """Return all frameworks, or those of one kind."""
     found = context.reader.frameworks(values["kind"])
-    return Result(_finished(found, headers), found.edition, (("framework", "*"),))
+    return Result(_document_answer(found, headers), found.edition, (("framework", "*"),))
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
     found = context.reader.stats()
     depends = (("company", "*"), ("person", "*"), ("framework", "*"))
-    return Result(_finished(found, headers), found.edition, depends)
+    return Result(_document_answer(found, headers), found.edition, depends)
 
 
 def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -> Result:

@@ -148,13 +148,13 @@ def decode(raw: bytes) -> str | None:
     else:
         decoded = unquote_to_bytes(raw)
     try:
-        shown = decoded.decode()
+        plain_text = decoded.decode()
     except UnicodeDecodeError:
         return None
-    return None if "\0" in shown else shown
+    return None if "\0" in plain_text else plain_text
 
 
-def given(query: bytes) -> Iterable[tuple[str, str | None, str]]:
+def query_items(query: bytes) -> Iterable[tuple[str, str | None, str]]:
     """Return name, value and raw value of each query parameter; the value is None if it cannot be decoded."""
     for pair in query.split(b"&"):
         name, _, value = pair.replace(b"+", b" ").partition(b"=")
@@ -176,29 +176,29 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
     found: JSONObject = {}
     plain = True
     if query:
-        for name, value, raw in given(query):
+        for name, value, raw in query_items(query):
             parameter = parameters.get(name)
             if parameter is None:
                 plain = False
                 continue
             if name in found:
-                raise refused(parameter, path, "is given more than once")
+                raise invalid_value(parameter, path, "is given more than once")
             if value is None:
-                raise refused(parameter, path, f"is {shown(raw)}, which is not valid percent-encoded UTF-8")
+                raise invalid_value(parameter, path, f"is {truncated(raw)}, which is not valid percent-encoded UTF-8")
             try:
                 found[name] = parameter.parse(value)
             except ValueError:
-                what = f'is "{shown(value)}"' if value else "is empty"
-                raise refused(parameter, path, what) from None
+                what = f'is "{truncated(value)}"' if value else "is empty"
+                raise invalid_value(parameter, path, what) from None
     return {name: found.get(name) for name in parameters}, plain
 
 
-def shown(value: str) -> str:
+def truncated(value: str) -> str:
     """Truncate a client's value for a message."""
     return value if len(value) <= MAX_SHOWN_CHARACTERS else value[:MAX_SHOWN_CHARACTERS] + "…"
 
 
-def refused(parameter: Parameter, path: str, what: str) -> BadRequest:
+def invalid_value(parameter: Parameter, path: str, what: str) -> BadRequest:
     """Return the error for an invalid value."""
     example = f"{path}?{parameter.name}={quote(parameter.example)}" if parameter.example else path
     return BadRequest(f"{parameter.name} {what}; it takes {parameter.rule}, at most once.", f"For example: {example}")

@@ -133,7 +133,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSON
     with closing(evaluator.judge(missing, question.scale, question.inputs)) as judging:
         for judged in judging:
             if judged is not None:
-                batch.append(_settled(missing[judged.number], judged, question))
+                batch.append(_settle_criterion(missing[judged.number], judged, question))
             if len(batch) >= evaluator.batch:
                 keep()
             if not batch:
@@ -142,7 +142,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSON
         keep()
 
 
-def _settled(criterion: JSONMapping, judged: Judged, question: _Assessment) -> JSONObject:
+def _settle_criterion(criterion: JSONMapping, judged: Judged, question: _Assessment) -> JSONObject:
     shown = settle(criterion, question.scale, judged.judgement, question.inputs)
     if judged.note:
         shown["rationale"] = f"{shown['rationale']} {judged.note}".strip()

@@ -84,7 +84,7 @@ class DocumentTools:
         self._base_url = base_url
 
     async def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
-        def listed() -> bytes:
+        def work() -> bytes:
             found = operations.list_documents(
                 _actor(caller),
                 arguments.get("companySlug"),
@@ -95,11 +95,11 @@ class DocumentTools:
             shown = [records.to_wire(document) for document in found.items]
             return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
 
-        answer: bytes = await self._call(listed)
+        answer: bytes = await self._call(work)
         return answer
 
     async def upload_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def kept() -> JSONObject:
+        def work() -> JSONObject:
             return _answer(
                 uploads.upload_document(
                     _actor(caller),
@@ -110,10 +110,10 @@ class DocumentTools:
                 )
             )
 
-        return await self._run(kept)
+        return await self._run(work)
 
     async def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def begun() -> JSONObject:
+        def work() -> JSONObject:
             upload = uploads.begin_upload(
                 _actor(caller),
                 arguments["companySlug"],
@@ -125,19 +125,19 @@ class DocumentTools:
             )
             return {"data": upload.to_wire()}
 
-        return await self._run(begun)
+        return await self._run(work)
 
     async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(lambda: _answer(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
 
     async def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def deleted() -> JSONObject:
+        def work() -> JSONObject:
             document = operations.delete_document(_actor(caller), arguments["documentId"])
             restorable = records.restorable_until(document)
             gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
             return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
 
-        return await self._run(deleted)
+        return await self._run(work)
 
     async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
         answer: JSONObject = await self._call(work)
