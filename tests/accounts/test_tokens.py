@@ -239,7 +239,7 @@ def test_a_mail_comes_seven_days_before_the_end_and_only_once(owner):
     }
 
 
-def test_a_mail_tells_of_a_new_token_and_not_the_token(owner):
+def test_a_mail_announces_a_new_token_without_the_token(owner):
     letters = Letters()
     minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
     [(subject, text)] = letters.to(owner.email)

@@ -173,7 +173,7 @@ def test_nothing_private_of_a_specification_leaves():
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "another owner", "reviewer"])
-def test_a_stranger_is_told_nothing_and_does_nothing(stranger):
+def test_a_stranger_learns_nothing_and_does_nothing(stranger):
     me, of = owner(), framework()
     slug = company(me)
     run_id = finished(me, slug, of).run_id
@@ -411,7 +411,7 @@ def test_a_canceled_run_gives_its_credits_back(when):
     assert not Report.objects.exists()
 
 
-def test_a_run_that_fails_for_good_gives_its_credits_back_and_tells_no_inside(monkeypatch):
+def test_a_run_that_fails_for_good_returns_its_credits_and_reveals_no_detail(monkeypatch):
     me, of = owner(), framework()
     slug = company(me)
     run_id = start(me, slug, of).run.row.pk

@@ -19,7 +19,7 @@ def _stand(settings):
         records.storage().delete(blob.key)
 
 
-def test_a_large_report_is_cut_until_it_fits_and_says_so():
+def test_a_large_report_is_truncated_to_fit_and_marked():
     quote = "Wörter und “Zeichen” " * 14
     criterion = {
         "id": "c",

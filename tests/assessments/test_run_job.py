@@ -316,7 +316,7 @@ def test_settings_that_miss_something_are_refused():
     assert Config({"MUNIMENT_MODEL_URL": "https://m.example/v1/", "MUNIMENT_MODEL_NAME": "m"}).model_url.endswith("/v1")
 
 
-def test_doctor_tells_whether_the_extra_is_there_and_no_key(tmp_path, monkeypatch):
+def test_doctor_reports_whether_the_extra_is_installed_and_shows_no_key(tmp_path, monkeypatch):
     given = Config({}, data=tmp_path, model_url="https://m.example/v1", model_name="tide-1", model_key=KEY)
     told = {finding.what: finding for finding in examine(given)}["language model"]
     assert told == ("language model", True, "tide-1 at m.example evaluates reports")

@@ -252,7 +252,7 @@ def test_blobs_that_go_while_a_backup_reads_are_in_it(tmp_path):
     assert documents.blob_keys() == []
 
 
-def test_a_document_that_has_lost_its_blob_is_told_and_holds_up_nothing(tmp_path):
+def test_a_document_without_its_blob_is_reported_and_delays_nothing(tmp_path):
     lost, damaged, _ = instances.filled()
     remove_blob(lost.blob_key)
     storage().write(damaged.blob_key, b"rotten")

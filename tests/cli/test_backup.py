@@ -37,7 +37,7 @@ def backed_up(tmp_path_factory):
     return file, told, answers
 
 
-def test_a_backup_beside_a_running_server_is_proved_and_told(backed_up, tmp_path):
+def test_a_backup_beside_a_running_server_is_verified_and_reported(backed_up, tmp_path):
     file, told, _ = backed_up
     assert "read back and verified" in told.stdout
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

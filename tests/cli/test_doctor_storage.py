@@ -29,7 +29,7 @@ def test_a_lost_blob_and_an_orphaned_blob_are_reported():
         records.storage().delete(key)
 
 
-def test_the_command_proves_a_store_and_tells_what_fails_without_the_secret(tmp_path):
+def test_the_command_checks_a_store_and_reports_failures_without_the_secret(tmp_path):
     data = new_instance(tmp_path / "data")
     fine = run("doctor", "--storage", data=data)
     assert "a probe was written, read and deleted" in fine.stdout

@@ -103,7 +103,7 @@ def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance,
     assert "The instance is not empty" in refused.stderr
 
 
-def test_a_target_that_is_none_is_told_at_once():
+def test_an_invalid_target_is_refused_at_once():
     for wrong in (("--to", "mysql://x"), ("--to", "sqlite:"), ("--to", "sqlite:x", "--storage", "ftp://x")):
         told = CliRunner().invoke(main, ["move", *wrong])
         assert (told.exit_code, " must be " in told.output) == (2, True)

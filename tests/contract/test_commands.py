@@ -51,7 +51,7 @@ def test_an_export_with_what_is_private_imports_to_the_same_answers_byte_for_byt
 
 
 @pytest.mark.requirement("export.private")
-def test_specifications_leave_the_instance_only_when_it_is_said_so(demo, tmp_path):
+def test_specifications_are_exported_only_on_request(demo, tmp_path):
     run("export", str(tmp_path / "open"), data=demo.data)
     run("export", str(tmp_path / "private"), "--private", data=demo.data)
     assert "assessment-spec/1" not in (tmp_path / "open" / "frameworks.jsonl").read_text()

@@ -182,7 +182,7 @@ def test_each_encoding_has_a_tag_of_its_own_and_each_of_them_is_accepted(demo):
 
 @pytest.mark.requirement("cache.headers")
 @EVERY_READ
-def test_caches_are_told_how_long_an_answer_holds(demo, path):
+def test_answers_say_how_long_caches_may_keep_them(demo, path):
     headers = demo.get(path).headers
     assert headers["cache-control"] == "public, max-age=30, stale-while-revalidate=300"
     assert headers["vary"].lower() == "accept-encoding"
@@ -355,7 +355,7 @@ def _until_refused(product, most=20, **headers):
 
 
 @pytest.mark.requirement("rate.limit")
-def test_over_the_rate_a_client_is_told_when_to_come_again(limited):
+def test_a_client_over_the_rate_gets_a_retry_after(limited):
     served, answer = _until_refused(limited, X_Forwarded_For="198.51.100.1")
     assert 5 <= served <= 8
     check_error(answer, 429, "bad_request")
@@ -375,7 +375,7 @@ def test_a_304_does_not_count_toward_the_rate(limited):
 
 
 @pytest.mark.requirement("rate.proxies")
-def test_behind_a_believed_proxy_each_client_has_its_own_rate_and_an_ipv6_house_shares_one(limited):
+def test_behind_a_trusted_proxy_each_client_has_its_own_rate_and_an_ipv6_network_shares_one(limited):
     _until_refused(limited, X_Forwarded_For="2001:db8:1:1::1")
     assert limited.get("/api/v1/stats", X_Forwarded_For="2001:db8:1:1:ffff::2").status == 429
     assert limited.get("/api/v1/stats", X_Forwarded_For="2001:db8:1:2::1").status == 200

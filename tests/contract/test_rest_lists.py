@@ -310,7 +310,7 @@ def _links(header):
 
 
 @pytest.mark.requirement("changes.feed")
-def test_following_the_changes_from_the_start_tells_of_everything_that_is_published(demo):
+def test_following_the_changes_from_the_start_finds_everything_that_is_published(demo):
     after, told = 0, []
     while True:
         answer = demo.get(f"/api/v1/changes?after={after}").json()

@@ -144,7 +144,7 @@ def test_an_unpaid_checkout_page_expires_and_a_late_payment_still_counts(stripe)
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("change", [{"amount_total": 1}, {"currency": "jpy"}])
-def test_another_amount_or_currency_credits_nothing_and_the_operator_is_told(stripe, change, caplog):
+def test_another_amount_or_currency_credits_nothing_and_is_reported_to_the_operator(stripe, change, caplog):
     me = owner()
     session_id = bought(me)
     event = stripe.pay(session_id)
@@ -213,7 +213,7 @@ def test_while_stripe_is_away_nothing_is_sold_nothing_is_lost_and_nothing_is_sai
 
 
 @pytest.mark.django_db
-def test_an_answer_that_was_lost_on_the_way_is_asked_for_again_and_opens_one_page(stripe):
+def test_a_lost_answer_is_requested_again_and_opens_one_page(stripe):
     stripe.drops = 1
     session_id = bought(owner())
     assert [session_id] == list(stripe.sessions)
@@ -241,7 +241,7 @@ def test_operators_see_purchases_and_what_stripe_told_and_change_neither(stripe)
 
 
 @pytest.mark.django_db
-def test_a_wrong_key_and_a_page_of_another_host_are_told_to_the_operator_alone(stripe, settings, caplog):
+def test_a_wrong_key_and_a_page_of_another_host_are_reported_to_the_operator_only(stripe, settings, caplog):
     settings.STRIPE_CHECKOUT_URL = "https://checkout.stripe.com"
     with pytest.raises(Unavailable):
         bought(owner())

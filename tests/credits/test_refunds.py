@@ -47,7 +47,7 @@ def test_refunds_take_credits_in_proportion_and_a_dispute_that_is_won_gives_them
 
 
 @pytest.mark.django_db
-def test_a_refund_takes_what_is_there_leaves_what_is_held_and_tells_the_operator_of_the_rest(stripe, caplog):
+def test_a_refund_takes_available_credits_leaves_held_ones_and_reports_the_rest_to_the_operator(stripe, caplog):
     me = owner()
     session_id = bought(me)
     tell(stripe.pay(session_id))
@@ -61,7 +61,7 @@ def test_a_refund_takes_what_is_there_leaves_what_is_held_and_tells_the_operator
 
 
 @pytest.mark.django_db
-def test_a_refund_that_overtakes_its_payment_is_asked_for_again(stripe):
+def test_a_refund_that_overtakes_its_payment_is_requested_again(stripe):
     me = owner()
     session_id = bought(me)
     paid = stripe.pay(session_id)

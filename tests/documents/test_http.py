@@ -195,7 +195,7 @@ def test_a_process_takes_only_so_many_files_at_once(owner, company, link, monkey
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_store_that_is_away_is_told_and_the_link_stays_good(owner, company, link, monkeypatch):
+def test_an_unreachable_store_is_reported_and_the_link_stays_valid(owner, company, link, monkeypatch):
     upload = begin(owner, company)
 
     class Away:

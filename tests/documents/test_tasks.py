@@ -46,7 +46,7 @@ def test_pictures_have_no_text(owner, company):
     assert (document.text_state, document.text_note) == (TextState.NOT_EXTRACTABLE, "It is an image.")
 
 
-def test_a_file_that_can_never_be_read_says_so(owner, company):
+def test_a_file_that_can_never_be_read_has_a_note(owner, company):
     document = uploaded(owner, company)
     tasks.give_up("job", {"documentId": document.pk}, "failed", "boom")
     document.refresh_from_db()

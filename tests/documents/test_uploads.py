@@ -180,9 +180,7 @@ def test_a_file_of_a_form_stays_alive_while_a_slow_store_takes_it(owner, company
     assert alive == [True, True, True]
 
 
-def test_a_large_file_of_a_form_goes_to_the_store_in_pieces_and_a_fast_store_needs_no_sign_of_life(
-    owner, company, monkeypatch
-):
+def test_a_large_form_upload_is_stored_in_pieces_without_renewing_its_lease(owner, company, monkeypatch):
     write, given = Storage.write, []
 
     def noted(storage, key, content):

@@ -285,7 +285,7 @@ def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django
 
 
 @pytest.mark.django_db
-def test_jobs_are_counted_by_kind_and_state_and_the_longest_wait_is_told():
+def test_jobs_are_counted_by_kind_and_state_with_the_longest_wait():
     for delay_s in (-90, -30, 600):
         queue.enqueue("suite.waits", delay_s=delay_s)
     queue.enqueue("suite.later", delay_s=600)

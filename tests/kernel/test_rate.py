@@ -19,14 +19,14 @@ def limiter(per_minute=600, burst=100, **more):
     return Limiter(per_minute, burst, clock=clock, **more), clock
 
 
-def test_a_burst_passes_and_the_next_request_is_told_when_to_come_back():
+def test_a_burst_passes_and_the_next_request_gets_a_retry_after():
     held, _ = limiter()
     assert [held.take("a").allowed for _ in range(100)] == [True] * 100
     refused = held.take("a")
     assert (refused.allowed, refused.remaining, refused.retry_after_s) == (False, 0, 1)
 
 
-def test_remaining_counts_down_and_reset_tells_when_the_bucket_is_full_again():
+def test_remaining_counts_down_and_reset_is_when_the_bucket_is_full_again():
     held, _ = limiter(per_minute=60, burst=5)
     assert [held.take("a")[1:3] for _ in range(3)] == [(4, 1), (3, 2), (2, 3)]
 
@@ -65,7 +65,7 @@ def test_without_a_rate_everything_passes_and_nothing_is_remembered():
     assert len(held) == 0
 
 
-def test_memory_is_bounded_however_many_clients_knock():
+def test_memory_is_bounded_however_many_clients_connect():
     held, _ = limiter(max_clients=100)
     for index in range(10_000):
         held.take(str(index))

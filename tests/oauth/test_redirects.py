@@ -110,7 +110,7 @@ def test_another_path_host_scheme_or_query_is_not_the_registered_address(asked, 
     assert not redirects.matches(asked, registered)
 
 
-def test_the_answer_keeps_what_stood_in_the_query():
+def test_the_redirect_keeps_the_query_of_the_registered_address():
     assert redirects.answer("https://a.example/cb?k=1", {"code": "x y"}) == "https://a.example/cb?k=1&code=x+y"
     assert redirects.answer("https://a.example/cb", {"code": "x"}) == "https://a.example/cb?code=x"
     assert redirects.answer("cursor://a/cb?", {"code": "x"}) == "cursor://a/cb?code=x"

@@ -103,7 +103,7 @@ def test_an_answer_that_was_under_way_while_the_token_ended_is_not_kept(door, mi
     assert door(minted.text) is None
 
 
-def test_a_token_that_opens_nothing_is_asked_about_each_time_and_not_kept(door):
+def test_an_invalid_token_is_looked_up_each_time_and_not_cached(door):
     for _ in range(3):
         assert door("mun_pat_" + "A" * 36) is None
     assert door.keeper._cache == {}

@@ -126,7 +126,7 @@ def test_the_form_shows_it_and_its_label_names_the_difference():
     assert "Berth number" in browser.get(f"/manage/companies/{made.slug}/history").content.decode()
 
 
-def test_an_import_reads_it_an_export_writes_it_and_a_wrong_one_is_told(tmp_path):
+def test_an_import_reads_it_an_export_writes_it_and_an_invalid_one_is_reported(tmp_path):
     company = {"id": "harbour", "name": "Harbour", "zeta": 1, **GIVEN}
     wrong = {"id": "wrong", "name": "Wrong", "fleetSize": "huge", "berthNumber": "x" * 13}
     lines(tmp_path / "companies.jsonl", {"company": company}, {"company": wrong})

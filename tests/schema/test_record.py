@@ -81,7 +81,7 @@ def test_a_value_that_is_not_an_object_is_refused():
     assert imported([])[1].faults == [Fault("", "must be an object, not a list")]
 
 
-def test_a_hundred_thousand_faults_are_told_by_the_first_fifty():
+def test_a_hundred_thousand_faults_are_reported_by_the_first_fifty():
     assert len(changed({f"x{n}": 1 for n in range(100_000)})[1].faults) == MAX_FAULTS
     _, validation = imported({"id": "a", "name": "A", "places": [{"city": "x" * 10}] * 1_000})
     assert (len(validation.faults), len(validation.warnings)) == (0, MAX_FAULTS)

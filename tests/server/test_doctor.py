@@ -11,7 +11,7 @@ from services.prepared import new_instance
 from services.product import run
 
 
-def test_a_healthy_instance_is_told_so_with_every_setting(demo):
+def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
     told = run("doctor", data=demo.data, secret_key="very-secret-value", rate_limit="300").stdout
     for setting in SETTINGS:
         assert f"{setting.variable} = " in told
@@ -28,7 +28,7 @@ def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-def test_an_empty_database_is_no_fault_and_what_to_do_is_told(tmp_path, postgres):
+def test_an_empty_database_is_no_error_and_comes_with_a_hint(tmp_path, postgres):
     told = run("doctor", "--ledger", "--storage", data=tmp_path / "data", database_url=postgres.create("new")).stdout
     assert "OK    database: postgresql, no migrations applied yet; run muniment migrate, or serve" in told
     assert "FAIL" not in told
@@ -51,7 +51,7 @@ def test_doctor_exits_with_1_when_a_check_fails(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_a_database_that_does_not_answer_is_told_without_its_password(tmp_path):
+def test_a_database_that_does_not_answer_is_reported_without_its_password(tmp_path):
     url = "postgresql://someone:hidden-word@127.0.0.1:9/none"
     done = run("doctor", data=tmp_path / "data", check=False, database_url=url)
     assert done.returncode == 1
@@ -78,7 +78,7 @@ def test_the_contract_is_printed_as_it_is_served(demo):
     assert printed == demo.get("/openapi.json").json()
 
 
-def test_a_database_that_is_away_or_of_no_known_kind_is_told_with_a_way_out(tmp_path):
+def test_an_unreachable_or_unknown_database_is_reported_with_a_hint(tmp_path):
     url = "postgresql://keeper:sesame@127.0.0.1:1/muniment"
     away = run("user", "list", data=tmp_path / "data", check=False, database_url=url)
     assert (away.returncode, "Traceback" in away.stderr) == (1, False)

@@ -192,7 +192,7 @@ def test_too_few_credits_are_told_with_both_numbers(agent, settings):
     assert runs.get_run(me, run_id).state == "created"
 
 
-def test_an_expired_run_is_told_so_before_the_clock_has_settled_it_and_after(agent):
+def test_an_expired_run_is_refused_before_and_after_the_periodic_job_settled_it(agent):
     me, refused = agent
     run_id = runs.start_run(me, company(me), framework()).run.row.pk
     ReportRun.objects.update(expires_at=now() - timedelta(seconds=1))

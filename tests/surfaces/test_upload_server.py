@@ -173,7 +173,7 @@ def test_200_mb_go_by_the_printed_line_with_little_memory(tmp_path, settings, re
     assert extra_mb < 30
 
 
-def test_curl_is_told_413_at_once_and_may_send_the_right_file_afterwards(tmp_path):
+def test_curl_gets_413_at_once_and_may_send_the_right_file_afterwards(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"x" * (3 << 20))
     with Product(new_instance(tmp_path / "data")) as product:
         product.wait_ready()

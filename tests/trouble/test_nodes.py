@@ -138,7 +138,7 @@ def test_a_process_reads_the_file_that_another_was_still_making_when_it_began(tm
 
 
 @pytest.mark.requirement("nodes.edition")
-def test_a_node_tells_how_far_behind_it_is(pair):
+def test_a_node_reports_its_lag(pair):
     node = pair.each[0]
     assert node.get("/readyz").json() | {"behindSeconds": 0} == {
         "status": "ready",

@@ -173,7 +173,7 @@ def test_readers_are_served_while_an_import_runs_and_see_all_of_it_afterwards(tm
 
 
 @pytest.mark.requirement("import.bad-rows", "import.strict", "import.dry-run")
-def test_the_command_tells_bad_rows_by_place_and_ends_with_status_one(tmp_path, data):
+def test_the_command_reports_bad_rows_with_their_place_and_exits_with_1(tmp_path, data):
     file = lines(
         tmp_path / "companies.jsonl",
         {"company": {"id": "a", "name": "A"}},

@@ -75,7 +75,7 @@ def test_an_error_is_shown_beside_its_field_and_the_input_is_kept(fields, said):
     assert 'aria-invalid="true"' in html
 
 
-def test_signing_in_leads_back_to_where_one_wanted_to_go():
+def test_signing_in_returns_to_the_requested_page():
     account(NEW, password=PASSWORD)
     answer = Client().post("/accounts/login/?next=/manage/profile", {"login": NEW.upper(), "password": PASSWORD})
     assert answer["Location"] == "/manage/profile"
@@ -266,7 +266,7 @@ def test_mail_goes_over_smtp_when_it_is_set_up(monkeypatch):
     assert message["Subject"] == "[Muniment] Published"
 
 
-def test_a_mail_server_that_is_down_is_told_and_nothing_breaks(monkeypatch):
+def test_a_mail_server_that_is_down_is_reported_and_nothing_breaks(monkeypatch):
     using(monkeypatch, mail_url="smtp://127.0.0.1:1")
     client = Client()
     answer = client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})

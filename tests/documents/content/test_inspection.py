@@ -88,7 +88,7 @@ def test_no_type_passes_as_another(given, declared):
     ],
     ids=name_of,
 )
-def test_a_disguise_is_told_in_words(content, content_type, reason):
+def test_a_disguised_file_is_refused_with_a_reason(content, content_type, reason):
     with pytest.raises(Rejected, match=reason):
         look(content, content_type)
 

@@ -234,7 +234,7 @@ def test_over_the_rate_a_tool_answers_an_error_and_anything_else_429(reader):
 
 
 @pytest.mark.requirement("mcp.tool-failures")
-def test_a_tool_that_breaks_tells_the_request_and_nothing_else(reader, caplog):
+def test_a_tool_that_fails_shows_the_request_id_and_no_detail(reader, caplog):
     def broken(arguments, caller):
         raise RuntimeError("the secret is 42")
 

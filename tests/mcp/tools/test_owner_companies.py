@@ -122,7 +122,7 @@ def _expired(owner):
         pytest.param(lambda owner: App().code(signed_in(owner)), id="a code"),
     ],
 )
-def test_a_token_that_opens_nothing_is_said_to_be_invalid(server, owner, text):
+def test_an_invalid_token_is_reported_as_such(server, owner, text):
     """RFC 6750, 3.1."""
     challenge = f'Bearer {METADATA}, scope="{" ".join(SCOPES)}", error="invalid_token"'
     refused(server.ask(text(owner) if callable(text) else text, LIST), 401, challenge)
@@ -275,7 +275,7 @@ def test_no_schema_lists_types_beside_entries_members_or_choices(server, owner):
     walk(server.ask(token_of(owner), LIST).result["tools"])
 
 
-def test_every_fault_of_a_change_is_told_at_once(server, owner):
+def test_every_fault_of_a_change_is_reported_at_once(server, owner):
     text = token_of(owner)
     made = make.published(owner.actor("web"))
     wrong = {"themes": ["a", 1], "teamSize": -1, "website": "x", "socials": {"email": 5}, "positions": [{"title": "x"}]}
@@ -363,7 +363,7 @@ def test_a_change_that_needs_review_waits(server, owner):
 
 @pytest.mark.requirement("tools.manage.companies")
 @pytest.mark.requirement("owners.edits")
-def test_a_lost_race_is_told_and_the_hint_leads_on(server, owner):
+def test_a_lost_race_is_reported_with_a_hint(server, owner):
     text = token_of(owner)
     made = make.published(owner.actor("web"))
     version = server.data(text, "get_my_company", slug=made.slug)["version"]

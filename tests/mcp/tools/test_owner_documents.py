@@ -130,7 +130,7 @@ def test_a_refused_file_has_a_reason_and_leaves_nothing(owner, slug, given, said
     assert not Document.objects.exclude(state=DocumentState.REJECTED).exists()
 
 
-def test_a_stranger_is_told_the_same_as_of_something_that_is_not_there(server, owner, slug):
+def test_a_stranger_gets_the_same_answer_as_for_something_missing(server, owner, slug):
     stranger = Client(server, "stranger@harbour.example")
     make.draft(stranger.actor)
     kept = owner.data("upload_document", companySlug=slug, filename="a.txt", text="a")

@@ -125,7 +125,7 @@ def test_the_five_tools_say_what_they_need_and_do(db, server):
 
 
 @pytest.mark.requirement("cli.operate")
-def test_a_framework_is_authored_from_a_file_and_each_fault_is_told(tmp_path):
+def test_a_framework_is_specified_by_a_file_and_each_fault_is_reported(tmp_path):
     data = demo_registry(tmp_path / "data")
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps(specification()))

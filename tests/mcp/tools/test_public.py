@@ -309,7 +309,7 @@ def test_descriptions_of_frameworks_are_cut_to_500_characters():
 
 
 @pytest.mark.requirement("mcp.tool-failures")
-def test_a_near_miss_is_told_what_may_have_been_meant(server):
+def test_a_near_miss_gets_suggestions(server):
     error = failure(server, "get_company", slug="Many Holders")
     assert error["code"] == "not_found"
     assert "Many Holders" in error["message"]
@@ -415,7 +415,7 @@ def _read(uri):
 
 
 @pytest.mark.requirement("tools.resources")
-def test_a_missing_resource_is_told_in_the_words_of_each_era(server):
+def test_a_missing_resource_is_reported_in_the_form_of_each_protocol_version(server):
     for make_request, code in ((modern, -32602), (legacy, -32002)):
         error = server.ask(*make_request("resources/read", {"uri": "registry://people/nobody"})).json()["error"]
         assert (error["code"], error["data"]["uri"]) == (code, "registry://people/nobody")

@@ -67,7 +67,7 @@ def test_a_value_that_the_form_does_not_take_is_refused_by_its_field(wire, field
     assert operations.get_company(me, mine.slug).version == 1
 
 
-def test_every_field_of_the_form_goes_in_and_comes_out():
+def test_every_editable_field_is_stored_and_published():
     me = owner()
     wire = {
         "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "status": "active", "type": "DAO",

@@ -40,7 +40,7 @@ def test_only_an_account_creates_a_listing():
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "other owner", "reviewer's token"])
-def test_a_stranger_is_told_nothing_and_changes_nothing(stranger):
+def test_a_stranger_learns_nothing_and_changes_nothing(stranger):
     mine = published(owner())
     actor = {"visitor": lambda: VISITOR, "other owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[
         stranger
@@ -93,7 +93,7 @@ def test_a_draft_is_renamed_without_a_reviewer():
     assert operations.update_company(me, mine.slug, CompanyChange(name="Renamed")).applied == ["name"]
 
 
-def test_a_dry_run_tells_the_difference_and_changes_nothing():
+def test_a_dry_run_shows_the_difference_and_changes_nothing():
     me = owner()
     mine = published(me)
     before = changes()

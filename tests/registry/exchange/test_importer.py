@@ -236,7 +236,7 @@ def test_companies_are_ordered_by_listing_date_and_then_by_later_publication(tmp
         ({"company": company(), "updatedAt": "yesterday"}, "updatedAt", "must be an RFC 3339 timestamp"),
     ],
 )
-def test_a_bad_row_is_told_by_its_place_and_the_good_ones_go_in(tmp_path, row, field, reason):
+def test_a_bad_row_is_reported_with_its_place_and_the_good_ones_are_imported(tmp_path, row, field, reason):
     bad = bring_companies(tmp_path, {"company": company("before")}, row, {"company": company("after")})
     assert [(each.file, each.line, each.field) for each in bad] == [("companies.jsonl", 2, field)]
     assert reason in bad[0].reason
@@ -334,7 +334,7 @@ def test_drafts_are_nowhere_public_and_never_write_over_what_is_published(tmp_pa
 
 
 @pytest.mark.requirement("import.dry-run")
-def test_a_dry_run_tells_what_would_be_and_writes_nothing(tmp_path):
+def test_a_dry_run_reports_the_result_and_writes_nothing(tmp_path):
     lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Bo"})
     lines(
         tmp_path / "companies.jsonl",
@@ -485,7 +485,7 @@ def test_drafts_of_people_and_frameworks_do_not_write_over_published_ones(tmp_pa
     assert len(warnings) == 2
 
 
-def test_progress_tells_how_far_each_file_is_read(tmp_path, monkeypatch):
+def test_progress_reports_how_far_each_file_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(importer, "BATCH_ROWS", 2)
     path = lines(tmp_path / "companies.jsonl", *({"company": company(f"c{n}")} for n in range(3)), b"broken\n")
     told = []

@@ -32,7 +32,7 @@ def test_files_come_with_a_byte_order_mark_windows_line_ends_blank_lines_and_gzi
     assert keys("company") == ["b", "a"]
 
 
-def test_broken_gzip_is_told_and_what_came_before_it_goes_in(tmp_path):
+def test_broken_gzip_is_reported_and_the_rows_before_it_are_imported(tmp_path):
     rows = b"".join(json.dumps({"company": company(f"c{n}", body=str(n) * 200)}).encode() + b"\n" for n in range(400))
     (tmp_path / "companies.jsonl.gz").write_bytes(gzip.compress(rows)[:-400])
     bad = bring(tmp_path)[1]

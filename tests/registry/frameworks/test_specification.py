@@ -149,7 +149,7 @@ C = "sections[0].criteria[0]"
         (f"{C}.checks[1].in", "rumours"),
     ],
 )
-def test_a_fault_is_told_by_its_path(path, value):
+def test_a_fault_is_reported_with_its_path(path, value):
     assert [found for found, _ in faults_of(_with(path, value))] == [path]
 
 
@@ -194,7 +194,7 @@ def test_an_id_is_used_once_in_the_whole_specification():
     ]
 
 
-def test_each_of_several_faults_is_told():
+def test_each_of_several_faults_is_reported():
     document = _with("scale", {})
     document["sections"][0]["title"] = 5
     assert [path for path, _ in faults_of(document)] == ["scale.min", "scale.max", "sections[0].title"]

@@ -223,7 +223,7 @@ def test_a_change_is_declined_with_a_reason_only():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_hooks_are_told_after_commit_and_not_of_what_was_rolled_back(monkeypatch):
+def test_hooks_are_called_after_the_commit_and_not_after_a_rollback(monkeypatch):
     editions: list[int] = []
     decided: list[str] = []
     monkeypatch.setattr(notifications, "notify_owners", lambda company, step, note: decided.append(step))

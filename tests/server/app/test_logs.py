@@ -79,7 +79,7 @@ def test_a_structure_that_holds_itself_ends(written):
     assert "harbour" not in written("round", ring=ring)
 
 
-def test_an_error_is_told_without_the_secrets_of_its_message():
+def test_an_error_is_logged_without_the_secrets_of_its_message():
     address = f"https://suite:harbour@store.example?access_token={TOKEN}"
     try:
         raise ValueError(f"refused {address}")  # noqa: TRY301 - to be caught

@@ -85,7 +85,7 @@ def test_the_times_of_a_surface_are_as_many_as_its_answers(product):
         assert buckets[-1] == count
 
 
-def test_the_cache_tells_what_was_ready(product):
+def test_the_cache_reports_its_hits(product):
     def counted(result):
         return value(product, "muniment_cache_requests_total", result=result)
 

@@ -406,7 +406,7 @@ def test_this_version_of_uvicorn_has_what_the_lane_leans_on():
     assert missing_internals() == []
 
 
-def test_a_uvicorn_without_its_internals_is_told_apart():
+def test_a_uvicorn_without_its_internals_is_recognized():
     class Protocol:
         def __init__(self):
             self.parser = None
@@ -425,7 +425,7 @@ def test_a_uvicorn_without_its_internals_is_told_apart():
     assert "cycle.keep_alive" not in missing
 
 
-def test_behind_a_believed_proxy_the_lane_counts_each_client_alone(tmp_path):
+def test_behind_a_trusted_proxy_the_fast_path_counts_each_client_separately(tmp_path):
     """In front of most instances stands a proxy: its requests are ordinary ones, and its clients are not one."""
     settings = {"rate_limit": "60", "rate_burst": "20", "trusted_proxies": "127.0.0.1", "log_requests": "on"}
     with Product(new_instance(tmp_path / "data"), "--workers", "1", **settings) as it:  # each process counts alone

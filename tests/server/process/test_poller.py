@@ -11,7 +11,7 @@ from services.ports import wait_until
 from services.product import Product, Served
 
 
-def test_polling_goes_on_after_a_failure_and_calls_the_second_s_work_once_a_second(caplog):
+def test_polling_continues_after_a_failure_and_runs_the_periodic_work_once_a_second(caplog):
     looks, seconds = [], []
 
     def look():

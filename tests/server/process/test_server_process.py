@@ -98,7 +98,7 @@ def test_a_data_folder_that_is_gone_is_not_ready(tmp_path):
         product.wait_ready()
 
 
-def test_an_instance_whose_store_of_documents_is_away_is_not_ready_and_says_so(tmp_path):
+def test_an_instance_without_its_document_store_is_not_ready_and_says_so(tmp_path):
     gone = "s3://ident:secret@bucket/documents?region=auto&endpoint=http://127.0.0.1:9"
     with Product(new_instance(tmp_path / "data"), storage_url=gone) as product:
 
@@ -140,7 +140,7 @@ def test_a_request_that_arrives_before_the_application_is_mounted_waits(demo):
         assert product.get("/.well-known/mcp.json").status == 200
 
 
-def test_a_browser_over_the_rate_is_told_on_a_page(demo):
+def test_a_browser_over_the_rate_gets_an_error_page(demo):
     with Product(demo.data, "--workers", "1", rate_limit="1", rate_burst="1") as product:  # each process counts alone
         product.get("/companies")
         page = product.get("/companies", Accept="text/html,*/*;q=0.8")
@@ -152,7 +152,7 @@ def test_a_browser_over_the_rate_is_told_on_a_page(demo):
         check_error(product.get("/api/v1/stats", Accept="text/html"), 429, "bad_request")
 
 
-def test_a_taken_port_is_told_with_the_way_out(demo):
+def test_a_port_in_use_is_reported_with_a_hint(demo):
     done = run("serve", "--port", str(demo.port), data=demo.data, check=False)
     assert done.returncode == 1
     assert "--port" in done.stderr

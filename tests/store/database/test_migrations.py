@@ -10,12 +10,12 @@ from muniment.store.database.migrations import migrate, pending
 pytestmark = pytest.mark.django_db
 
 
-def test_a_database_in_this_versions_form_is_told_without_reading_a_migration(monkeypatch):
+def test_an_up_to_date_database_is_recognized_without_reading_a_migration(monkeypatch):
     monkeypatch.setattr(executor, "MigrationExecutor", None)
     assert migrate() == 0
 
 
-def test_a_restored_database_that_lacks_a_migration_is_told():
+def test_a_restored_database_that_lacks_a_migration_is_reported():
     rows = MigrationRecorder.Migration.objects.filter(app="jobs")
     lacking = rows.count()
     rows.delete()

@@ -110,7 +110,7 @@ def test_a_change_outside_a_transaction_is_not_done_again_either():
     assert len(tries) == 1
 
 
-def test_a_database_that_stays_away_is_told_with_when_to_come_again(monkeypatch):
+def test_an_unreachable_database_is_reported_with_a_retry_after(monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "PORT", "9")
     connection.close()
     with pytest.raises(Unavailable, match="nothing was saved") as told:

@@ -37,7 +37,7 @@ def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(t
         gate.leave()
 
 
-def test_a_thread_that_would_wait_for_itself_is_told(tmp_path: Path):
+def test_a_thread_that_would_deadlock_on_itself_gets_an_error(tmp_path: Path):
     gate = WriteLock(str(tmp_path / "gate"))
     gate.enter()
     with pytest.raises(OperationalError, match="another connection"):

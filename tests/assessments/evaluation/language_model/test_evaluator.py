@@ -140,7 +140,7 @@ def test_nothing_of_the_starting_environment_goes_along(model, monkeypatch):
         ),
     ],
 )
-def test_an_answer_that_misses_the_form_is_asked_for_again_and_then_judged_by_rules(model, text):
+def test_a_malformed_answer_is_requested_again_and_then_left_to_rules(model, text):
     model.answer = lambda asked: Reply(text)
     (found,) = reports(evaluator(model))
     assert (found["by"], found["note"], len(model.asked)) == ("rules", UNUSABLE, 2)

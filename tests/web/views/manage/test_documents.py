@@ -72,7 +72,7 @@ def fetch(path, method="GET"):
 
 
 @pytest.mark.requirement("web.large-files")
-def test_a_plain_form_takes_several_files_and_tells_of_each(page, slug):
+def test_a_plain_form_accepts_several_files_and_reports_each(page, slug):
     content = files.pdf(size_bytes=3 << 20)
     answer = page.post(
         HOME,

@@ -73,7 +73,7 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert "-10" in left
 
 
-def test_a_run_is_canceled_and_a_refusal_is_told_on_the_page(me):
+def test_a_run_is_canceled_and_a_refusal_is_shown_on_the_page(me):
     browser, actor = signed_in(me), me.actor("web")
     slug, of = company(actor), framework()
     where = browser.post("/manage/reports", {"company": slug, "framework": of})["Location"]

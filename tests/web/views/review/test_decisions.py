@@ -224,7 +224,7 @@ def test_frameworks_come_in_pages_by_name(first, second):
     assert "This page doesn't exist" in shown[2]
 
 
-def test_each_fault_of_a_specification_is_told_with_its_path_and_what_was_typed_stays(first):
+def test_each_fault_of_a_specification_is_shown_with_its_path_and_the_input_is_kept(first):
     client = signed_in(first)
     client.post("/review/frameworks/new", {"name": "Tide test", "kind": "score"})
     broken = {**STARTER, "sections": [{**STARTER["sections"][0], "weight": 0}]}
