@@ -323,3 +323,21 @@ def test_a_form_that_is_sent_twice_in_one_breath_acts_once(browser, site):
     expect(page.get_by_role("link", name="Twice Pressed").first).to_be_visible()
     assert "twice-pressed-2" not in page.content()
     context.close()
+
+
+def test_a_public_page_offers_sign_in_to_visitors_and_manage_to_owners(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto("/connect")
+    account = page.locator("header .account")
+    expect(account.get_by_role("link")).to_have_text(["List your organization", "Sign in"])
+    page.close()
+    page = sign_in(context, site, OWNER)
+    page.goto("/connect")
+    account = page.locator("header .account")
+    expect(account.get_by_role("link")).to_have_text(["Manage"])
+    page.goto("/accounts/logout/")
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/")
+    expect(account.get_by_role("link")).to_have_text(["List your organization", "Sign in"])
+    context.close()

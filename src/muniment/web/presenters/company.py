@@ -1,5 +1,6 @@
 """Present a published document on its page: facts, links, charts, and structured data for search engines."""
 
+import re
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -180,7 +181,8 @@ def _proposal(proposal: JSONObject) -> JSONObject:
     ]
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
-    has_ended = proposal.get("status") in {"passed", "failed"} or "" < ends[:10] < f"{now():%Y-%m-%d}"
+    is_past = bool(re.match(r"\d{4}-\d\d-\d\d", ends)) and ends[:10] < f"{now():%Y-%m-%d}"
+    has_ended = proposal.get("status") in {"passed", "failed"} or is_past
     chart = charts.stacked_bar(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
     )

@@ -1,0 +1,25 @@
+"""How a page shows whether a vote has ended."""
+
+from datetime import timedelta
+
+import pytest
+
+from muniment.kernel.ids import now
+from muniment.web.presenters.company import shares
+
+
+@pytest.mark.parametrize(
+    ("proposal", "has_ended"),
+    [
+        ({"status": "active", "endDate": "2025-04-18"}, True),
+        ({"status": "active", "endDate": "2025-04-18T10:00:00Z"}, True),
+        ({"status": "passed", "endDate": "2999-01-01"}, True),
+        ({"status": "failed", "endDate": "2999-01-01"}, True),
+        ({"status": "active", "endDate": f"{now() + timedelta(days=2):%Y-%m-%d}"}, False),
+        ({"status": "active", "endDate": "12 May 2999"}, False),
+        ({"status": "pending"}, False),
+    ],
+)
+def test_a_vote_has_ended_after_its_day_or_with_its_result(proposal, has_ended):
+    bundle = {"company": {"name": "Harbour"}, "proposals": [{"title": "Plant willows", **proposal}]}
+    assert shares(bundle)["proposals"][0]["has_ended"] is has_ended
