@@ -1,4 +1,4 @@
-"""What caches, browsers and the express lane see: tags, encodings, 304, headers."""
+"""What caches, browsers and the fast path see: tags, encodings, 304, headers."""
 
 import gzip
 from dataclasses import replace
@@ -25,7 +25,7 @@ DETAIL = "/api/v1/companies/company-7"
 
 
 def at_once(api, target, accept_encoding, if_none_match):
-    """Answer as the express lane does: with what is kept, else with the detail that it looks up."""
+    """Answer as the fast path does: with what is kept, else with the detail that it looks up."""
     asked, answers = (target, accept_encoding, if_none_match), RestAnswers(api)
     detail = answers.detail(target)
     return answers.get(*asked) or (detail and answers.get(*asked, answers.look_up((detail,)).get(target)))

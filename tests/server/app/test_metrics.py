@@ -100,7 +100,7 @@ def test_the_cache_reports_its_hits(product):
 
         assert ask().status == 200
         assert (counted("hit"), counted("miss")) == (hits, misses + 1)
-        for forwarded in ({}, {"Range": "bytes=0-1"}):  # on the lane, and on the ordinary path
+        for forwarded in ({}, {"Range": "bytes=0-1"}):  # on the fast path, and on the ordinary one
             assert ask(**forwarded, **{"If-None-Match": ask(**forwarded).headers["etag"]}).status == 304
         assert (counted("hit"), counted("miss")) == (hits + 4, misses + 1)
 

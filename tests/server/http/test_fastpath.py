@@ -1,4 +1,4 @@
-"""The express lane: the same bytes as the ordinary path, whatever is asked and however it is sent."""
+"""The fast path: the same bytes as the ordinary path, whatever is asked and however it is sent."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ COMPANIES = b"/api/v1/companies"
 
 @pytest.fixture(scope="module")
 def both(demo):
-    """The same registry served with the lane and without it."""
+    """The same registry served with the fast path and without it."""
     data = demo.data
     settings = {"rate_limit": "6000", "rate_burst": "5000", "base_url": "http://registry.example"}
     with Product(data, express_lane="on", **settings) as lane, Product(data, express_lane="off", **settings) as plain:
@@ -442,4 +442,4 @@ def test_behind_a_trusted_proxy_the_fast_path_counts_each_client_separately(tmp_
         assert left(get(b"/api/v1/stats", b"X-Forwarded-For: 192.0.2.1, not an address")) == 19, "counted as the proxy"
         lines = [line for line in it.output().splitlines() if "/api/v1/stats" in line]
         assert sum('"client": "192.0.2.1"' in line for line in lines) == 3
-        assert sum('"milliseconds": 0.0' in line for line in lines) >= 3, "the lane was not taken"
+        assert sum('"milliseconds": 0.0' in line for line in lines) >= 3, "the fast path was not taken"
