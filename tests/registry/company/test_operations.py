@@ -93,6 +93,14 @@ def test_a_draft_is_renamed_without_a_reviewer():
     assert operations.update_company(me, mine.slug, CompanyChange(name="Renamed")).applied == ["name"]
 
 
+def test_texts_are_applied_before_other_fields():
+    me = owner()
+    change = CompanyChange(themes=["maps"], website="https://a.example/", teamSize=3, description="We mend boats.")
+    update = operations.update_company(me, draft(me).slug, change)
+    assert update.applied == ["description", "website", "teamSize", "themes"]
+    assert list(update.diff) == update.applied
+
+
 def test_a_dry_run_shows_the_difference_and_changes_nothing():
     me = owner()
     mine = published(me)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
+from muniment.schema.kinds import Choice, Text
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault, Validation
@@ -62,4 +63,5 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT) -> Edit:
     if validation.faults:
         unknown = change.keys() - record.editable.keys()
         raise BadFields(validation.faults, f"Editable fields: {', '.join(record.editable)}." if unknown else hint)
-    return edit
+    # The order of the fields in the answer: texts before all others, as in earlier versions.
+    return dict(sorted(edit.items(), key=lambda each: not isinstance(record.editable[each[0]].kind, Text | Choice)))
