@@ -188,7 +188,7 @@ def test_the_command_reports_bad_rows_with_their_place_and_exits_with_1(tmp_path
     assert done.returncode == 1
     treasury = "company.treasury must be an amount such as $1.2M, of at most $1000T, not '[red]lots[/red]'"
     assert f"companies.jsonl:2: {treasury}" in done.stderr
-    assert "companies: 1 new, 0 changed, 0 unchanged; 1 bad rows" in done.stdout
+    assert "companies: 1 new, 0 changed, 0 unchanged; 1 invalid rows" in done.stdout
     missing = run("import", str(data), data=data, check=False)
     assert missing.returncode == 1
     assert "contains none of companies.jsonl" in missing.stderr
