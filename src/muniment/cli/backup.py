@@ -12,7 +12,7 @@ from rich.console import Console
 
 from muniment import config
 from muniment.cli.command import main, problems_as_errors, use_django
-from muniment.server.app.logs import masked
+from muniment.server.observability.logs import masked
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import click
 
 from muniment import config
 from muniment.kernel.problems import Problem
-from muniment.server.app.logs import masked
+from muniment.server.observability.logs import masked
 
 MODULES: Final = {
     **dict.fromkeys(("backup", "move", "restore"), "backup"),

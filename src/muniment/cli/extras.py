@@ -4,7 +4,7 @@ import click
 
 from muniment import config
 from muniment.assessments.evaluation.language_model import endpoint
-from muniment.server.app import telemetry
+from muniment.server.observability import telemetry
 
 
 def require_extras(settings: config.Config) -> None:

@@ -9,7 +9,7 @@ import click
 from muniment import config
 from muniment.cli.command import main
 from muniment.cli.extras import require_extras
-from muniment.server.app import logs
+from muniment.server.observability import logs
 from muniment.server.process.server_process import serve as run
 from muniment.server.process.sockets import bind
 from muniment.server.process.supervisor import Supervisor

@@ -10,7 +10,7 @@ import click
 from muniment import config
 from muniment.cli.command import main, migrated
 from muniment.cli.extras import require_extras
-from muniment.server.app import logs
+from muniment.server.observability import logs
 
 
 @main.command()
@@ -55,7 +55,7 @@ def _traced(settings: config.Config) -> Iterator[None]:
     if not settings.otlp_url:
         yield
         return
-    from muniment.server.app.traces import Traces
+    from muniment.server.observability.traces import Traces
 
     traces = Traces(settings.otlp_url)
     try:

@@ -16,8 +16,8 @@ from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
-from muniment.server.app.logs import masked
 from muniment.server.app.startup import writable
+from muniment.server.observability.logs import masked
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 

@@ -1,5 +1,5 @@
 """
-Requests to the reviewers: claims of listings and profiles, and suggested edits.
+Requests to the reviewers: claims of listings and profiles, and suggestions of edits.
 
 Source: decisions, section 5: both go to the reviewers' queue.
 """

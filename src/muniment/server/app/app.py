@@ -1,4 +1,4 @@
-"""ASGI app, routing: which part answers a path, and what all responses have in common."""
+"""ASGI application, routing: which part answers a path, and what all responses have in common."""
 
 import itertools
 import logging
@@ -15,14 +15,14 @@ from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
-from muniment.server.app import logs
-from muniment.server.app.metrics import CONTENT_TYPE, Metrics
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses, Header
+from muniment.server.observability import logs
+from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
-    from muniment.server.app.traces import Traces
+    from muniment.server.observability.traces import Traces
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -240,7 +240,7 @@ class App:
         elif path == "/metrics":
             if self.refresh_gauges is not None:
                 await self.refresh_gauges()
-            from muniment.server.app import exposition
+            from muniment.server.observability import exposition
 
             await out.finish(plain_answer(exposition.text(self.metrics.families()), CONTENT_TYPE))
         elif self.health is None:

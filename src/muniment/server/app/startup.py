@@ -134,7 +134,7 @@ class Startup:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
         import_module("muniment.server.app.public_tools")
-        import_module("muniment.server.app.exposition")
+        import_module("muniment.server.observability.exposition")
         self._notify(self._on_tools)
         import django
 

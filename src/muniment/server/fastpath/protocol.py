@@ -19,10 +19,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
-from muniment.server.app.telemetry import is_sampled
 from muniment.server.fastpath.fast_path import ToolAnswers
 from muniment.server.fastpath.rest import Detail
 from muniment.server.http.http_limits import LimitedProtocol
+from muniment.server.observability.telemetry import is_sampled
 
 log = logging.getLogger("muniment.server")
 

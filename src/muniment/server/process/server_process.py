@@ -18,7 +18,6 @@ from uvicorn.server import ServerState
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.problems import Unavailable
-from muniment.server.app import logs
 from muniment.server.app.app import App, Application
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
@@ -27,6 +26,7 @@ from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
+from muniment.server.observability import logs
 from muniment.server.process.poller import poll
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
@@ -34,7 +34,7 @@ from muniment.server.process.worker_process import LISTENING, READY, WorkerProce
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
     from muniment.jobs.worker import Worker
-    from muniment.server.app.traces import Traces
+    from muniment.server.observability.traces import Traces
     from muniment.store.replica import Replica
 
 FOLLOW_AGAIN_S: Final = 1.0
@@ -225,7 +225,7 @@ class Process:
         """Trace requests as soon as the tracer is imported; earlier ones are not traced."""
 
         def begin() -> "Traces":
-            from muniment.server.app.traces import Traces
+            from muniment.server.observability.traces import Traces
 
             return Traces(self.config.otlp_url)
 
@@ -249,8 +249,8 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
-        from muniment.server.app.database_metrics import DatabaseMetrics
         from muniment.server.app.wsgi import WSGIApplication
+        from muniment.server.observability.database_metrics import DatabaseMetrics
 
         if self._pages is None or self._pages.done():
             return

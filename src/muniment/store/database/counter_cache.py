@@ -1,5 +1,5 @@
 """
-DB cache for rate limits of sign-in, client registration and token creation.
+Database cache for rate limits of sign-in, client registration and token creation.
 
 A database table, so that all processes and nodes share one count.
 """

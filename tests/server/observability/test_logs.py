@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from muniment.server.app.logs import Json, TextFormatter, masked, request_id
+from muniment.server.observability.logs import Json, TextFormatter, masked, request_id
 
 TOKEN = "mun_pat_" + "4" * 36
 

@@ -7,10 +7,10 @@ import time
 import pytest
 from django.db import connections
 
-from muniment.server.app import database_metrics as module
-from muniment.server.app.database_metrics import DatabaseMetrics
-from muniment.server.app.exposition import text
-from muniment.server.app.metrics import Metrics
+from muniment.server.observability import database_metrics as module
+from muniment.server.observability.database_metrics import DatabaseMetrics
+from muniment.server.observability.exposition import text
+from muniment.server.observability.metrics import Metrics
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from muniment.server.app.metrics import Family
+from muniment.server.observability.metrics import Family
 
 
 class _Collected(Collector):

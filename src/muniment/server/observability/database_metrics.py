@@ -1,4 +1,4 @@
-"""DB gauges: numbers that the database counts, queried rarely, in the thread pool, with a time limit."""
+"""Database gauges: numbers that the database counts, queried rarely, in the thread pool, with a time limit."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ from typing import Any, Final
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
-from muniment.server.app.metrics import Family
+from muniment.server.observability.metrics import Family
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
