@@ -32,7 +32,7 @@ def to_markdown(report: JSONMapping) -> str:
         f"# {plain(report['companyName'])}: {plain(report['frameworkName'])}",
         "",
         (
-            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of what was asked, "
+            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of the criteria, "
             f"confidence {percent(overall['confidence'])}."
         ),
         "",
