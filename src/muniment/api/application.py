@@ -7,9 +7,8 @@ The fast path reads its cache.
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from muniment.api import reference_pages
@@ -18,6 +17,7 @@ from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, plain, preflight
 from muniment.api.routes import ROUTES, Route
 from muniment.config import Config
+from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.memory import size_of
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
@@ -28,10 +28,6 @@ from muniment.store.reader import Reader
 
 log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 MAX_WAITING: Final = 64
 """Concurrent slow queries; beyond this limit clients must retry."""

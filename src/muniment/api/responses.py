@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from muniment.kernel.asgi import Header
 from muniment.kernel.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
 from muniment.kernel.problems import Problem
 
@@ -22,8 +23,6 @@ ALLOW: Final = "GET, HEAD, OPTIONS"
 JSON: Final = b"application/json"
 QUICK_BYTES: Final = 64 << 10
 """Up to this size, compression takes about a millisecond, so the event loop can do it."""
-
-Header = tuple[bytes, bytes]
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -11,12 +11,10 @@ import msgspec
 
 from muniment.documents import downloading, receiving, records
 from muniment.documents.records import storage
+from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Call = Callable[..., Awaitable[Any]]
 
 PREFIX: Final = "/uploads/"

@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.content_negotiation import is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
-from muniment.mcp.protocol.http import EXPOSED, Headers, Receive, Reply, Scope, Send, deliver, error_reply
+from muniment.mcp.protocol.http import EXPOSED, Headers, Reply, deliver, error_reply
 from muniment.mcp.protocol.messages import LEGACY, MODERN
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"

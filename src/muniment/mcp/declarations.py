@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.problems import Unauthorized
 
 Arguments = JSONObject
 JsonSchema = JSONMapping
@@ -36,6 +37,18 @@ class Caller:
     actor: Actor | None
     client: str
     request_id: str
+
+    @property
+    def owner(self) -> Actor:
+        """
+        Return the actor.
+
+        Raises:
+            Unauthorized: there is none.
+        """
+        if self.actor is None:
+            raise Unauthorized("This tool requires authentication.", "Send a bearer token.")
+        return self.actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

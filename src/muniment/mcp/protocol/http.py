@@ -1,17 +1,13 @@
 """HTTP of the tool servers: read bodies, send replies, and encode errors as JSON."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from muniment.kernel.asgi import Message, Receive, Send
 from muniment.kernel.problems import Problem, TooLarge
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES, NotAcceptable
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})

@@ -20,6 +20,7 @@ import msgspec
 
 from muniment.kernel import tracing
 from muniment.kernel.actor import Actor
+from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
@@ -30,12 +31,8 @@ from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,
-    Message,
-    Receive,
     Reply,
-    Scope,
     SdkResponseSender,
-    Send,
     deliver,
     error_reply,
     headers_by_name,

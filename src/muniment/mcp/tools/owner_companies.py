@@ -12,9 +12,8 @@ import msgspec
 
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
-from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.actor import SCOPES
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import Unauthorized
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, truncation
@@ -56,7 +55,7 @@ class ManageTools:
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
         def work() -> bytes:
             found = operations.list_companies(
-                _actor(caller), page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
+                caller.owner, page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
             )
             items = [
                 {
@@ -76,7 +75,7 @@ class ManageTools:
 
     def get_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
         def work() -> bytes:
-            found = operations.get_company(_actor(caller), arguments["slug"])
+            found = operations.get_company(caller.owner, arguments["slug"])
             whole = {
                 **found.bundle,
                 "state": found.state,
@@ -92,7 +91,7 @@ class ManageTools:
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
         def work() -> bytes:
             done = operations.update_company(
-                _actor(caller),
+                caller.owner,
                 arguments["slug"],
                 CompanyChange(arguments["changes"]),
                 expected_version=arguments.get("expectedVersion"),
@@ -118,7 +117,7 @@ class ManageTools:
 
     def get_my_profile(self, _: Arguments, caller: Caller) -> Awaitable[bytes]:
         def work() -> bytes:
-            actor = _actor(caller)
+            actor = caller.owner
             person = profiles.get_profile(actor)
             companies = operations.list_companies(actor, page_size=100)
             answer: JSONObject = {
@@ -136,7 +135,7 @@ class ManageTools:
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
         def work() -> bytes:
             change = profiles.ProfileChange(arguments["changes"])
-            done = profiles.update_profile(_actor(caller), change, dry_run=arguments.get("dryRun", False))
+            done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
             person = self._person(done.person)
             truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
             return _encode({"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}})
@@ -155,12 +154,6 @@ class ManageTools:
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
-
-
-def _actor(caller: Caller) -> Actor:
-    if caller.actor is None:
-        raise Unauthorized("This tool requires authentication.", "Send a bearer token.")
-    return caller.actor
 
 
 def _fitting(diff: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:

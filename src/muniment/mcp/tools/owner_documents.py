@@ -12,9 +12,8 @@ from typing import Any, Final
 from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState, TextState
-from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Unauthorized
+from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import truncation
@@ -86,7 +85,7 @@ class DocumentTools:
     async def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
         def work() -> bytes:
             found = operations.list_documents(
-                _actor(caller),
+                caller.owner,
                 arguments.get("companySlug"),
                 page=arguments.get("page", 1),
                 page_size=arguments.get("pageSize", 25),
@@ -102,7 +101,7 @@ class DocumentTools:
         def work() -> JSONObject:
             return _answer(
                 uploads.upload_document(
-                    _actor(caller),
+                    caller.owner,
                     arguments["companySlug"],
                     arguments["filename"],
                     _content(arguments),
@@ -115,7 +114,7 @@ class DocumentTools:
     async def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
         def work() -> JSONObject:
             upload = uploads.begin_upload(
-                _actor(caller),
+                caller.owner,
                 arguments["companySlug"],
                 arguments["filename"],
                 arguments["sizeBytes"],
@@ -128,11 +127,11 @@ class DocumentTools:
         return await self._run(work)
 
     async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return await self._run(lambda: _answer(uploads.complete_upload(_actor(caller), arguments["uploadId"])))
+        return await self._run(lambda: _answer(uploads.complete_upload(caller.owner, arguments["uploadId"])))
 
     async def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
         def work() -> JSONObject:
-            document = operations.delete_document(_actor(caller), arguments["documentId"])
+            document = operations.delete_document(caller.owner, arguments["documentId"])
             restorable = records.restorable_until(document)
             gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
             return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
@@ -142,12 +141,6 @@ class DocumentTools:
     async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
         answer: JSONObject = await self._call(work)
         return answer
-
-
-def _actor(caller: Caller) -> Actor:
-    if caller.actor is None:
-        raise Unauthorized("This tool needs an owner's credential.", "Connect to the owner-scoped server.")
-    return caller.actor
 
 
 def _answer(document: Document) -> JSONObject:

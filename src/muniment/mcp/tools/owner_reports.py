@@ -11,9 +11,7 @@ from muniment.assessments import operations, report_views
 from muniment.assessments.models import RunState
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
-from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Unauthorized
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.output_schemas import (
@@ -157,7 +155,7 @@ class ReportTools:
     async def get_credits(self, _: Arguments, caller: Caller) -> JSONObject:
         def read() -> JSONObject:
             more = {"buyUrl": f"{self._base_url}/manage/credits"} if billing.is_on() else {}
-            found = get_balance(_actor(caller)).to_wire()
+            found = get_balance(caller.owner).to_wire()
             for entry in found["entries"]:
                 truncation.cut_text(entry, "note", _NOTE_CHARACTERS, f"{self._base_url}/manage/credits")
             return {**found, **more}
@@ -167,7 +165,7 @@ class ReportTools:
     async def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return await self._run(
             lambda: operations.start_run(
-                _actor(caller),
+                caller.owner,
                 arguments["companySlug"],
                 arguments["frameworkId"],
                 document_ids=arguments.get("documentIds") or (),
@@ -176,14 +174,14 @@ class ReportTools:
         )
 
     async def execute_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return await self._run(lambda: operations.execute_run(_actor(caller), arguments["runId"]).to_wire())
+        return await self._run(lambda: operations.execute_run(caller.owner, arguments["runId"]).to_wire())
 
     async def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return await self._run(lambda: operations.get_run(_actor(caller), arguments["runId"]).to_wire())
+        return await self._run(lambda: operations.get_run(caller.owner, arguments["runId"]).to_wire())
 
     async def get_report(self, arguments: Arguments, caller: Caller) -> JSONObject:
         def read() -> JSONObject:
-            document = operations.get_report(_actor(caller), arguments["runId"]).document
+            document = operations.get_report(caller.owner, arguments["runId"]).document
             url = f"{self._base_url}/manage/reports/{document['runId']}"
             form = arguments.get("format", "summary")
             if form == "markdown":
@@ -194,12 +192,6 @@ class ReportTools:
 
     async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
         return {"data": await self._call(work)}
-
-
-def _actor(caller: Caller) -> Actor:
-    if caller.actor is None:
-        raise Unauthorized("This tool needs an owner's credential.", "Connect to the owner-scoped server.")
-    return caller.actor
 
 
 def report_tools(call: Call, base_url: str) -> tuple[Tool, ...]:

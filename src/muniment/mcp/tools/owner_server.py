@@ -9,10 +9,10 @@ from typing import Final
 
 from muniment import __version__
 from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.asgi import Scope
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations
-from muniment.mcp.protocol.http import Scope
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from muniment.mcp.tools.owner_companies import company_tools

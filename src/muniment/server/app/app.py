@@ -5,30 +5,26 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable
 from email.utils import formatdate
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from muniment.api.application import Api
 from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
+from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
-from muniment.server.http.client_address import ClientAddresses, Header
+from muniment.server.http.client_address import ClientAddresses
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
     from muniment.server.observability.traces import Traces
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 READ_ONLY: Final = "GET, HEAD"

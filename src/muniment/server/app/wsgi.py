@@ -1,18 +1,13 @@
 """WSGI adapter: serve the Django pages in the thread pool."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from a2wsgi import WSGIMiddleware
 
+from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.problems import TooLarge, Unavailable
 from muniment.server.app.threads import Bridge
 from muniment.server.http.client_address import FORWARDING
-
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""

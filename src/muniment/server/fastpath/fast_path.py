@@ -7,11 +7,11 @@ from typing import Protocol
 import msgspec
 
 from muniment.api.responses import Answer, Response
+from muniment.kernel.asgi import Header
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.http import Reply
 from muniment.server.fastpath.rest import Detail, RestAnswers
-from muniment.server.http.client_address import Header
 
 log = logging.getLogger("muniment.server")
 

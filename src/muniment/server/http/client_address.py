@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from muniment.kernel.asgi import Header
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Header = tuple[bytes, bytes]
 
 FORWARDING: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
 _FOR: Final = re.compile(r'(?i)(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;,\s]+))')

@@ -17,8 +17,9 @@ from uvicorn.server import ServerState
 
 from muniment.api.responses import Response
 from muniment.config import Config
+from muniment.kernel.asgi import Application
 from muniment.kernel.problems import Unavailable
-from muniment.server.app.app import App, Application
+from muniment.server.app.app import App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
