@@ -19,7 +19,7 @@ from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.tokens import ACCESS, MAX_TOKEN_CHARACTERS, is_personal, token_digest
+from muniment.kernel.tokens import MAX_TOKEN_CHARACTERS, is_personal, token_digest
 from muniment.oauth import grants
 from muniment.oauth.models import Grant
 
@@ -60,15 +60,13 @@ def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
         _note(PersonalToken, token, today, client)
         actor = _actor(token.account, "token", token.name, token.scopes)
         end = token.expires_at
-    elif text.startswith(ACCESS):
+    else:
         grant = grants.live_access(text, at)
         if grant is None or not _is_for(grant.resource, resource):
             return Resolved(None, 0.0, epoch, today)
         _note(Grant, grant, today, client)
         actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, grant.scopes)
         end = grants.access_end(grant, token_digest(text), at)
-    else:
-        return Resolved(None, 0.0, epoch, today)
     return Resolved(actor, end.timestamp() if end else float("inf"), epoch, today)
 
 

@@ -474,15 +474,19 @@ def test_a_changed_listing_is_published_with_what_shows_it_and_nothing_else(tmp_
 
 
 def test_drafts_of_people_and_frameworks_do_not_write_over_published_ones(tmp_path):
-    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Bo"})
-    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "A", "kind": "score"}})
+    def write(name):
+        lines(tmp_path / "people.jsonl", *({"slug": slug, "name": name} for slug in ("ada", "bo")))
+        rows = ({"frameworkId": slug, "frameworkName": name, "kind": "score"} for slug in ("a", "b"))
+        lines(tmp_path / "frameworks.jsonl", *({"framework": row} for row in rows))
+
+    write("Before")
     bring(tmp_path)
-    lines(tmp_path / "people.jsonl", {"slug": "bo", "name": "Other"})
-    lines(tmp_path / "frameworks.jsonl", {"framework": {"frameworkId": "a", "frameworkName": "B", "kind": "score"}})
+    write("After")
     summary, _, warnings = bring(tmp_path, draft=True)
-    assert (item("person", "bo")["name"], item("framework", "a")["frameworkName"]) == ("Bo", "A")
-    assert [counts.unchanged for counts in summary.counts.values() if counts.total] == [1, 1]
-    assert len(warnings) == 2
+    assert (item("person", "bo")["name"], item("framework", "a")["frameworkName"]) == ("Before", "Before")
+    counted = {kind: (counts.new, counts.changed, counts.unchanged) for kind, counts in summary.counts.items()}
+    assert counted["people"] == counted["frameworks"] == (0, 0, 2)
+    assert len(warnings) == 4
 
 
 def test_progress_reports_how_far_each_file_is_read(tmp_path, monkeypatch):

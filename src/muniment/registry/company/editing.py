@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import new_id, now
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
@@ -220,7 +220,7 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
 
 def make_person(name: str) -> Person:
     """Create a person named in a position; public while a published listing names them."""
-    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip(), document_id=new_id())
+    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())
 
 
 def _compare_round(company: Company, given: JSONObject, found: Difference) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db import models
 
-from muniment.kernel.ids import new_id, now
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.company.parts import PositionRow, RoundRow
@@ -99,7 +99,7 @@ class _People:
             slug = slug or self.free_slug(place.name)
             here[place.name] = slug
         if slug not in self.known and slug not in self.made:
-            self.made[slug] = Person(slug=slug, name=place.name, document_id=new_id())
+            self.made[slug] = Person(slug=slug, name=place.name)
         return slug
 
     def free_slug(self, name: str) -> str:

@@ -1,6 +1,6 @@
 """Import a batch of people."""
 
-from muniment.kernel.ids import new_id, now
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry.exchange.batch import (
     BatchCounts,
@@ -35,7 +35,6 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
         columns = {name: value for name, value in row.columns.items() if value or name != "document_id"}
         if person is None:
             run.names["person"].add(row.slug)
-            columns.setdefault("document_id", new_id())
             person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
             made.append(person)
             entries.append(history_entry(run, {}, {}, person=person))

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import new_id, now
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry import history
@@ -100,7 +100,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
     try:
         with transaction.atomic():
             slug = reserve_slug("person", edit["name"])
-            person = Person(slug=slug, document_id=new_id(), account_id=actor.account_id)
+            person = Person(slug=slug, account_id=actor.account_id)
             difference = _compare(person, edit)
             difference.write_columns(person)
             person.save()
