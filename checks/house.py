@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 CEILING, NOTICE = 600, 400
+MAX_LONG_MODULES, MODULES_IN_A_FOLDER = 5, 12
+SIBLINGS = [{"documents", "credits", "oauth"}, {"api", "mcp", "web"}]
+"""Packages that share a floor."""
+NAMED_BY_DJANGO = {"Meta", "DatabaseWrapper"}
 ENVIRONMENT_READERS = {"src/muniment/config.py"}
 EMPTY_NAMES = {"utils", "helpers", "common", "manager", "service", "base"}
 DJANGO_NAMES = {"src/muniment/store/sqlite/base.py", "src/muniment/store/postgresql/base.py"}
@@ -64,6 +69,34 @@ def ceilings(files: list[Path]) -> Iterator[str]:
             print(f"notice: {place}: {lines} lines, past {NOTICE}")
         if (file.stem in EMPTY_NAMES or file.parent.name in EMPTY_NAMES) and str(place) not in DJANGO_NAMES:
             yield f"{place}: the name does not describe the content"
+
+
+def floor_plan(files: list[Path]) -> Iterator[str]:
+    """Find folders with too many modules, long modules, and class names with two meanings on a floor."""
+    source = ROOT / "src" / "muniment"
+    modules = [
+        file
+        for file in files
+        if file.suffix == ".py" and source in file.parents and file.parent.name != "migrations"
+        if file.name != "__init__.py"
+    ]
+    for folder, count in Counter(file.parent for file in modules).items():
+        if count > MODULES_IN_A_FOLDER:
+            yield f"{folder.relative_to(ROOT)}: {count} modules, {MODULES_IN_A_FOLDER} is the limit"
+    lengths = {file: len(file.read_text().splitlines()) for file in modules}
+    yield from (f"{file.relative_to(ROOT)}: {n} lines, 500 is the limit" for file, n in lengths.items() if n > 500)
+    if (many := sum(length > NOTICE for length in lengths.values())) > MAX_LONG_MODULES:
+        yield f"src: {many} modules are past {NOTICE} lines, {MAX_LONG_MODULES} is the limit"
+    classes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for file in modules:
+        package = file.relative_to(source).parts[0]
+        floor = next((" ".join(sorted(floor)) for floor in SIBLINGS if package in floor), package)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_DJANGO:
+                classes[floor, node.name].append(str(file.relative_to(ROOT)))
+    for (_, name), places in classes.items():
+        if len(places) > 1:
+            yield f"{places[1]}: the class {name} has another meaning in {places[0]}"
 
 
 def foreign_words(files: list[Path]) -> Iterator[str]:
@@ -154,6 +187,7 @@ def main() -> int:
     files = committed()
     faults = [
         *ceilings(files),
+        *floor_plan(files),
         *foreign_words(files),
         *environment_readers(files),
         *bare_waivers(files),
