@@ -19,10 +19,10 @@ from muniment.api.routes import ROUTES, Route
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
-from muniment.kernel.memory import size_of
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
 from muniment.store.exports import Exports
+from muniment.store.memory import size_of
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
 

@@ -25,9 +25,9 @@ from urllib.parse import quote
 import msgspec
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.memory import release_free_memory
 from muniment.kernel.wire import timestamp
 from muniment.schema.objects import Schema
+from muniment.store.memory import release_free_memory
 from muniment.store.published import UNBUILT
 
 log = logging.getLogger(__name__)
