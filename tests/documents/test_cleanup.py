@@ -78,6 +78,8 @@ def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner,
 
 def test_a_document_whose_blob_is_gone_is_found(owner, company):
     document = uploaded(owner, company)
+    found = cleanup.examine()
+    assert (found.blobs, found.blob_bytes, found.missing) == (1, len(SMALL), [])
     records.storage().delete(document.blob_key)
     assert cleanup.examine().missing == [document.pk]
 

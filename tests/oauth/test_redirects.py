@@ -70,6 +70,13 @@ def test_addresses_that_no_app_may_be_answered_at(uri, said):
     assert refused.value.description.isascii()
 
 
+def test_an_address_has_at_most_two_thousand_characters():
+    start = "https://app.example/"
+    redirects.check(start + "a" * (2_000 - len(start)))
+    with pytest.raises(Refusal, match="more than 2000"):
+        redirects.check(start + "a" * (2_001 - len(start)))
+
+
 @pytest.mark.parametrize(
     ("asked", "registered"),
     [

@@ -23,3 +23,7 @@ def test_a_quote_at_the_end_of_a_long_text_is_as_long_as_any():
 def test_a_quote_at_the_beginning_of_a_long_text_begins_with_it():
     text = " ".join(f"word{n}" for n in range(900))
     assert quote_with(text, "word0 word1").startswith("word0 word1 word2")
+
+
+def test_a_text_without_words_has_no_passage():
+    assert list(passages(" ")) == []
