@@ -67,6 +67,18 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
         applications.submit_application(me, run_id)
 
 
+def test_the_applicant_is_mailed_a_declined_application(sides, django_capture_on_commit_callbacks):
+    me, runner, _, run_id = sides
+    made = applications.submit_application(me, run_id)
+    letters = Letters()
+    with django_capture_on_commit_callbacks(execute=True):
+        applications.decide_application(runner, made.pk, accept=False)
+    [(subject, text)] = letters.to("applicant@example.org")
+    assert subject.endswith("declined")
+    assert "declined" in text
+    assert "Note:" not in text
+
+
 def test_a_withdrawn_application_is_read_no_more_and_may_be_made_again(sides, django_capture_on_commit_callbacks):
     me, runner, of, run_id = sides
     made = applications.submit_application(me, run_id)

@@ -25,6 +25,7 @@ from muniment.jobs.models import Job
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.wire import timestamp
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.frameworks.operations import author_framework, update_framework
@@ -129,6 +130,12 @@ def test_the_report_quotes_the_document_and_its_page():
     # (7.125 * 1 + 7.125 * 0.5 + 1 * 0) / 15.25
     assert (report["overall"]["score"], report["overall"]["band"]) == (70.1, "High")
     assert (report["specificationVersion"], report["evaluator"]["kind"]) == (1, "rules")
+
+
+def test_a_report_has_the_moment_that_it_shows():
+    report = finished(owner())
+    assert timestamp(report.created_at) == report.document["createdAt"]
+    assert ReportRun.objects.get().finished_at == report.created_at
 
 
 def test_the_same_input_gives_the_same_report():
@@ -441,6 +448,7 @@ def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_leas
     with pytest.raises(KeyboardInterrupt):
         run_job.execute(zombie)
     assert runs.get_run(me, run_id).to_wire()["progress"] == {"done": 16, "total": 30, "step": "judge"}
+    assert Job.objects.get(pk=run_id).progress["total"] == 30  # for a process of an earlier version
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
     monkeypatch.setattr(run_job.Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
     run_job.execute(queue.claim("second"))

@@ -212,3 +212,11 @@ def test_only_ready_documents_of_the_company_itself_can_be_pinned(owner, company
 
 
 # ------------------------------------------------------------------ the sweep
+
+
+def test_documents_of_a_listing_without_owners_are_nobodys(owner, company):
+    document = uploaded(owner, company)
+    Company.objects.get(slug=company).ownerships.all().delete()
+    assert operations.list_documents(VISITOR).items == []
+    with pytest.raises(NotFound):
+        operations.get_document(VISITOR, document.pk)

@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from muniment.assessments.evaluation import aggregation
 from muniment.assessments.evaluation.aggregation import aggregate
 
 SPECIFICATION = {
@@ -55,3 +58,10 @@ def test_a_gate_caps_the_overall_and_nothing_else():
 def test_where_nothing_applies_there_is_no_score():
     report = aggregate(SPECIFICATION, {each: settled("not_applicable", None, 0.0) for each in "abncm"})
     assert report["overall"] == {"score": None, "band": None, "coverage": 0, "confidence": 0}
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"), [(66.65, 1, 66.7), (0.25, 1, 0.3), (62.5, 0, 63), (0.125, 2, 0.13), (50.0, 1, 50)]
+)
+def test_a_score_is_rounded_half_up(value, digits, shown):
+    assert aggregation._rounded(value, digits) == shown

@@ -31,6 +31,8 @@ def test_text_comes_out_by_page(tmp_path: Path, family, content, pages):
     file = tmp_path / "file"
     file.write_bytes(content)
     assert extraction.extract(file, family) == pages
+    answer = extraction._main(family, file)  # what the child answers
+    assert [(number, text) for number, text in answer["pages"] if text.strip()] == pages
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,11 @@ def test_a_very_long_text_is_cut(tmp_path: Path, monkeypatch):
     [(number, text)] = extraction.extract(file, "text")
     assert (number, len(text)) == (1, extraction.MAX_CHARACTERS)
     assert json.dumps(text)
+
+
+def test_pages_after_the_limit_are_left_out(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(files.pptx("Plan", "Budget", "Vote"))
+    for limit, pages in ((6, [(1, "Plan\n"), (2, "B")]), (5, [(1, "Plan\n")]), (4, [(1, "Plan")])):
+        monkeypatch.setattr(extraction, "MAX_CHARACTERS", limit)
+        assert extraction._main("pptx", file) == {"pages": pages}
