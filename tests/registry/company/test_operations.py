@@ -288,3 +288,28 @@ def test_a_person_who_is_named_first_in_a_position_has_an_id_and_a_trimmed_name(
     published(owner(), positions=[{"person": {"name": " Ada Moss "}}])
     shown = item("person", "ada-moss")
     assert (shown["name"], len(shown["documentId"]) >= 20) == ("Ada Moss", True)
+
+
+def test_every_change_of_a_listing_locks_it_first(monkeypatch):
+    """On PostgreSQL a change that read the listing without its lock could be lost."""
+    me = owner()
+    slug, locks, find = draft(me).slug, [], operations.owned
+
+    def noted(actor, slug, *, lock=False):
+        locks.append(lock)
+        return find(actor, slug, lock=lock)
+
+    monkeypatch.setattr(operations, "owned", noted)
+    for change in (
+        lambda: operations.update_company(me, slug, CompanyChange(industry="Energy")),
+        lambda: operations.revert_company(me, slug, HistoryEntry.objects.order_by("-pk")[0].pk),
+        lambda: operations.open_funding_round(me, slug, name="Seed"),
+        lambda: operations.close_funding_round(me, slug),
+        lambda: operations.set_icon(me, slug, "https://registry.example/logo.webp"),
+        lambda: operations.add_owner(me, slug, owner().account_id),
+        lambda: operations.leave_company(me, slug),
+    ):
+        locks.clear()
+        change()
+        assert locks, change
+        assert all(locks), change
