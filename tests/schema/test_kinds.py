@@ -57,6 +57,7 @@ def read(kind, value, *, change=True):
         (Integer(9), 9, 9, 9),
         (Number(), 12.0, 12, 12),
         (Number(), 0.25, 0.25, 0.25),
+        pytest.param(Number(), 10**400, 10**400, 10**400, id="a number beyond any float"),
         (Boolean(), False, False, False),
         (Items(Text(3), 2), ["a", "b"], ["a", "b"], ["a", "b"]),
         (Anything(), {"a": 1}, {"a": 1}, {"a": 1}),
@@ -119,6 +120,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_rule(kind, value, reason):
 
 def test_a_long_value_is_shown_by_its_beginning():
     assert read(DATE, "x" * 500)[1] == [f"must be a date such as 2024-03-31, not '{'x' * 79}…'"]
+    assert read(Integer(9), int("9" * 500))[1] == [f"must be a whole number from 0 to 9, not {'9' * 79}…"]
 
 
 def test_an_import_keeps_white_space_so_that_an_export_round_trips():

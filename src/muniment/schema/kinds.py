@@ -257,7 +257,8 @@ class Number(Kind, frozen=True):
     json: ClassVar[JsonSchema] = {"type": "number"}
 
     def read(self, value: Any, path: Path, validation: Validation) -> float | None:
-        if type(value) in {int, float} and math.isfinite(value):
+        # A whole number may exceed what a float holds, which isfinite would not take.
+        if type(value) is int or (type(value) is float and math.isfinite(value)):
             return number(value)
         validation.refuse(path, f"must be a number, not {shown(value)}")
         return None

@@ -85,7 +85,11 @@ def kind_of(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Show *value* in a message: a long text by its beginning, an object or list by its type."""
+    """Show *value* in a message: a long text or number by its beginning, an object or list by its type."""
     if isinstance(value, str):
-        return repr(value if len(value) <= 80 else f"{value[:79]}…")
-    return repr(value).lower() if isinstance(value, int | float) else kind_of(value)
+        return repr(_beginning(value))
+    return _beginning(repr(value).lower()) if isinstance(value, int | float) else kind_of(value)
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:79]}…"
