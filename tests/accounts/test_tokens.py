@@ -289,7 +289,7 @@ def test_the_page_makes_a_token_and_shows_it_once(owner):
     shown = answer.content.decode()
     for client in ("Claude Code", "Cursor", "VS Code", "mcp-remote", "streamable-http", "reconnect"):
         assert client in shown
-    assert shown.count("data-copy") == 6
+    assert shown.count("data-copy data-done=") == 6
 
 
 @pytest.mark.requirement("web.tokens")
