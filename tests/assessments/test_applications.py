@@ -151,7 +151,7 @@ def test_the_applicant_is_mailed_that_the_application_is_declined(sides, setting
         applications.decide_application(runner, made.pk, accept=False)
     [(subject, text)] = letters.to("applicant@example.org")
     assert subject.endswith("declined")
-    assert "is declined." in text
+    assert "was declined." in text
 
 
 def test_a_program_that_moves_takes_no_application_with_it(sides):

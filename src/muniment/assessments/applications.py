@@ -89,7 +89,7 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
         _notify_owners(
             found.receiver,
             gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
-            gettext("%(applicant)s withdrew its application to %(program)s. Open applications:") % _names(found),
+            gettext("%(applicant)s withdrew its application to %(program)s. View all applications:") % _names(found),
         )
     return found
 
@@ -116,9 +116,9 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
             actor, f"application {found.state}", found.receiver, f"{found.applicant.name} to {found.framework.name}."
         )
         outcome = (
-            gettext("Your application to %(program)s is accepted.")
+            gettext("Your application to %(program)s was accepted.")
             if accept
-            else gettext("Your application to %(program)s is declined.")
+            else gettext("Your application to %(program)s was declined.")
         )
         noted = f"{gettext('Note:')}\n{note_text}\n\n" if note_text else ""
         _notify_owners(

@@ -59,7 +59,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             review=True,
             filter=Filter("Only companies with a token, or only those without.", "hasToken", presence=True),
         ),
-        Field("teamSize", Integer(), "Team size", "Used only while no positions are listed; these count.", example=1),
+        Field("teamSize", Integer(), "Team size", "Used only while no positions are listed.", example=1),
         Field(
             "treasury", Money(40, currency), "Treasury", "For example $1.2M.", example="$1.2M", column="treasury_minor"
         ),

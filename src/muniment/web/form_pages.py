@@ -161,7 +161,7 @@ class TokenStep(FormStep):
         self.fields["capTable"] = django_forms.CharField(
             label=gettext(settings.SCHEMA.bundle.by_name["capTable"].label),
             required=False,
-            help_text=gettext("One holder per line: name; address; tokens; percent."),
+            help_text=gettext("One holder per line, separated by semicolons: name; address; tokens; percent."),
             widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
         )
 

@@ -191,11 +191,13 @@ class Rows:
 TEAM: Final = Rows(
     "positions",
     gettext_noop("Team"),
-    gettext_noop("To link a person who already has a profile, enter the profile's slug. To remove a row, clear it."),
+    gettext_noop(
+        "To link a person who already has a profile, enter the profile's slug. To remove a row, empty its fields."
+    ),
     (*columns_of(PERSON_OF_POSITION), *columns_of(POSITION, "title")),
 )
 ADDRESSES: Final = Rows(
-    "address", gettext_noop("Addresses"), gettext_noop("To remove a row, clear it."), columns_of(ADDRESS)
+    "address", gettext_noop("Addresses"), gettext_noop("To remove a row, empty its fields."), columns_of(ADDRESS)
 )
 POOLS: Final = Rows("pools", gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), columns_of(POOL))
 PROPOSALS: Final = Rows(

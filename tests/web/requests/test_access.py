@@ -57,7 +57,7 @@ def test_a_page_number_out_of_range_is_refused_on_every_list(browser, page):
     for room in ("/manage", "/manage/documents", "/manage/applications"):
         answer = browser.get(room, {"page": page})
         assert answer.status_code == 400
-        assert b"Use a page number from 1." in answer.content
+        assert b"Page numbers start at 1." in answer.content
 
 
 def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, owner):

@@ -56,7 +56,7 @@ def resize(content: bytes) -> tuple[bytes, bytes]:
     from PIL import Image, ImageOps  # 8 MB: imported on first use
 
     if len(content) > MAX_BYTES:
-        raise BadRequest(f"The image has {len(content) / (1 << 20):.1f} MB.", _HINT)
+        raise BadRequest(f"The image is too large: {len(content) / (1 << 20):.1f} MB.", _HINT)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below, before decoding

@@ -73,7 +73,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         inviter = Account.objects.filter(pk=actor.account_id).first()
         text = gettext(
             "%(inviter)s invites you to co-own the listing of %(name)s.\n\n%(link)s\n\n"
-            "The link expires in 14 days and works for one account. If you don't expect this invitation, ignore it.\n"
+            "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it.\n"
         ) % {
             "inviter": inviter or gettext("An owner"),
             "name": company.name,
@@ -96,7 +96,7 @@ def find_invitation(token: str) -> Invitation:
     )
     invitation = found.first()
     if invitation is None:
-        raise NotFound("This invitation was used or has expired.", "Ask for a new one.")
+        raise NotFound("This invitation was used or has expired.", "Ask an owner of the listing for a new one.")
     return invitation
 
 
@@ -114,7 +114,7 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         invitation = find_invitation(token)
         held = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation.pk, accepted_at__isnull=True)
         if held.first() is None:  # accepted or replaced in the meantime
-            raise NotFound("This invitation was used or has expired.", "Ask for a new one.")
+            raise NotFound("This invitation was used or has expired.", "Ask an owner of the listing for a new one.")
         invitation.accepted_at = now()
         invitation.save()
         company = invitation.company

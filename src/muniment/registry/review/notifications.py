@@ -11,38 +11,41 @@ from muniment.registry.models import Company, Petition
 _TO_OWNERS: Final = {
     "submitted": (
         gettext_lazy("%(name)s: submitted"),
-        gettext_lazy("We received %(name)s for review. We'll email you when a reviewer decides."),
+        gettext_lazy("The listing %(name)s was submitted for review. We'll email you when a reviewer decides."),
     ),
     "approved": (
         gettext_lazy("%(name)s: approved"),
-        gettext_lazy("A reviewer approved %(name)s. It is now published."),
+        gettext_lazy("A reviewer approved the listing %(name)s. It is now published."),
     ),
     "changes requested": (
         gettext_lazy("%(name)s: changes requested"),
-        gettext_lazy("A reviewer requested changes to %(name)s. Make the changes and submit the listing again."),
+        gettext_lazy("A reviewer requested changes to the listing %(name)s. Make them and submit the listing again."),
     ),
-    "rejected": (gettext_lazy("%(name)s: declined"), gettext_lazy("A reviewer declined %(name)s.")),
+    "rejected": (gettext_lazy("%(name)s: declined"), gettext_lazy("A reviewer declined the listing %(name)s.")),
     "unlisted": (
         gettext_lazy("%(name)s: unlisted"),
-        gettext_lazy("A reviewer unlisted %(name)s. It is no longer public."),
+        gettext_lazy("A reviewer unlisted the listing %(name)s. It is no longer public."),
     ),
-    "relisted": (gettext_lazy("%(name)s: published again"), gettext_lazy("%(name)s is public again.")),
+    "relisted": (
+        gettext_lazy("%(name)s: published again"),
+        gettext_lazy("A reviewer published the listing %(name)s again."),
+    ),
     "change approved": (
         gettext_lazy("%(name)s: change approved"),
         gettext_lazy("A reviewer approved the pending changes to %(name)s. They are now published."),
     ),
     "change refused": (
         gettext_lazy("%(name)s: change declined"),
-        gettext_lazy("A reviewer declined the pending changes to %(name)s."),
+        gettext_lazy("A reviewer declined the pending changes to %(name)s. The published listing is unchanged."),
     ),
 }
 _TO_REQUESTER: Final = {
-    ("claim", "approved"): gettext_lazy("Your claim of the listing %(name)s is approved. You can now edit it."),
-    ("claim", "refused"): gettext_lazy("Your claim of the listing %(name)s is declined."),
-    ("profile", "approved"): gettext_lazy("Your claim of the profile %(name)s is approved. You can now edit it."),
-    ("profile", "refused"): gettext_lazy("Your claim of the profile %(name)s is declined."),
-    ("suggestion", "approved"): gettext_lazy("Your suggested edit of %(name)s is approved and published."),
-    ("suggestion", "refused"): gettext_lazy("Your suggested edit of %(name)s is declined."),
+    ("claim", "approved"): gettext_lazy("Your claim of the listing %(name)s was approved. You can now edit it."),
+    ("claim", "refused"): gettext_lazy("Your claim of the listing %(name)s was declined."),
+    ("profile", "approved"): gettext_lazy("Your claim of the profile %(name)s was approved. You can now edit it."),
+    ("profile", "refused"): gettext_lazy("Your claim of the profile %(name)s was declined."),
+    ("suggestion", "approved"): gettext_lazy("Your suggested edit to %(name)s was approved and published."),
+    ("suggestion", "refused"): gettext_lazy("Your suggested edit to %(name)s was declined."),
 }
 
 

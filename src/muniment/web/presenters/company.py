@@ -39,7 +39,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     for label, name in (
         (gettext("Token"), "symbol"),
         (gettext("Treasury"), "treasury"),
-        (gettext("Team"), "teamSize"),
+        (gettext("Team size"), "teamSize"),
         (gettext("Subtype"), "orgKind"),
         (gettext("Listed"), "createdAt"),
     ):
@@ -57,7 +57,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
 def links_of(company: JSONObject) -> list[JSONObject]:
     """Return the links of a company: its websites and social profiles, without unsafe schemes."""
     links: list[JSONObject] = []
-    for label, name in ((gettext("Website"), "website"), (gettext("DAO"), "dao_website")):
+    for label, name in ((gettext("Website"), "website"), (gettext("DAO website"), "dao_website")):
         if safe := safe_link(company.get(name)):
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
     for name, start in _SOCIAL_STARTS.items():

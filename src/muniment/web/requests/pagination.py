@@ -42,7 +42,7 @@ def asked_page(query: QueryDict, name: str = "page") -> int:
     text = query.get(name) or "1"
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
         raise BadRequest(
-            gettext("Page “%(page)s” doesn't exist.") % {"page": text[:40]}, gettext("Use a page number from 1.")
+            gettext("Page “%(page)s” doesn't exist.") % {"page": text[:40]}, gettext("Page numbers start at 1.")
         )
     return int(text)
 

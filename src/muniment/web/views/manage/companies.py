@@ -36,14 +36,16 @@ TITLES: Final = {
     "review": gettext_lazy("Check and submit"),
 }
 STATES: Final = {
-    "draft": gettext_lazy("Draft. Only owners see it. Submit it for review when it's ready."),
-    "submitted": gettext_lazy("Submitted for review. You can still edit it."),
+    "draft": gettext_lazy("Draft. Only the owners can see it. Submit it for review when it's ready."),
+    "submitted": gettext_lazy(
+        "Submitted for review. We'll email you when a reviewer decides. You can still edit the listing."
+    ),
     "changes_requested": gettext_lazy("A reviewer requested changes. Make them and submit the listing again."),
     "published": gettext_lazy(
         "Published. Changes to name, symbol or type need review; other changes go live immediately."
     ),
-    "unlisted": gettext_lazy("A reviewer unlisted it. It is no longer public."),
-    "rejected": gettext_lazy("A reviewer declined it."),
+    "unlisted": gettext_lazy("A reviewer unlisted this listing. It is no longer public."),
+    "rejected": gettext_lazy("A reviewer declined this listing."),
 }
 
 

@@ -98,7 +98,7 @@ def clients(base: str) -> list[JSONObject]:
         _client(
             "mcp-remote",
             gettext("Clients that only run local commands"),
-            gettext("The npm package mcp-remote connects standard input and output to the server."),
+            gettext("Use the npm package mcp-remote. It forwards standard input and output to the server."),
             (
                 gettext("Both servers"),
                 _json(
