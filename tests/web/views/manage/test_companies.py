@@ -214,6 +214,18 @@ def test_a_likely_duplicate_is_shown_before_it_is_made(browser_of_owner, publish
     assert sorted(Company.objects.values_list("slug", flat=True)) == ["tidal-works", "tidal-works-2"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", "x" * 60_000), ("website", f"https://{'x' * 60_000}.example"), ("symbol", "x" * 60_000)],
+)
+def test_values_beyond_their_limits_are_rejected_before_duplicates_are_looked_for(
+    browser_of_owner, published, field, value
+):
+    answer = browser_of_owner.post("/manage/companies/new", {"name": "Another", field: value})
+    assert answer.status_code == 422
+    assert "characters; at most" in answer.content.decode()
+
+
 @pytest.mark.requirement("slug.for-ever")
 def test_a_slug_is_suggested_and_a_taken_one_is_refused(browser_of_owner, draft):
     assert b"caf\xc3\xa9" in browser_of_owner.get("/manage/companies/suggest?name=Caf%C3%A9").content
