@@ -142,18 +142,6 @@ def test_neither_side_does_what_is_the_others(sides):
     assert applications.decide_application(reviewer(), made.pk, accept=False).state == "declined"
 
 
-def test_the_applicant_is_mailed_that_the_application_is_declined(sides, settings, django_capture_on_commit_callbacks):
-    me, runner, _, run_id = sides
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
-    made = applications.submit_application(me, run_id)
-    letters = Letters()
-    with django_capture_on_commit_callbacks(execute=True):
-        applications.decide_application(runner, made.pk, accept=False)
-    [(subject, text)] = letters.to("applicant@example.org")
-    assert subject.endswith("declined")
-    assert "was declined." in text
-
-
 def test_a_program_that_moves_takes_no_application_with_it(sides):
     me, runner, of, run_id = sides
     made = applications.submit_application(me, run_id)

@@ -14,7 +14,6 @@ from muniment.documents.models import Document, DocumentState, Pin
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooLarge
-from muniment.registry.company.operations import leave_company
 from muniment.registry.models import Company
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,14 +57,6 @@ def settings_with(monkeypatch):
 
 
 # ------------------------------------------------------------------ strangers
-
-
-def test_a_visitor_does_not_reach_the_documents_of_a_listing_without_owners(owner, company):
-    document = uploaded(owner, company)
-    leave_company(owner, company)
-    with pytest.raises(NotFound):
-        operations.get_document(VISITOR, document.pk)
-    assert operations.list_documents(VISITOR).items == []
 
 
 def test_a_stranger_finds_nothing_and_changes_nothing(owner, company, stranger):
