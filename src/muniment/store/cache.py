@@ -44,17 +44,15 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 return
             if key in self.ready:
                 del self[key]
-            self[key] = value, size_bytes, depends
-            self.ready[key] = value
-            for dependency in depends:
-                self._dependents.setdefault(dependency, set()).add(key)
+            self._add(key, value, size_bytes, depends)
 
     def grow(self, key: Hashable, value: object, size_bytes: int) -> None:
         """Add *size_bytes* to the size of *value*, which has gained another encoding, if *key* still holds it."""
         with self._lock:
             if self.ready.get(key) is value:
                 _, former_bytes, depends = self[key]
-                self[key] = value, min(former_bytes + size_bytes, int(self.maxsize)), depends
+                del self[key]  # cachetools 6 would evict it itself to replace it by a larger one
+                self._add(key, value, min(former_bytes + size_bytes, int(self.maxsize)), depends)
 
     def move(self, edition: int, touched: Iterable[Dependency] | None) -> None:
         """Advance to *edition*: drop entries that show the *touched* documents, or every entry if None."""
@@ -68,6 +66,12 @@ class ResponseCache(LRUCache[Hashable, Entry]):
             for dependency in touched:
                 for key in list(self._dependents.get(dependency, ())):
                     del self[key]
+
+    def _add(self, key: Hashable, value: object, size_bytes: int, depends: tuple[Dependency, ...]) -> None:
+        self[key] = value, size_bytes, depends
+        self.ready[key] = value
+        for dependency in depends:
+            self._dependents.setdefault(dependency, set()).add(key)
 
     def __delitem__(self, key: Hashable) -> None:
         """Drop *key*; also called on eviction."""
