@@ -24,7 +24,8 @@ from services.product import DEMO
 
 MOST_CALLS = 5
 MOST_BYTES = 12_000
-MOST_LIST_BYTES = 20_000
+MOST_LIST_BYTES = 7_500
+"""What a client shows a model of tools/list: name, description and input schema of each tool."""
 
 
 class Agent:
@@ -56,7 +57,7 @@ def question(agent: Agent) -> None:
 
 
 def measure(source: Path) -> tuple[int, int, int]:
-    """Ask the registry in *source*; return calls, bytes and the size of tools/list."""
+    """Ask the registry in *source*; return calls, bytes and what a model sees of tools/list."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "MUNIMENT_DATA": folder}
         command = [sys.executable, "-m", "muniment", "import", str(source)]
@@ -65,12 +66,14 @@ def measure(source: Path) -> tuple[int, int, int]:
         assert reader.edition, done.stderr
         try:
             with public_server(reader) as asker:
-                listed = len(asker.ask(*modern("tools/list")).body)
+                tools = asker.ask(*modern("tools/list")).result["tools"]
+                shown = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
+                listed = len(json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode())
                 agent = Agent(asker)
                 question(agent)
         finally:
             reader.close()
-    print(f"  {agent.calls} calls, {agent.read_bytes} bytes; tools/list {listed} bytes\n")
+    print(f"  {agent.calls} calls, {agent.read_bytes} bytes; tools/list {listed} bytes for a model\n")
     return agent.calls, agent.read_bytes, listed
 
 
