@@ -102,7 +102,7 @@ def test_owners_are_told_before_they_pay_that_a_model_judges_and_read_nothing_ho
     )
     assert started.to_wire()["evaluator"] == {"kind": "model", "model": "tide-1"}
     where = f"/manage/reports/{started.run.row.pk}"
-    assert "passages of this listing" in browser.get(where).content.decode()
+    assert "passages from this listing" in browser.get(where).content.decode()
     assert model.asked == []
     runs.execute_run(actor, started.run.row.pk)
     do_jobs()
