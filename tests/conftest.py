@@ -234,7 +234,7 @@ def mailbox() -> Iterator[Mailbox]:
 
 @pytest.fixture
 def rest(tmp_path: Path) -> Iterator[Rest]:
-    """Give the REST application over a small published file of its own."""
+    """Return the REST application over a small published file of its own."""
     made = Rest(tmp_path)
     yield made
     made.close()

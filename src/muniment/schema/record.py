@@ -43,15 +43,15 @@ class Field(Struct, frozen=True):
             is a table. "" for a member that is derived, has tables of its own, or is kept among the additional
             members of an open object.
         csv: its place among the columns of the CSV export, equal ones in the order of the fields; 0 leaves it out.
-        required: an input must give it.
-        promised: every answer has it; what is required is, unless this says otherwise.
-        null: an answer shows null where it is empty; otherwise it is left out.
-        shown: published answers have it.
-        imported: import files may give it; otherwise they may hold it, and it is ignored.
-        editable: owners change it, by form and by tool.
-        clearable: a change may clear it with null.
-        review: on a published listing a change of it waits for a reviewer.
-        unless: read only where this other member is absent.
+        required: every input must contain it.
+        promised: every response contains it; by default true for required fields.
+        null: an empty value is null in responses; otherwise the field is left out.
+        shown: it is part of published responses.
+        imported: it is read from import files; otherwise it is ignored there.
+        editable: owners can change it, by form and by tool.
+        clearable: null in a change clears it.
+        review: changes to a published listing wait for a reviewer.
+        unless: it is read only if this other field is absent.
         filter: how lists are filtered by it.
     """
 
