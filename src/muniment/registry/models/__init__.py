@@ -1,0 +1,36 @@
+"""
+The tables of the registry.
+
+An empty text means absent where the contract omits the field; NULL is used where an empty text and an absent one
+differ on the wire. Open objects keep additional members in ``extra``.
+Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
+"""
+
+from muniment.registry.models.company import Company, Ownership, State
+from muniment.registry.models.company_parts import CapTableEntry, FundingRound, Position, Proposal
+from muniment.registry.models.framework import Framework, FrameworkSpecification
+from muniment.registry.models.history import HistoryEntry
+from muniment.registry.models.people import Person
+from muniment.registry.models.pictures import Picture
+from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
+from muniment.registry.models.slugs import GivenSlug
+
+__all__ = [
+    "CapTableEntry",
+    "Company",
+    "Framework",
+    "FrameworkSpecification",
+    "FundingRound",
+    "GivenSlug",
+    "HistoryEntry",
+    "Invitation",
+    "Ownership",
+    "PendingChange",
+    "Person",
+    "Petition",
+    "Picture",
+    "Position",
+    "Proposal",
+    "State",
+    "Taking",
+]

@@ -1,0 +1,76 @@
+"""The parts of a listing with tables of their own."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.company import Company
+from muniment.registry.models.people import Person
+
+
+class Position(models.Model):
+    """A person's position in a company. ``rank`` is the order within the company."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="positions")
+    person = models.ForeignKey(Person, models.PROTECT, related_name="positions")
+    rank = models.PositiveIntegerField()
+    title = Text(null=True, blank=True)
+    extra = JSONText(default=dict, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["company", "rank"], name="position_rank_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.title} at {self.company}"
+
+
+class Proposal(models.Model):
+    """A governance proposal of a company; ``document`` is its published form."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="proposals")
+    rank = models.PositiveIntegerField()
+    document = JSONText()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["company", "rank"], name="proposal_rank_unique")]
+
+    def __str__(self) -> str:
+        return f"proposal {self.rank} of {self.company}"
+
+
+class CapTableEntry(models.Model):
+    """A token holder of a company; ``document`` is its published form."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="cap_table")
+    rank = models.PositiveIntegerField()
+    document = JSONText()
+
+    class Meta:
+        verbose_name_plural = "cap table entries"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["company", "rank"], name="cap_table_rank_unique")]
+
+    def __str__(self) -> str:
+        return f"holder {self.rank} of {self.company}"
+
+
+class FundingRound(models.Model):
+    """A funding round of a company: open until it has a closing date. At most one is open."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="funding_rounds")
+    rank = models.PositiveIntegerField()
+    name = Text(blank=True, default="")
+    target_minor = models.BigIntegerField(null=True, blank=True)
+    opened_on = models.DateField(null=True, blank=True)
+    closed_on = models.DateField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["company", "rank"], name="funding_round_rank_unique"),
+            models.UniqueConstraint(
+                fields=["company"], condition=models.Q(closed_on__isnull=True), name="funding_round_one_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.company}"

@@ -1,0 +1,70 @@
+"""Frameworks and their specifications."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import now
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.company import Company
+
+
+class Framework(models.Model):
+    """
+    An assessment framework: a score, or a program that a company runs.
+
+    ``listed``: a reviewer wants it shown; ``closed``: a reviewer closed it although it is authored.
+    """
+
+    class Kind(models.TextChoices):
+        """The kind of a framework."""
+
+        SCORE = "score"
+        PROGRAM = "program"
+
+    slug = Text()  # the contract's frameworkId
+    name = Text()
+    description = Text(blank=True, default="")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    company = models.ForeignKey(Company, models.PROTECT, null=True, blank=True, related_name="frameworks")
+    closed = models.BooleanField(default=False)
+    run_cost = models.PositiveIntegerField(null=True, blank=True)
+    extra = JSONText(default=dict, blank=True)
+    listed = models.BooleanField(default=True)
+    published = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+    publication_number = models.BigIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["slug"], name="framework_slug_unique"),
+            models.UniqueConstraint(fields=["publication_number"], name="framework_publication_unique"),
+            models.CheckConstraint(condition=models.Q(kind__in=["score", "program"]), name="framework_kind_known"),
+            models.CheckConstraint(
+                condition=models.Q(kind="score") | models.Q(company__isnull=False), name="framework_program_has_company"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+class FrameworkSpecification(models.Model):
+    """A version of a framework's private specification. Rows never change: runs refer to their version."""
+
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="specifications")
+    version = models.PositiveIntegerField()
+    document = JSONText()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    authored_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["framework", "version"], name="specification_version_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.framework} v{self.version}"

@@ -1,0 +1,39 @@
+"""The history of every listing, person and framework."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import now
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.company import Company
+from muniment.registry.models.framework import Framework
+from muniment.registry.models.people import Person
+
+
+class HistoryEntry(models.Model):
+    """A change: its actor, its channel, and each changed field before and after. Never changed or deleted."""
+
+    company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history")
+    person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="history")
+    framework = models.ForeignKey(Framework, models.CASCADE, null=True, blank=True, related_name="history")
+    action = models.CharField(max_length=32)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    via = models.CharField(max_length=16)
+    credential = Text(blank=True, default="")
+    before = JSONText(default=dict)
+    after = JSONText(default=dict)
+    note = Text(blank=True, default="")
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name_plural = "history entries"
+        indexes: ClassVar = [
+            models.Index(fields=["company", "at"], name="history_company"),
+            models.Index(fields=["person", "at"], name="history_person"),
+            models.Index(fields=["framework", "at"], name="history_framework"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} at {self.at}"

@@ -1,0 +1,42 @@
+"""People."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import new_id, now
+from muniment.registry.fields import JSONText, Text
+
+
+class Person(models.Model):
+    """
+    A person's profile. ``listed``: public by itself, because it was imported, or claimed and approved.
+
+    Source: decisions, section 2, only reviewed.
+    """
+
+    slug = Text()
+    document_id = Text(default=new_id)
+    name = Text()
+    bio = Text(blank=True, default="")
+    extra = JSONText(default=dict, blank=True)
+    account = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="person"
+    )
+    listed = models.BooleanField(default=False)
+    published = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+    publication_number = models.BigIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(default=now)
+
+    class Meta:
+        verbose_name_plural = "people"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["slug"], name="person_slug_unique"),
+            models.UniqueConstraint(fields=["publication_number"], name="person_publication_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)

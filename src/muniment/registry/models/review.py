@@ -1,0 +1,109 @@
+"""What waits for reviewers or for an invited owner."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import now
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.company import Company
+from muniment.registry.models.people import Person
+
+
+class PendingChange(models.Model):
+    """Fields of a published listing that need review. At most one undecided row per company."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="pending_changes")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    via = models.CharField(max_length=16)
+    credential = Text(blank=True, default="")
+    changes = JSONText(default=dict)
+    asked_at = models.DateTimeField(default=now)
+    decision = models.CharField(max_length=16, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    note = Text(blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["company"], condition=models.Q(decision=""), name="pending_change_one_undecided"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(decision__in=["", "approved", "rejected", "withdrawn"]),
+                name="pending_change_decision_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"change of {self.company}"
+
+
+class Petition(models.Model):
+    """A request to the reviewers: a claim of a listing or a profile, or a suggested edit."""
+
+    class RequestKind(models.TextChoices):
+        """The kind of a request."""
+
+        CLAIM = "claim"
+        PROFILE = "profile"
+        SUGGESTION = "suggestion"
+
+    kind = models.CharField(max_length=16, choices=RequestKind.choices)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="petitions")
+    company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="petitions")
+    person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="petitions")
+    text = Text(blank=True, default="")
+    changes = JSONText(default=dict, blank=True)
+    asked_at = models.DateTimeField(default=now)
+    decision = models.CharField(max_length=16, blank=True, default="")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    note = Text(blank=True, default="")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(decision__in=["", "approved", "refused"]), name="petition_decision_known"
+            ),
+            models.UniqueConstraint(
+                fields=["account", "kind", "company"],
+                condition=models.Q(decision="", company__isnull=False),
+                name="petition_company_once",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "person"],
+                condition=models.Q(decision="", person__isnull=False),
+                name="petition_person_once",
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["decision", "asked_at"], name="petition_open")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.company or self.person}"
+
+
+class Taking(models.Model):
+    """A review item assigned to a reviewer: ``company:slug``, ``change:7`` or ``petition:7``."""
+
+    subject = models.CharField(max_length=220, unique=True)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return f"{self.account} works on {self.subject}"
+
+
+class Invitation(models.Model):
+    """An invitation to co-own a listing. Only the digest of its token is stored."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="invitations")
+    email = models.EmailField(max_length=254)
+    token_digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    invited_at = models.DateTimeField(default=now)
+    accepted_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.email} invited to {self.company}"
