@@ -16,10 +16,6 @@ class Migration(migrations.Migration):
     dependencies = [("assessments", "0002_applications")]
 
     operations = [
-        migrations.AddField(
-            model_name="reportrun",
-            name="criteria",
-            field=models.PositiveIntegerField(db_default=0),
-        ),
+        migrations.AddField(model_name="reportrun", name="criteria", field=models.PositiveIntegerField(db_default=0)),
         migrations.RunPython(count, migrations.RunPython.noop),
     ]

@@ -4,9 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [
-        ("documents", "0001_first"),
-    ]
+    dependencies = [("documents", "0001_first")]
 
     operations = [
         migrations.CreateModel(
@@ -15,5 +13,5 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("until", models.DateTimeField()),
             ],
-        ),
+        )
     ]
