@@ -19,16 +19,7 @@ from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.models import (
-    CapTableEntry,
-    Company,
-    Framework,
-    FundingRound,
-    Person,
-    Position,
-    Proposal,
-    State,
-)
+from muniment.registry.models import CapTableEntry, Company, Framework, FundingRound, Person, Position, Proposal, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.schema.record import Field, Record
@@ -152,11 +143,7 @@ def compare_field(row: Company | Person, field: Field, value: Any, found: Differ
 
 
 def _compare_documents(
-    company: Company,
-    key: str,
-    model: type[Proposal | CapTableEntry],
-    given: list[JSONObject],
-    found: Difference,
+    company: Company, key: str, model: type[Proposal | CapTableEntry], given: list[JSONObject], found: Difference
 ) -> None:
     stored = list(model.objects.filter(company=company).order_by("rank").values_list("document", flat=True))
     if stored == given:

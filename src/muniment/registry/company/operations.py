@@ -21,25 +21,9 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
-from muniment.registry.company.editing import (
-    Difference,
-    compare,
-    decides,
-    expect_version,
-    no_company,
-    owned,
-    write,
-)
+from muniment.registry.company.editing import Difference, compare, decides, expect_version, no_company, owned, write
 from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.models import (
-    Company,
-    FundingRound,
-    GivenSlug,
-    HistoryEntry,
-    Ownership,
-    PendingChange,
-    State,
-)
+from muniment.registry.models import Company, FundingRound, GivenSlug, HistoryEntry, Ownership, PendingChange, State
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object
 from muniment.registry.sql import rows
@@ -175,12 +159,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
 
 
 def update_company(
-    actor: Actor,
-    slug: str,
-    change: CompanyChange,
-    *,
-    expected_version: int | None = None,
-    dry_run: bool = False,
+    actor: Actor, slug: str, change: CompanyChange, *, expected_version: int | None = None, dry_run: bool = False
 ) -> CompanyUpdate:
     """
     Change the fields given in *change* on a company that the actor owns.

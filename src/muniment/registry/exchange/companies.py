@@ -155,10 +155,7 @@ class _CompanyBatch:
         kept = []
         for line, row in rows:
             faults = [
-                Fault(
-                    f"positions[{index}].person.slug",
-                    f"is unknown: no person has the slug {place.slug!r}",
-                )
+                Fault(f"positions[{index}].person.slug", f"is unknown: no person has the slug {place.slug!r}")
                 if place.slug not in gone
                 else Fault(
                     f"positions[{index}].person.slug",

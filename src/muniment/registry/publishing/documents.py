@@ -12,14 +12,7 @@ from django.db import models
 from django.db.models import F
 
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.models import (
-    Company,
-    Framework,
-    FrameworkSpecification,
-    Person,
-    Position,
-    State,
-)
+from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, Position, State
 from muniment.registry.publishing.rendering import (
     CompanyView,
     PlaceView,

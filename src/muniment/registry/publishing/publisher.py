@@ -22,13 +22,7 @@ from django.dispatch import Signal
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.registry.models import (
-    Company,
-    Framework,
-    Person,
-    Position,
-    State,
-)
+from muniment.registry.models import Company, Framework, Person, Position, State
 from muniment.registry.publishing.documents import (
     CHUNK,
     all_documents,
@@ -36,9 +30,7 @@ from muniment.registry.publishing.documents import (
     framework_documents,
     person_documents,
 )
-from muniment.registry.publishing.rendering import (
-    CompanyView,
-)
+from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 

@@ -157,10 +157,7 @@ def framework_document(
     Args:
         company: the row of the published company behind it, or None.
     """
-    derived = {
-        "isOpen": authored and not columns["closed"],
-        "company": company_reference(company) if company else None,
-    }
+    derived = {"isOpen": authored and not columns["closed"], "company": company_reference(company) if company else None}
     detail = {**derived, "companyDescription": company["description"] if company else ""}
     return PublishedDocument(
         kind="framework",
