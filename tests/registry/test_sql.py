@@ -7,8 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from make.registry import owner
 from make.reports import framework
 from muniment.assessments import operations as runs
+from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.editing import owned
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company
 

@@ -20,7 +20,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
-from muniment.registry.company.editing import decides
+from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework
 
 MAX_NOTE: Final = 2_000

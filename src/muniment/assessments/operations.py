@@ -29,7 +29,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.editing import no_company
+from muniment.registry.company.access import no_company
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification

@@ -19,7 +19,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.editing import no_company
+from muniment.registry.company.access import no_company
 from muniment.registry.models import Company
 
 if TYPE_CHECKING:

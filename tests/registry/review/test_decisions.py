@@ -24,8 +24,8 @@ from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
+from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.editing import owned
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles

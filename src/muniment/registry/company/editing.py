@@ -1,5 +1,5 @@
 """
-Edit listings: check access, compare a change with the stored rows, write it with history and publish it.
+Edit listings: compare a change with the stored rows, write it with history and publish it.
 
 Used by the operations of owners and reviewers, each of which is one transaction.
 """
@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.parts import PositionRow, RoundRow
@@ -26,55 +24,6 @@ from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault
 
 _REFERENCED: Final = {"name", "symbol", "icon", "state", "listedAt"}
-
-
-def no_company(slug: str) -> NotFound:
-    """Return the error for a listing that is unknown or not the actor's; it does not reveal which."""
-    return NotFound(
-        f"You have no company with the slug {slug[:200]!r}.", "Call list_my_companies for the slugs of your companies."
-    )
-
-
-def decides(actor: Actor) -> bool:
-    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
-    return actor.is_reviewer and actor.via in {"web", "command", "system"}
-
-
-def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
-    """
-    Return a listing that *actor* owns; reviewers have access to every listing.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
-    statement = "SELECT * FROM registry_company WHERE slug = %s"
-    parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
-    if not decides(actor):
-        if actor.account_id is None:
-            raise no_company(slug)
-        statement += (
-            " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = registry_company.id AND account_id = %s)"
-        )
-        parameters.append(actor.account_id)
-    if lock and connection.features.has_select_for_update:
-        statement += " FOR UPDATE"
-    for company in Company.objects.raw(statement, parameters):
-        return company
-    raise no_company(slug)
-
-
-def expect_version(company: Company, expected: int | None) -> None:
-    """
-    Prevent a lost update.
-
-    Raises:
-        Conflict: the listing has another version.
-    """
-    if expected is not None and company.version != expected:
-        raise Conflict(
-            f"{company.slug!r} is at version {company.version}, not {expected}: someone else changed it.",
-            f"Read it again, and repeat the change with expectedVersion {company.version} if it still fits.",
-        )
 
 
 @dataclass(slots=True)

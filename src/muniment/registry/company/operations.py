@@ -18,10 +18,11 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden
+from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
+from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
-from muniment.registry.company.editing import Difference, compare, decides, expect_version, no_company, owned, write
+from muniment.registry.company.editing import Difference, compare, write
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, FundingRound, GivenSlug, HistoryEntry, Ownership, PendingChange, State
 from muniment.registry.publishing.documents import company_views
@@ -138,8 +139,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
 
     Source: decisions, section 2, slugs: never given again.
     """
-    if actor.account_id is None:
-        raise Forbidden("A listing belongs to an account.", "Sign in first.")
+    account_id = require_account(actor, "A listing belongs to an account.")
     if "name" not in change:
         raise BadFields([Fault("name", "is missing")])
     edit = read_change(change, settings.SCHEMA)
@@ -151,7 +151,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
                 GivenSlug.objects.create(kind="company", slug=slug)
             given = slug or reserve_slug("company", edit["name"])
             company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
-            Ownership.objects.create(account_id=actor.account_id, company=company)
+            Ownership.objects.create(account_id=account_id, company=company)
             write(actor, company, compare(company, edit), "created")
             return _read_whole(actor, company)
     except IntegrityError:
@@ -341,10 +341,14 @@ def add_owner(actor: Actor, slug: str, account_id: int) -> None:
         NotFound: unknown, or not the actor's.
     """
     with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
-        if created:
-            history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
+        make_owner(actor, owned(actor, slug, lock=True), account_id)
+
+
+def make_owner(actor: Actor, company: Company, account_id: int) -> None:
+    """Make an account an owner, on the authority of the caller."""
+    _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
+    if created:
+        history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
 
 
 def leave_company(actor: Actor, slug: str) -> None:

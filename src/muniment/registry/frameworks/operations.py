@@ -4,28 +4,27 @@ Operations on frameworks: create, update and author, by reviewers.
 Source: decisions, section 2, isOpen; assessment-spec/1.
 """
 
+from typing import Final
+
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Forbidden, NotFound
+from muniment.kernel.problems import NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history
+from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.editing import decides
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault, Validation
 
-
-def _require_reviewer(actor: Actor) -> None:
-    if not decides(actor):
-        raise Forbidden("Only reviewers can author frameworks.", "Ask the operator of this registry for the role.")
+_TASK: Final = "author frameworks"
 
 
 def _framework(framework_id: str) -> Framework:
@@ -75,7 +74,7 @@ def create_framework(
         Forbidden: the actor is not a reviewer.
         BadFields: a value is invalid, or the id is taken.
     """
-    _require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     chosen = framework_id or slug_from_name(name)
     document = {"frameworkId": chosen, "frameworkName": name, "kind": kind, "description": description}
     validation = Validation(change=False)
@@ -117,7 +116,7 @@ def update_framework(
         NotFound: unknown framework.
         BadFields: a value is invalid.
     """
-    _require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
     values = {key: value for key, value in given.items() if value is not UNSET}
     document = {
@@ -150,7 +149,7 @@ def author_framework(actor: Actor, framework_id: str, document: JSONObject) -> F
         NotFound: unknown framework.
         BadFields: the document is invalid; has the path of each fault.
     """
-    _require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     faults = [Fault(path, why) for path, why in faults_of(document)]
     if faults:
         raise BadFields(faults, "See the format assessment-spec/1.")

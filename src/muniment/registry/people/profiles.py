@@ -13,10 +13,11 @@ from django.db import IntegrityError, transaction
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
+from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
-from muniment.registry.company.editing import Difference, compare_field, decides
+from muniment.registry.company.editing import Difference, compare_field
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -92,15 +93,14 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         Conflict: the account already has a profile.
         BadFields: a value is invalid.
     """
-    if actor.account_id is None:
-        raise Forbidden("A profile belongs to an account.", "Sign in first.")
+    account_id = require_account(actor, "A profile belongs to an account.")
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     if "name" not in edit:
         raise BadFields([Fault("name", "is missing")], HINT)
     try:
         with transaction.atomic():
             slug = reserve_slug("person", edit["name"])
-            person = Person(slug=slug, account_id=actor.account_id)
+            person = Person(slug=slug, account_id=account_id)
             difference = _compare(person, edit)
             difference.write_columns(person)
             person.save()
@@ -119,10 +119,7 @@ def join_person(actor: Actor, slug: str, account_id: int) -> Person:
         NotFound: no person has the slug.
         Conflict: the person or the account is linked to another.
     """
-    if not decides(actor):
-        raise Forbidden(
-            "Only reviewers can link people to accounts.", "Ask the operator of this registry for the role."
-        )
+    require_reviewer(actor, "link people to accounts")
     with transaction.atomic():
         person = Person.objects.select_for_update().filter(slug=slug).first()
         if person is None:

@@ -10,10 +10,11 @@ from django.db import IntegrityError, transaction
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
+from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
-from muniment.registry.company.editing import compare, decides
+from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import add_owner, update_company
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
@@ -95,8 +96,7 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
         Conflict: another reviewer decided first.
         BadRequest: no note for a declined request; the request can no longer be applied.
     """
-    if not decides(actor):
-        raise Forbidden("Only reviewers can decide on requests.", "Ask the operator of this registry for the role.")
+    require_reviewer(actor, "decide on requests")
     if not approve and not note.strip():
         raise BadRequest("The note is empty.", "Give a reason, so that the requester can respond.")
     with transaction.atomic():
@@ -124,9 +124,7 @@ def _apply(actor: Actor, petition: Petition) -> None:
 
 
 def _account(actor: Actor) -> int:
-    if actor.account_id is None:
-        raise Forbidden("An account is required.", "Sign in first.")
-    return actor.account_id
+    return require_account(actor, "An account is required.")
 
 
 def _public_company(actor: Actor, slug: str) -> Company:

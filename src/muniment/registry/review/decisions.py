@@ -1,7 +1,9 @@
 """
 The review workflow of listings, from draft to published, and the reviewers' decisions.
 
-Each decision is made once: it checks the expected state under a lock and is recorded in the history.
+Each decision is made once: it checks the expected state under a lock and is recorded in the history. It raises
+Forbidden unless the actor is a reviewer, Conflict if the listing is in another state, because another reviewer decided
+first, or has another version, and BadRequest without a note where the owner needs one.
 
 Source: decisions, section 5, listings.
 """
@@ -13,14 +15,16 @@ from django.db import transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
+from muniment.registry.company.access import expect_version, owned, require_reviewer
 from muniment.registry.company.company_change import read_change
-from muniment.registry.company.editing import compare, decides, expect_version, owned, publish_company, write
+from muniment.registry.company.editing import compare, publish_company, write
 from muniment.registry.models import Company, PendingChange, State
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 
+_TASK: Final = "decide on listings"
 _FROM: Final[dict[str, tuple[str, ...]]] = {
     "submitted": (State.DRAFT, State.CHANGES_REQUESTED),
     "approved": (State.SUBMITTED,),
@@ -37,11 +41,6 @@ _TO: Final = {
     "unlisted": State.UNLISTED,
     "relisted": State.PUBLISHED,
 }
-
-
-def _require_reviewer(actor: Actor) -> None:
-    if not decides(actor):
-        raise Forbidden("Only reviewers can decide on listings.", "Ask the operator of this registry for the role.")
 
 
 def _require_note(note: str) -> str:
@@ -66,63 +65,35 @@ def approve_company(actor: Actor, slug: str, *, expected_version: int | None = N
     Publish a submitted listing; without a listing date it is listed today.
 
     Args:
-        actor: a reviewer.
         expected_version: the version that the reviewer looked at.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: another reviewer decided first, or the owner changed it.
     """
-    _require_reviewer(actor)
-    return _move(actor, slug, "approved", expected_version=expected_version, note=note)
+    return _decide(actor, slug, "approved", note, expected_version=expected_version)
 
 
 def request_changes(actor: Actor, slug: str, note: str) -> Company:
-    """
-    Return a submitted listing to its owner, with a note.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: another reviewer decided first.
-    """
-    _require_reviewer(actor)
-    return _move(actor, slug, "changes requested", note=_require_note(note))
+    """Return a submitted listing to its owner, with a note."""
+    return _decide(actor, slug, "changes requested", note)
 
 
 def reject_company(actor: Actor, slug: str, note: str) -> Company:
-    """
-    Decline a submitted listing, with a note.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: another reviewer decided first.
-    """
-    _require_reviewer(actor)
-    return _move(actor, slug, "rejected", note=_require_note(note))
+    """Decline a submitted listing, with a note."""
+    return _decide(actor, slug, "rejected", note)
 
 
 def unlist_company(actor: Actor, slug: str, note: str) -> Company:
-    """
-    Remove a published listing from everything public: the API, counts, positions, search, programs.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: it is not published.
-    """
-    _require_reviewer(actor)
-    return _move(actor, slug, "unlisted", note=_require_note(note))
+    """Remove a published listing from everything public: the API, counts, positions, search, programs."""
+    return _decide(actor, slug, "unlisted", note)
 
 
 def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
-    """
-    Publish an unlisted listing again, in its old place.
+    """Publish an unlisted listing again, in its old place."""
+    return _decide(actor, slug, "relisted", note)
 
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: it is not unlisted.
-    """
-    _require_reviewer(actor)
-    return _move(actor, slug, "relisted", note=note)
+
+def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
+    require_reviewer(actor, _TASK)
+    note = note if _TO[step] == State.PUBLISHED else _require_note(note)
+    return _move(actor, slug, step, expected_version=expected_version, note=note)
 
 
 def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = None, note: str = "") -> Company:
@@ -155,7 +126,6 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
     Approve or decline the pending change of a published listing.
 
     Args:
-        actor: a reviewer.
         change_id: the pending change; reviewers decide on what they saw, so a replaced change is a conflict.
         approve: publish the fields, or keep the current ones.
         note: shown to the owner; required to decline.
@@ -165,7 +135,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         NotFound: unknown change.
         Conflict: another reviewer decided first, or the owner withdrew it.
     """
-    _require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     with transaction.atomic():
         found = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
         if found is None:

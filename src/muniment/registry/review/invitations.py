@@ -18,11 +18,12 @@ from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
+from muniment.kernel.problems import Conflict, NotFound, TooMany
 from muniment.registry import history
+from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.editing import owned
-from muniment.registry.models import Company, Invitation, Ownership
+from muniment.registry.company.operations import make_owner
+from muniment.registry.models import Company, Invitation
 from muniment.schema.validation import Fault
 
 VALID_FOR = timedelta(days=14)
@@ -51,10 +52,9 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         validate_email(address)
     except ValidationError:
         raise BadFields([Fault("email", "is not an email address")], "Use the form name@example.org.") from None
-    if actor.account_id is None:
-        raise Forbidden("Only accounts can send invitations.", "Sign in first.")
+    account_id = require_account(actor, "Only accounts can send invitations.")
     owned(actor, slug)
-    _check_rate(actor.account_id)
+    _check_rate(account_id)
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
@@ -67,10 +67,10 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             )
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
-            company=company, email=address, token_digest=_digest(token), invited_by_id=actor.account_id
+            company=company, email=address, token_digest=_digest(token), invited_by_id=account_id
         )
         history.entry(actor, "owner invited", before={}, after={"email": address}, company=company).save()
-        inviter = Account.objects.filter(pk=actor.account_id).first()
+        inviter = Account.objects.filter(pk=account_id).first()
         text = gettext(
             "%(inviter)s invites you to co-own the listing of %(name)s.\n\n%(link)s\n\n"
             "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it.\n"
@@ -82,6 +82,10 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         subject = gettext("Co-own the listing of %(name)s") % {"name": company.name}
         transaction.on_commit(lambda: mail.send(address, subject, text))
         return invitation
+
+
+def _expired() -> NotFound:
+    return NotFound("This invitation was used or has expired.", "Ask an owner of the listing for a new one.")
 
 
 def find_invitation(token: str) -> Invitation:
@@ -96,7 +100,7 @@ def find_invitation(token: str) -> Invitation:
     )
     invitation = found.first()
     if invitation is None:
-        raise NotFound("This invitation was used or has expired.", "Ask an owner of the listing for a new one.")
+        raise _expired()
     return invitation
 
 
@@ -108,20 +112,16 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         Forbidden: the actor has no account.
         NotFound: the invitation was used or has expired.
     """
-    if actor.account_id is None:
-        raise Forbidden("A listing belongs to an account.", "Sign in first.")
+    account_id = require_account(actor, "A listing belongs to an account.")
     with transaction.atomic():
         invitation = find_invitation(token)
         held = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation.pk, accepted_at__isnull=True)
         if held.first() is None:  # accepted or replaced in the meantime
-            raise NotFound("This invitation was used or has expired.", "Ask an owner of the listing for a new one.")
+            raise _expired()
         invitation.accepted_at = now()
         invitation.save()
-        company = invitation.company
-        _, created = Ownership.objects.get_or_create(account_id=actor.account_id, company=company)
-        if created:
-            history.entry(actor, "owner added", before={}, after={"owner": actor.account_id}, company=company).save()
-        return company
+        make_owner(actor, invitation.company, account_id)
+        return invitation.company
 
 
 def _check_rate(account_id: int) -> None:

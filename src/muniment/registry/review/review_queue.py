@@ -15,11 +15,12 @@ from django.db.models.functions import Coalesce
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
-from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry.company.editing import decides
+from muniment.kernel.problems import Conflict
+from muniment.registry.company.access import decides, require_reviewer
 from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
 
 ASSIGNED_FOR = timedelta(hours=4)
+_TASK = "see the review queue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def count_queue(actor: Actor) -> int:
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     return _open_items().count()
 
 
@@ -62,7 +63,7 @@ def list_queue(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Queu
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     found = Page.of(_open_items().order_by("since", "of", "pk"), page, page_size)
     described = _describe(found.items)
     subjects = [subject for subject, *_ in described.values()]
@@ -130,13 +131,13 @@ def assign(actor: Actor, subject: str) -> None:
         Forbidden: the actor is not a reviewer.
         Conflict: it is not open, or no longer.
     """
-    account_id = require_reviewer(actor)
-    if account_id is None:
-        return
+    require_reviewer(actor, _TASK)
+    if actor.account_id is None:
+        return  # on the command line
     if not _is_open(subject):
         raise Conflict("This is no longer in the review queue.", "Choose another item.")
     with transaction.atomic():
-        Taking.objects.update_or_create(subject=subject, defaults={"account_id": account_id, "at": now()})
+        Taking.objects.update_or_create(subject=subject, defaults={"account_id": actor.account_id, "at": now()})
 
 
 def _is_open(subject: str) -> bool:
@@ -156,7 +157,7 @@ def unassign(actor: Actor, subject: str) -> None:
     Raises:
         Forbidden: the actor is not a reviewer.
     """
-    require_reviewer(actor)
+    require_reviewer(actor, _TASK)
     Taking.objects.filter(subject=subject).delete()
 
 
@@ -202,15 +203,3 @@ def host_of(address: str) -> str:
     rest = address.strip().lower().partition("://")[2] or address.strip().lower()
     host = rest.partition("/")[0].partition(":")[0].removeprefix("www.")
     return host if "." in host else ""
-
-
-def require_reviewer(actor: Actor) -> int | None:
-    """
-    Return the account of a reviewer; None on the command line.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-    """
-    if not decides(actor):
-        raise Forbidden("Only reviewers can see the review queue.", "Ask the operator of this registry for the role.")
-    return actor.account_id

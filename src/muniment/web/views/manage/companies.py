@@ -12,8 +12,9 @@ from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.company import operations
+from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
-from muniment.registry.company.editing import compare, owned
+from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile

@@ -1,0 +1,71 @@
+"""Access to listings and to the operations of reviewers."""
+
+from typing import Any
+
+from django.db import connection
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.registry.models import Company
+
+
+def no_company(slug: str) -> NotFound:
+    """Return the error for a listing that is unknown or not the actor's; it does not reveal which."""
+    return NotFound(
+        f"You have no company with the slug {slug[:200]!r}.", "Call list_my_companies for the slugs of your companies."
+    )
+
+
+def decides(actor: Actor) -> bool:
+    """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
+    return actor.is_reviewer and actor.via in {"web", "command", "system"}
+
+
+def require_reviewer(actor: Actor, task: str) -> None:
+    """Raise Forbidden unless *actor* acts as a reviewer; *task* is what only reviewers can do."""
+    if not decides(actor):
+        raise Forbidden(f"Only reviewers can {task}.", "Ask the operator of this registry for the role.")
+
+
+def require_account(actor: Actor, message: str) -> int:
+    """Return the actor's account; raise Forbidden with *message* if there is none."""
+    if actor.account_id is None:
+        raise Forbidden(message, "Sign in first.")
+    return actor.account_id
+
+
+def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
+    """
+    Return a listing that *actor* owns; reviewers have access to every listing.
+
+    Raises:
+        NotFound: unknown, or not the actor's.
+    """
+    statement = "SELECT * FROM registry_company WHERE slug = %s"
+    parameters: list[Any] = [Company._meta.get_field("slug").get_prep_value(slug)]  # noqa: SLF001 - Django's public name
+    if not decides(actor):
+        if actor.account_id is None:
+            raise no_company(slug)
+        statement += (
+            " AND EXISTS (SELECT 1 FROM registry_ownership WHERE company_id = registry_company.id AND account_id = %s)"
+        )
+        parameters.append(actor.account_id)
+    if lock and connection.features.has_select_for_update:
+        statement += " FOR UPDATE"
+    for company in Company.objects.raw(statement, parameters):
+        return company
+    raise no_company(slug)
+
+
+def expect_version(company: Company, expected: int | None) -> None:
+    """
+    Prevent a lost update.
+
+    Raises:
+        Conflict: the listing has another version.
+    """
+    if expected is not None and company.version != expected:
+        raise Conflict(
+            f"{company.slug!r} is at version {company.version}, not {expected}: someone else changed it.",
+            f"Read it again, and repeat the change with expectedVersion {company.version} if it still fits.",
+        )
