@@ -196,11 +196,7 @@ ERROR_EXAMPLES: Final[JSONObject] = {
         "message": "POST is not allowed here.",
         "hint": "Use one of: GET, HEAD, OPTIONS.",
     },
-    "too_many": {
-        "code": "bad_request",
-        "message": "Too many requests.",
-        "hint": "Wait as long as Retry-After says.",
-    },
+    "too_many": {"code": "bad_request", "message": "Too many requests.", "hint": "Wait as long as Retry-After says."},
     "internal_error": {
         "code": "internal_error",
         "message": "Something went wrong on our side (request 01jexample0000000000000000).",

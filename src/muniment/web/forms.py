@@ -79,8 +79,11 @@ class FormStep(forms.Form):
             name = re.split(r"[.\[]", fault.field)[0]
             inner = fault.field.replace(".", "_")
             place = next((each for each in (inner, fault.field, name) if each in self.fields), None)
-            words = f"{fault.reason[0].upper()}{fault.reason[1:]}."
-            self.add_error(place, words if place else f"{fault.field} {fault.reason}.")
+            self.add_error(place, sentence(fault) if place else f"{fault.field} {fault.reason}.")
+
+
+def sentence(fault: Fault) -> str:
+    return f"{fault.reason[0].upper()}{fault.reason[1:]}."
 
 
 class Basics(FormStep):
@@ -151,9 +154,7 @@ class Rows:
 
     def typed(self, post: QueryDict) -> list[dict[str, str]]:
         """Return the submitted rows, cleared ones included; ``was`` names the stored row."""
-        numbers = sorted(
-            {int(match[1]) for key in post if (match := re.match(rf"{self.name}-(\d{{1,4}})-", key))},
-        )
+        numbers = sorted({int(match[1]) for key in post if (match := re.match(rf"{self.name}-(\d{{1,4}})-", key))})
         return [
             {
                 "was": post.get(f"{self.name}-{number}-was", ""),
@@ -329,7 +330,7 @@ def row_faults(faults: Iterable[Fault], rows: Rows, kept: list[int]) -> tuple[di
         inner = match[2].rpartition(".")[2] if match else ""
         if match and int(match[1]) < len(kept):
             column = inner if inner in names else rows.columns[0].name
-            cells[kept[int(match[1])], column] = f"{fault.reason[0].upper()}{fault.reason[1:]}."
+            cells[kept[int(match[1])], column] = sentence(fault)
         else:
             others.append(f"{fault.field} {fault.reason}.")
     return cells, others

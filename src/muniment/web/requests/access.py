@@ -144,8 +144,10 @@ def _forget_anothers_form(request: HttpRequest) -> None:
         del request.session[KEPT_FORM]
 
 
-def kept_form(request: HttpRequest) -> QueryDict | None:
-    """Return, once, the form of this page that was submitted before signing in."""
+def form_data(request: HttpRequest) -> QueryDict | None:
+    """Return the submitted form or, once, the form of this page that was submitted before signing in."""
+    if request.method == "POST":
+        return request.POST
     kept = request.session.get(KEPT_FORM)
     if request.method != "GET" or not kept or kept["path"] != request.path:
         return None

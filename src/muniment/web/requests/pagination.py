@@ -76,12 +76,7 @@ def address(
 
 
 def pager(
-    request: HttpRequest,
-    parameters: tuple[str, ...],
-    found: Page[Any],
-    *,
-    name: str = "page",
-    path: str = "",
+    request: HttpRequest, parameters: tuple[str, ...], found: Page[Any], *, name: str = "page", path: str = ""
 ) -> Pager:
     """
     Return the links to the first page, the last, and those around the current one.

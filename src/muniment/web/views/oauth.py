@@ -300,11 +300,7 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _consent(
-    request: HttpRequest,
-    client: Client,
-    target: str,
-    _asked: dict[str, str],
-    wanted: JSONObject,
+    request: HttpRequest, client: Client, target: str, _asked: dict[str, str], wanted: JSONObject
 ) -> HttpResponse:
     """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
     asked = scopes.in_order(wanted["scopes"])

@@ -2,13 +2,12 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.translation import gettext
 
 from muniment.assessments import applications
-from muniment.kernel.problems import NotFound, Problem
 from muniment.web.presenters import reports
 from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.pages import manage_page, problems_shown
 from muniment.web.requests.pagination import asked_page, pager
 
 HOME = "/manage/applications"
@@ -22,17 +21,13 @@ def home(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     received = applications.list_received(actor, page=asked_page(request.GET))
     sent = applications.list_sent(actor, page=asked_page(request.GET, SENT))
-    return render(
-        request,
-        "manage/applications.html",
-        {
-            "room": "manage",
-            "received": received,
-            "sent": sent,
-            "pager": pager(request, PARAMETERS, received),
-            "sent_pager": pager(request, PARAMETERS, sent, name=SENT),
-        },
-    )
+    context = {
+        "received": received,
+        "sent": sent,
+        "pager": pager(request, PARAMETERS, received),
+        "sent_pager": pager(request, PARAMETERS, sent, name=SENT),
+    }
+    return manage_page(request, "manage/applications.html", context)
 
 
 @signed_in("GET", "HEAD")
@@ -40,31 +35,24 @@ def application(request: HttpRequest, application_id: str) -> HttpResponse:
     """Show a submitted report: its findings, and no other data of the applicant."""
     found = applications.get_received(actor_of(request), application_id)
     # The most urgent criteria concern only the applicant.
-    context = {"room": "manage", "application": found, **reports.shown(found.report), "first": []}
-    return render(request, "manage/application.html", context)
+    context = {"application": found, **reports.shown(found.report), "first": []}
+    return manage_page(request, "manage/application.html", context)
 
 
 @signed_in("POST")
 def act(request: HttpRequest, application_id: str, action: str) -> HttpResponse:
     """Withdraw a sent application; accept or decline a received one."""
     actor = actor_of(request)
-    try:
+    with problems_shown(request):
         if action == "withdraw":
             applications.withdraw_application(actor, application_id)
-            messages.success(request, gettext("Application withdrawn. The program can no longer read your report."))
+            said = gettext("Application withdrawn. The program can no longer read your report.")
         else:
             found = applications.decide_application(
                 actor, application_id, accept=action == "accept", note=request.POST.get("note", "")
             )
-            accepted = found.state == "accepted"
-            messages.success(
-                request,
-                gettext("Application accepted. We've emailed the applicant.")
-                if accepted
-                else gettext("Application declined. We've emailed the applicant."),
-            )
-    except NotFound:
-        raise
-    except Problem as problem:
-        messages.error(request, f"{problem.message} {problem.hint}")
+            said = gettext("Application declined. We've emailed the applicant.")
+            if found.state == "accepted":
+                said = gettext("Application accepted. We've emailed the applicant.")
+        messages.success(request, said)
     return HttpResponseRedirect(HOME)

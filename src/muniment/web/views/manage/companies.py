@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.ids import slug_from_name
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.company import operations
 from muniment.registry.company.access import owned
@@ -22,8 +22,9 @@ from muniment.registry.review import decisions, review_queue
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
-from muniment.web.requests.access import actor_of, kept_form, signed_in
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.access import actor_of, form_data, signed_in
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[FormStep]]] = {"basics": Basics, "about": About, "links": Links}
@@ -56,18 +57,14 @@ def home(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.list_companies(actor, page=asked_page(request.GET))
     attention = [company for company in mine.items if company.state in {"draft", "changes_requested"}]
-    return render(
-        request,
-        "manage/home.html",
-        {
-            "room": "manage",
-            "mine": mine,
-            "attention": attention,
-            "profile": get_profile(actor),
-            "waiting": review_queue.count_queue(actor) if actor.is_reviewer else 0,
-            "pager": pager(request, ("page",), mine),
-        },
-    )
+    context = {
+        "mine": mine,
+        "attention": attention,
+        "profile": get_profile(actor),
+        "waiting": review_queue.count_queue(actor) if actor.is_reviewer else 0,
+        "pager": pager(request, ("page",), mine),
+    }
+    return manage_page(request, "manage/home.html", context)
 
 
 @signed_in()
@@ -75,54 +72,41 @@ def home(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """Create a draft: the first step. Warn about likely duplicates."""
     actor = actor_of(request)
-    form = Basics(request.POST) if request.method == "POST" else Basics(kept_form(request))
+    form = Basics(form_data(request))
     slug = request.POST.get("slug", "").strip()
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
         try:
             edit = read_change(change, settings.SCHEMA)  # first: a long text makes the search fail in the database
-            duplicates = review_queue.likely_duplicates(
-                actor, edit["name"], edit["website"] or "", edit["symbol"] or ""
-            )
+            parts = (edit["name"], edit["website"] or "", edit["symbol"] or "")
+            duplicates = review_queue.likely_duplicates(actor, *parts)
             if not duplicates or request.POST.get("different") == "yes":
                 made = operations.create_company(actor, change, slug=slug)
                 messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
                 return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
-    name = form["name"].value() or ""
-    return render(
-        request,
-        "manage/new.html",
-        {
-            "room": "manage",
-            "form": form,
-            "slug": slug,
-            "suggested": slug_from_name(str(name)[:200]),
-            "slug_faults": [e for e in form.non_field_errors() if str(e).startswith("slug")],
-            "duplicates": duplicates,
-            "once": fresh_token(),
-            "steps": _steps("basics", ""),
-        },
-        status=200 if request.method == "GET" else 422,
-    )
+    context = {
+        "form": form,
+        "slug": slug,
+        "suggested": slug_from_name(str(form["name"].value() or "")[:200]),
+        "slug_faults": [e for e in form.non_field_errors() if str(e).startswith("slug")],
+        "duplicates": duplicates,
+        "steps": _steps("basics", ""),
+    }
+    return manage_page(request, "manage/new.html", context, status=200 if request.method == "GET" else 422)
 
 
 @signed_in("GET", "HEAD")
 def suggest_slug(request: HttpRequest) -> HttpResponse:
     """Return the suggested slug and likely duplicates while the name is typed."""
-    name = request.GET.get("name", "")[:200]
-    return render(
-        request,
-        "manage/suggested.html",
-        {
-            "suggested": slug_from_name(name),
-            "duplicates": review_queue.likely_duplicates(
-                actor_of(request), name, request.GET.get("website", "")[:500], request.GET.get("symbol", "")[:32]
-            ),
-        },
+    name, website, symbol = (
+        request.GET.get(key, "")[:limit] for key, limit in (("name", 200), ("website", 500), ("symbol", 32))
     )
+    duplicates = review_queue.likely_duplicates(actor_of(request), name, website, symbol)
+    context = {"suggested": slug_from_name(name), "duplicates": duplicates}
+    return render(request, "manage/suggested.html", context)
 
 
 @signed_in("GET", "HEAD")
@@ -131,21 +115,19 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
-    return render(
-        request,
-        "manage/company.html",
-        {
-            **frame(mine, "overview"),
-            "state_words": STATES[mine.state],
-            "owners": owners,
-            "is_owner": any(owner.account_id == actor.account_id for owner in owners),
-            "rounds": mine.bundle["fundingRounds"],
-            "open_round": next((r for r in mine.bundle["fundingRounds"] if not r.get("closed")), None),
-            "pending": _pending_lines(mine),
-            "missing": missing_of(mine),
-            "once": fresh_token(),
-        },
-    )
+    facts, rounds = mine.bundle["company"], mine.bundle["fundingRounds"]
+    pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
+    context = {
+        **frame(mine, "overview"),
+        "state_words": STATES[mine.state],
+        "owners": owners,
+        "is_owner": any(owner.account_id == actor.account_id for owner in owners),
+        "rounds": rounds,
+        "open_round": next((r for r in rounds if not r.get("closed")), None),
+        "pending": differences.lines_of(pending),
+        "missing": missing_of(facts),
+    }
+    return manage_page(request, "manage/company.html", context)
 
 
 @signed_in()
@@ -156,10 +138,8 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     mine = operations.get_company(actor, slug)
     page = form_pages.page_of(step, STEPS.get(step), mine.bundle)
     stale: list[differences.DiffLine] = []
-    version = mine.version
-    kept = kept_form(request)
-    if request.method == "POST" or kept is not None:
-        page.read(kept if kept is not None else request.POST)
+    if (typed := form_data(request)) is not None:
+        page.read(typed)
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
         try:
@@ -171,29 +151,26 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         else:
             _say(request, done)
             return HttpResponseRedirect(_after(request, slug, step))
-    return render(
-        request,
-        "manage/edit.html",
-        {
-            **frame(mine, "edit"),
-            "step": step,
-            "step_title": TITLES[step],
-            "page": page,
-            "version": version,
-            "stale": stale,
-            "is_new": "new" in request.GET,
-            "steps": _steps(step, slug, new="new" in request.GET),
-            "once": fresh_token(),
-        },
-        status=409 if stale else 422 if page.has_faults else 200,
-    )
+    is_new = "new" in request.GET
+    context = {
+        **frame(mine, "edit"),
+        "step": step,
+        "step_title": TITLES[step],
+        "page": page,
+        "version": mine.version,
+        "stale": stale,
+        "is_new": is_new,
+        "steps": _steps(step, slug, new=is_new),
+    }
+    status = 409 if stale else 422 if page.has_faults else 200
+    return manage_page(request, "manage/edit.html", context, status=status)
 
 
 @signed_in("POST")
 @once
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
     mine = operations.get_company(actor_of(request), slug)
-    if lacking := missing_of(mine):
+    if lacking := missing_of(mine.bundle["company"]):
         raise BadRequest(
             gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(lacking)},
             gettext("Complete these fields, then submit."),
@@ -213,18 +190,13 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         {
             "entry": entry,
             "lines": differences.lines_between(entry.before, entry.after),
-            "can_revert": entry.action in {"updated", "reverted", "created", "change approved", "imported"}
-            and any(key in entry.before for key in entry.after)
-            and entry.action != "created",
+            "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
+            and any(key in entry.before for key in entry.after),
         }
         for entry in found.items
     ]
-    links = pager(request, ("page",), found)
-    return render(
-        request,
-        "manage/history.html",
-        {**frame(mine, "history"), "entries": entries, "pager": links, "once": fresh_token()},
-    )
+    context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), found)}
+    return manage_page(request, "manage/history.html", context)
 
 
 @signed_in("POST")
@@ -245,37 +217,23 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
             operations.close_funding_round(actor, slug, closed=post.get("closed") or None)
             messages.success(request, gettext("Round closed."))
         else:
-            operations.open_funding_round(
-                actor,
-                slug,
-                name=post.get("name", ""),
-                target=post.get("target") or None,
-                opened=post.get("opened") or None,
-            )
+            target, opened = post.get("target") or None, post.get("opened") or None
+            operations.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)
             messages.success(request, gettext("Round opened."))
     except (BadFields, Conflict) as refusal:
         messages.error(request, f"{refusal.message} {refusal.hint if isinstance(refusal, Conflict) else ''}")
     return HttpResponseRedirect(f"/manage/companies/{slug}#funding")
 
 
-def missing_of(mine: OwnedCompany) -> list[str]:
+def missing_of(facts: JSONMapping) -> list[str]:
     """Return the fields that a submission needs and the listing lacks."""
-    facts = mine.bundle["company"]
     wanted = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
     return [words for key, words in wanted.items() if not facts.get(key)]
-
-
-def _pending_lines(mine: OwnedCompany) -> list[differences.DiffLine]:
-    facts = mine.bundle["company"]
-    return differences.lines_of(
-        {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
-    )
 
 
 def frame(mine: OwnedCompany, tab: str) -> JSONObject:
     """Return the context of the header of a listing's pages."""
     return {
-        "room": "manage",
         "mine": mine,
         "facts": mine.bundle["company"],
         "tab": tab,
@@ -292,19 +250,20 @@ def _steps(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
             "title": TITLES[step],
             "here": step == current,
             "done": new and n < at,
-            "address": ""
-            if not slug
-            else f"/manage/companies/{slug}{f'/edit/{step}{mark}' if step != 'review' else ''}",
+            "address": _step_address(slug, step, mark) if slug else "",
         }
         for n, step in enumerate(shown)
     ]
 
 
+def _step_address(slug: str, step: str, mark: str) -> str:
+    return f"/manage/companies/{slug}" if step == "review" else f"/manage/companies/{slug}/edit/{step}{mark}"
+
+
 def _after(request: HttpRequest, slug: str, step: str) -> str:
     if "new" not in request.GET:
-        return f"/manage/companies/{slug}/edit/{step}"
-    following = ORDER[ORDER.index(step) + 1]
-    return f"/manage/companies/{slug}" if following == "review" else f"/manage/companies/{slug}/edit/{following}?new=1"
+        return _step_address(slug, step, "")
+    return _step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1")
 
 
 def asked_version(request: HttpRequest) -> int | None:

@@ -5,9 +5,7 @@ import io
 from typing import Final, NamedTuple
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.dateformat import format as date_format
 from django.utils.translation import gettext, gettext_lazy
 
@@ -20,7 +18,8 @@ from muniment.kernel.wire import format_price, timestamp
 from muniment.web.context import address
 from muniment.web.presenters.charts import ChartSlice, sparkline
 from muniment.web.requests.access import actor_of, signed_in
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page, show_problem
 from muniment.web.requests.security_headers import with_forms_to
 
 HOME: Final = "/manage/credits"
@@ -86,16 +85,14 @@ def entries(request: HttpRequest) -> HttpResponse:
     )
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {
-        "room": "manage",
         "found": found,
         "entries": shown,
         "chart": chart,
         "packs": packs,
         "pending": pending_purchases(actor),
         "told": told,
-        "once": fresh_token(),
     }
-    response = render(request, "manage/credits.html", context)
+    response = manage_page(request, "manage/credits.html", context)
     if packs:
         response["Content-Security-Policy"] = with_forms_to(settings.STRIPE_CHECKOUT_URL)
     return response
@@ -107,11 +104,9 @@ def _buy(request: HttpRequest) -> HttpResponse:
     try:
         url = buy_credits(actor_of(request), size, page_url=f"{address(request)}{HOME}")
     except Problem as problem:
-        messages.error(request, f"{problem.message} {problem.hint}")
+        show_problem(request, problem)
         return HttpResponseRedirect(HOME)
-    response = HttpResponseRedirect(url)
-    response.status_code = 303  # the browser must request the payment page with GET
-    return response
+    return HttpResponseRedirect(url, status=303)  # the browser must request the payment page with GET
 
 
 def _told(request: HttpRequest, actor: Actor) -> Told | None:

@@ -5,18 +5,17 @@ from http import HTTPStatus
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.shortcuts import render
 from django.utils.translation import gettext
 
 from muniment.documents import downloading, operations, records, uploads
 from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.models import Ownership
 from muniment.web.context import address
 from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.pages import manage_page, show_problem
 from muniment.web.requests.pagination import asked_page, pager
 
 PAGE_SIZE = 25
@@ -35,27 +34,27 @@ def home(request: HttpRequest) -> HttpResponse:
         return _take_form(request, actor)
     found = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
     deleted = operations.list_documents(actor, page=asked_page(request.GET, GONE), page_size=PAGE_SIZE, deleted=True)
-    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
-    quota = found.quota
-    return render(
-        request,
-        "manage/documents.html",
-        {
-            "room": "manage",
-            "documents": found.items,
-            "deleted": [{"document": each, "until": records.restorable_until(each)} for each in deleted.items],
-            "companies": list(companies.values_list("company__slug", "company__name")),
-            "chosen": request.GET.get("company", ""),
-            "quota": quota,
-            "quota_full": quota.used_bytes >= quota.limit_bytes,
-            "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
-            "taken": inspection.TAKEN,
-            "max_bytes": records.max_bytes(),
-            "form_bytes": min(FORM_BYTES, records.max_bytes()),
-            "pager": pager(request, PARAMETERS, found),
-            "deleted_pager": pager(request, PARAMETERS, deleted, name=GONE),
-        },
-    )
+    context = {
+        "documents": found.items,
+        "deleted": [{"document": each, "until": records.restorable_until(each)} for each in deleted.items],
+        "companies": companies_of(request),
+        "chosen": request.GET.get("company", ""),
+        "quota": found.quota,
+        "quota_full": found.quota.used_bytes >= found.quota.limit_bytes,
+        "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
+        "taken": inspection.TAKEN,
+        "max_bytes": records.max_bytes(),
+        "form_bytes": min(FORM_BYTES, records.max_bytes()),
+        "pager": pager(request, PARAMETERS, found),
+        "deleted_pager": pager(request, PARAMETERS, deleted, name=GONE),
+    }
+    return manage_page(request, "manage/documents.html", context)
+
+
+def companies_of(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return slug and name of each company that the account owns, by name."""
+    owned = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
+    return list(owned.values_list("company__slug", "company__name"))
 
 
 def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -86,10 +85,6 @@ def _told(document: Document) -> str:
 
 def _as_json(problem: Problem) -> JsonResponse:
     return JsonResponse(problem.to_wire(), status=problem.status)
-
-
-def _shown(document: Document) -> JSONObject:
-    return {"data": records.to_wire(document)}
 
 
 @signed_in("POST")
@@ -123,10 +118,10 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
             return _as_json(problem)
         if problem.status == HTTPStatus.NOT_FOUND:
             raise
-        messages.error(request, f"{problem.message} {problem.hint}")
+        show_problem(request, problem)
     else:
         if wants_json:
-            return JsonResponse(_shown(document))
+            return JsonResponse({"data": records.to_wire(document)})
         messages.success(request, _told(document))
     return HttpResponseRedirect(HOME)
 
@@ -135,9 +130,8 @@ def complete(request: HttpRequest, document_id: str) -> HttpResponse:
 def delete(request: HttpRequest, document_id: str) -> HttpResponse:
     """Delete a document, which the owner can restore for a while."""
     document = operations.delete_document(actor_of(request), document_id)
-    messages.success(
-        request, gettext("%(file)s deleted. You can restore it for 30 days.") % {"file": document.filename}
-    )
+    said = gettext("%(file)s deleted. You can restore it for 30 days.")
+    messages.success(request, said % {"file": document.filename})
     return HttpResponseRedirect(HOME)
 
 

@@ -2,7 +2,6 @@
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.translation import gettext
 
 from muniment.kernel.problems import Conflict, TooMany
@@ -12,17 +11,16 @@ from muniment.registry.review import invitations
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page, problems_shown
 
 
 @signed_in("POST")
 @once
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     email = request.POST.get("email", "")
-    try:
+    with problems_shown(request, BadFields, Conflict, TooMany):
         invitations.invite_owner(actor_of(request), slug, email, base_url=address(request))
         messages.success(request, gettext("Invitation sent to %(email)s.") % {"email": email})
-    except (BadFields, Conflict, TooMany) as refusal:
-        messages.error(request, f"{refusal.message} {refusal.hint}")
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 
 
@@ -32,9 +30,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         company = invitations.accept_invitation(actor_of(request), token)
         messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})
         return HttpResponseRedirect(f"/manage/companies/{company.slug}")
-    return render(
-        request, "manage/invitation.html", {"room": "manage", "invitation": invitations.find_invitation(token)}
-    )
+    return manage_page(request, "manage/invitation.html", {"invitation": invitations.find_invitation(token)})
 
 
 @signed_in("POST")

@@ -2,7 +2,6 @@
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.translation import gettext
 
 from muniment.kernel.content_negotiation import etag, is_known
@@ -10,7 +9,8 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.company import operations, pictures
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, signed_in
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page
 from muniment.web.requests.static_files import FOR_EVER
 from muniment.web.views.manage.companies import frame
 
@@ -30,12 +30,8 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, gettext("Logo updated.") if path else gettext("Logo removed."))
             return HttpResponseRedirect(f"/manage/companies/{slug}/logo")
-    return render(
-        request,
-        "manage/logo.html",
-        {**frame(mine, "logo"), "fault": fault, "once": fresh_token()},
-        status=422 if fault else 200,
-    )
+    context = {**frame(mine, "logo"), "fault": fault}
+    return manage_page(request, "manage/logo.html", context, status=422 if fault else 200)
 
 
 def picture(request: HttpRequest, digest: str, size: str) -> HttpResponse:

@@ -6,7 +6,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
@@ -18,8 +17,9 @@ from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.web.context import address
 from muniment.web.form_fields import form_field
-from muniment.web.requests.access import account_of, actor_of, kept_form, signed_in
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.access import account_of, actor_of, form_data, signed_in
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page
 from muniment.web.views.manage.pictures import read_picture
 
 
@@ -41,10 +41,7 @@ def profile(request: HttpRequest) -> HttpResponse:
     """Show, edit or create the account's profile."""
     actor = actor_of(request)
     person = profiles.get_profile(actor)
-    kept = kept_form(request)
-    standing = settings.SCHEMA.person.published(vars(person), {}) if person else {}
-    typed = request.POST if request.method == "POST" else kept
-    form = ProfileForm(typed, initial=standing) if typed is not None else ProfileForm(initial=standing)
+    form = ProfileForm(form_data(request), initial=_standing(person))
     if request.method == "POST" and form.is_valid():
         change = form.to_change()
         try:
@@ -71,14 +68,16 @@ def portrait(request: HttpRequest) -> HttpResponse:
         pictures.set_portrait(actor, f"{address(request)}{path}" if path else "")
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
-        standing = settings.SCHEMA.person.published(vars(person), {}) if person else {}
-        return _profile(request, ProfileForm(initial=standing), person, f"{refusal.message} {refusal.hint}")
+        return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
     messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")
 
 
 def _profile(request: HttpRequest, form: ProfileForm, person: Person | None, fault: str = "") -> HttpResponse:
     waits = Petition.objects.filter(account=account_of(request), kind="profile", decision="").exists()
-    context: JSONObject = {"form": form, "person": person, "fault": fault, "petition": waits, "once": fresh_token()}
-    status = 422 if fault or form.errors else 200
-    return render(request, "manage/profile.html", {"room": "manage", **context}, status=status)
+    context: JSONObject = {"form": form, "person": person, "fault": fault, "petition": waits}
+    return manage_page(request, "manage/profile.html", context, status=422 if fault else 0)
+
+
+def _standing(person: Person | None) -> JSONObject:
+    return settings.SCHEMA.person.published(vars(person), {}) if person else {}

@@ -1,6 +1,5 @@
 """Report runs and reports: start, follow, read, share."""
 
-import secrets
 from html import escape
 from http import HTTPStatus
 from typing import Final
@@ -21,13 +20,16 @@ from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import NotFound, Problem
-from muniment.registry.models import Framework, Ownership
+from muniment.kernel.problems import Problem
+from muniment.registry.models import Framework
 from muniment.web.context import address
 from muniment.web.presenters import reports
 from muniment.web.presenters.charts import ChartPair, paired_bar
-from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.once import fresh_token
+from muniment.web.requests.pages import manage_page, problems_shown, show_problem
 from muniment.web.requests.pagination import asked_page, pager
+from muniment.web.views.manage.documents import companies_of
 
 HOME: Final = "/manage/reports"
 PARAMETERS: Final = ("company", "framework", "files", "page")
@@ -45,31 +47,25 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int = HTTPStatus.OK) -> HttpResponse:
     """Show the runs, and the form with the *given* selection."""
-    companies = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
-    named = list(companies.values_list("company__slug", "company__name"))
+    named = companies_of(request)
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
     asked = given.get("company", "")
     slug = asked if asked in dict(named) else named[0][0] if named else ""
     runs = operations.list_runs(actor, page=asked_page(request.GET))
-    return render(
-        request,
-        "manage/reports.html",
-        {
-            "room": "manage",
-            "runs": runs,
-            "pager": pager(request, PARAMETERS, runs),
-            "companies": named,
-            "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
-            "frameworks": [
-                (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
-                for each in frameworks.order_by("name", "slug")
-            ],
-            "documents": _quotable(actor, slug, given) if slug else None,
-            "available": available(actor),
-            "key": secrets.token_urlsafe(12),
-        },
-        status=status,
-    )
+    context = {
+        "runs": runs,
+        "pager": pager(request, PARAMETERS, runs),
+        "companies": named,
+        "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
+        "frameworks": [
+            (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
+            for each in frameworks.order_by("name", "slug")
+        ],
+        "documents": _quotable(actor, slug, given) if slug else None,
+        "available": available(actor),
+        "key": fresh_token(),
+    }
+    return manage_page(request, "manage/reports.html", context, status=status)
 
 
 def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -85,7 +81,7 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
                 idempotency_key=given.get("key") or None,
             )
         except Problem as problem:
-            messages.error(request, f"{problem.message} {problem.hint}")
+            show_problem(request, problem)
             return _home(request, actor, given, status=problem.status)
         return HttpResponseRedirect(f"{HOME}/{started.run.row.pk}")
     chosen = {key: given[key] for key in ("company", "framework", "files") if given.get(key)}
@@ -97,11 +93,11 @@ def _quotable(actor: Actor, slug: str, given: QueryDict) -> JSONObject:
     """Return a page of the listing's documents, preceded by those selected on other pages."""
     found = list_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
     chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
-    here, ticked = {each.pk for each in found.items}, {each.pk for each in chosen}
+    here = {each.pk for each in found.items}
     first = (found.page - 1) * found.page_size
     return {
         "items": [*(each for each in chosen if each.pk not in here), *found.items],
-        "ticked": ticked,
+        "ticked": {each.pk for each in chosen},
         "total": found.total,
         "first": first + 1,
         "last": first + len(found.items),
@@ -123,7 +119,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpResponse:
-    context: JSONObject = {"room": "manage", "run": seen, "mine": True}
+    context: JSONObject = {"run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[JSONObject] = []
         if seen.state == "created":
@@ -133,23 +129,23 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpRe
                 for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
         waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
-        return render(request, "manage/run.html", {**context, **waiting})
+        return manage_page(request, "manage/run.html", {**context, **waiting})
     report = operations.get_report(actor, seen.row.pk)
-    badge = f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else ""
-    more = {
-        "badge": badge,
+    context |= {
+        **reports.shown(report, actor),
+        "badge": f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else "",
         "report_row": report,
         "others": comparison.other_runs(actor, seen.row.pk),
         "application": applications.application_of(report),
     }
-    return render(request, "manage/report.html", {**context, **reports.shown(report, actor), **more})
+    return manage_page(request, "manage/report.html", context)
 
 
 @signed_in("POST")
 def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
     """Execute, cancel, share, submit, or show the badge."""
     actor = actor_of(request)
-    try:
+    with problems_shown(request):
         if action == "execute":
             operations.execute_run(actor, run_id)
         elif action == "cancel":
@@ -157,60 +153,39 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
         elif action == "share":
             link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
             copied = render_to_string("part/copy.html", {"text": link, "label": gettext("Share link")})
-            told = format_html(
-                "{}{}", gettext("Anyone with this link can read the report. Copy it now: we show it only once."), copied
-            )
-            messages.success(request, told)
+            told = gettext("Anyone with this link can read the report. Copy it now: we show it only once.")
+            messages.success(request, format_html("{}{}", told, copied))
         elif action == "submit":
             made = applications.submit_application(actor, run_id)
-            messages.success(
-                request,
-                gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
-                % {"name": made.receiver.name},
-            )
+            told = gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
+            messages.success(request, told % {"name": made.receiver.name})
         elif action == "unshare":
             sharing.unshare_report(actor, run_id)
             messages.success(request, gettext("Link disabled."))
         else:
             sharing.set_badge(actor, run_id, shown=action == "badge")
-    except NotFound:
-        raise
-    except Problem as problem:
-        messages.error(request, f"{problem.message} {problem.hint}")
     return HttpResponseRedirect(f"{HOME}/{run_id}")
 
 
 @signed_in("GET", "HEAD")
 def compare(request: HttpRequest) -> HttpResponse:
     """Show two runs of the same listing and framework side by side."""
-    first, second = (request.GET.get(key, "") for key in ("run", "with"))
-    try:
-        found = comparison.compare_runs(actor_of(request), first, second)
-    except NotFound:
-        raise
-    except Problem as problem:
-        messages.error(request, f"{problem.message} {problem.hint}")
+    found = None
+    with problems_shown(request):
+        found = comparison.compare_runs(actor_of(request), request.GET.get("run", ""), request.GET.get("with", ""))
+    if found is None:
         return HttpResponseRedirect(HOME)
     pairs = [ChartPair(each.title, each.before, each.after) for each in found.sections]
-    return render(
-        request,
-        "manage/compare.html",
-        {
-            "room": "manage",
-            "found": found,
-            "changed": [_compared(each) for each in found.changed],
-            "unchanged": [_compared(each) for each in found.unchanged],
-            "overall": ChartPair(
-                gettext("Overall"), *(each.document["overall"]["score"] for each in (found.before, found.after))
-            ),
-            "scores": paired_bar(
-                gettext("Score by section"),
-                gettext("Each section's score out of 100, before and after."),
-                pairs,
-                of=100,
-            ),
-        },
-    )
+    before, after = (each.document["overall"]["score"] for each in (found.before, found.after))
+    description = gettext("Each section's score out of 100, before and after.")
+    context = {
+        "found": found,
+        "changed": [_compared(each) for each in found.changed],
+        "unchanged": [_compared(each) for each in found.unchanged],
+        "overall": ChartPair(gettext("Overall"), before, after),
+        "scores": paired_bar(gettext("Score by section"), description, pairs, of=100),
+    }
+    return manage_page(request, "manage/compare.html", context)
 
 
 COURSES: Final = {
@@ -227,18 +202,12 @@ COURSES: Final = {
 
 def _compared(criterion: comparison.ComparedCriterion) -> JSONObject:
     word, tone = COURSES[criterion.course]
-    stands = [
+    before, after = (
         {**each, "word": STATUSES[each["status"]], "tone": reports.TONES.get(each["status"], "")} if each else None
         for each in (criterion.before, criterion.after)
-    ]
-    return {
-        "section": criterion.section,
-        "title": criterion.title,
-        "word": word,
-        "tone": tone,
-        "before": stands[0],
-        "after": stands[1],
-    }
+    )
+    section, title = criterion.section, criterion.title
+    return {"section": section, "title": title, "word": word, "tone": tone, "before": before, "after": after}
 
 
 @signed_in("GET", "HEAD")

@@ -11,13 +11,15 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
+from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
+from muniment.oauth.models import Grant
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of, kept_form, signed_in
+from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.pagination import asked_page, pager
 
 HOME = "/manage/tokens"
@@ -67,7 +69,7 @@ class NewTokenForm(forms.Form):
 def tokens(request: HttpRequest) -> HttpResponse:
     """Show tokens and connected apps; create a token."""
     if request.method != "POST":
-        return _page(request, NewTokenForm(kept_form(request)))
+        return _page(request, NewTokenForm(form_data(request)))
     form = NewTokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
@@ -119,45 +121,37 @@ def _page(
 ) -> HttpResponse:
     actor, at = actor_of(request), now()
     connected = grants.list_connections(actor, page=asked_page(request.GET, APPS) if request.method == "GET" else 1)
-    page = render(
-        request,
-        "tokens/tokens.html",
-        {
-            "room": "manage",
-            "form": form,
-            "new_token": new_token,
-            "configurations": configurations(address(request), new_token.text) if new_token else [],
-            "tokens": [
-                {
-                    "id": row.pk,
-                    "name": row.name,
-                    "may": _may(row.scopes),
-                    "created_at": row.created_at,
-                    "expires_at": row.expires_at,
-                    "live": row.is_live(at),
-                    "last_used_on": row.last_used_on,
-                    "last_used_by": row.last_used_by,
-                }
-                for row in operations.list_tokens(actor)
-            ],
-            "connections": [
-                {
-                    "id": grant.pk,
-                    "name": grant.client.name or gettext("Unnamed app"),
-                    "publisher": clients.home_of(grant.client) or gettext("unverified"),
-                    "may": _may(grant.scopes),
-                    "created_at": grant.created_at,
-                    "last_used_on": grant.last_used_on,
-                    "last_used_by": grant.last_used_by,
-                }
-                for grant in connected.items
-            ],
-            "apps_pager": pager(request, (APPS,), connected, name=APPS, path=HOME),
-        },
-        status=status,
-    )
+    context = {
+        "form": form,
+        "new_token": new_token,
+        "configurations": configurations(address(request), new_token.text) if new_token else [],
+        "tokens": [
+            {**_used(row), "name": row.name, "expires_at": row.expires_at, "live": row.is_live(at)}
+            for row in operations.list_tokens(actor)
+        ],
+        "connections": [
+            {
+                **_used(grant),
+                "name": grant.client.name or gettext("Unnamed app"),
+                "publisher": clients.home_of(grant.client) or gettext("unverified"),
+            }
+            for grant in connected.items
+        ],
+        "apps_pager": pager(request, (APPS,), connected, name=APPS, path=HOME),
+    }
+    page = render(request, "tokens/tokens.html", {"room": "manage", **context}, status=status)
     page["Cache-Control"] = "no-store"
     return page
+
+
+def _used(row: PersonalToken | Grant) -> JSONObject:
+    return {
+        "id": row.pk,
+        "may": _may(row.scopes),
+        "created_at": row.created_at,
+        "last_used_on": row.last_used_on,
+        "last_used_by": row.last_used_by,
+    }
 
 
 def configurations(base: str, token: str) -> list[dict[str, str]]:

@@ -129,14 +129,7 @@ def people(request: HttpRequest) -> HttpResponse:
     page = pagination.asked_page(query)
     text = _search(query.get("q", ""))
     sort = pagination.chosen(query, "sort", SORTS)
-    found = reader().people(
-        PeopleQuery(
-            page=page,
-            page_size=pagination.PAGE_SIZE,
-            q=text,
-            sort=_sort(sort),
-        )
-    )
+    found = reader().people(PeopleQuery(page=page, page_size=pagination.PAGE_SIZE, q=text, sort=_sort(sort)))
     return TemplateResponse(
         request,
         "registry/people.html",
@@ -220,11 +213,7 @@ def frameworks(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(
         request,
         "registry/frameworks.html",
-        {
-            "room": "frameworks",
-            "kind": kind,
-            "frameworks": _decode(reader().frameworks(kind or None).body)["data"],
-        },
+        {"room": "frameworks", "kind": kind, "frameworks": _decode(reader().frameworks(kind or None).body)["data"]},
     )
 
 

@@ -1,12 +1,13 @@
 """Review: the queue, each item beside the published values, and the decisions."""
 
+from collections.abc import Callable, Mapping
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
@@ -15,9 +16,10 @@ from muniment.registry.review import claims, decisions, review_queue
 from muniment.web.forms import plain
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, reviewer
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page, problems_shown, show_problem
 from muniment.web.requests.pagination import asked_page, pager
-from muniment.web.views.manage.companies import asked_version
+from muniment.web.views.manage.companies import asked_version, missing_of
 
 _DECISIONS = {
     "approve": gettext_lazy("Listing published."),
@@ -32,8 +34,8 @@ _DECISIONS = {
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
     found = review_queue.list_queue(actor_of(request), page=asked_page(request.GET))
-    links = pager(request, ("page",), found)
-    return render(request, "review/home.html", {"room": "manage", "tab": "queue", "found": found, "pager": links})
+    context = {"tab": "queue", "found": found, "pager": pager(request, ("page",), found)}
+    return manage_page(request, "review/home.html", context)
 
 
 @reviewer("GET", "HEAD")
@@ -41,25 +43,18 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a listing's content and checks to a reviewer."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
-    facts = {
-        key: value for key, value in plain(mine.bundle["company"]).items() if key not in {"id", "updatedAt", "raising"}
-    }
-    parts = {key: plain(mine.bundle[key]) for key in ("positions", "proposals", "capTable", "distribution")}
+    parts = {key: mine.bundle[key] for key in ("positions", "proposals", "capTable", "distribution")}
     shown = {
         key: {"before": None, "after": value}
-        for key, value in {**facts, **parts}.items()
-        if value not in (None, [], "")
+        for key, value in plain({**mine.bundle["company"], **parts}).items()
+        if value not in (None, [], "") and key not in {"id", "updatedAt", "raising"}
     }
-    return render(
-        request,
-        "review/company.html",
-        {
-            **_frame(f"company:{slug}", mine),
-            "diff": differences.lines_of(shown),
-            "checks": checks_of(actor, mine),
-            "history": operations.company_history(actor, slug, page_size=8).items,
-        },
-    )
+    context = {
+        **_frame(f"company:{slug}", mine.name),
+        **_compared(actor, mine, shown),
+        "history": operations.company_history(actor, slug, page_size=8).items,
+    }
+    return manage_page(request, "review/company.html", context)
 
 
 @reviewer("POST")
@@ -82,7 +77,8 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
             case _:
                 decisions.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
-        return _refused(request, refusal, f"/review/companies/{slug}")
+        show_problem(request, refusal)
+        return HttpResponseRedirect(f"/review/companies/{slug}")
     review_queue.unassign(actor, f"company:{slug}")
     messages.success(request, _DECISIONS[what])
     return HttpResponseRedirect("/review" if what not in {"unlist", "relist"} else f"/review/companies/{slug}")
@@ -94,34 +90,21 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     pending = PendingChange.objects.filter(pk=number).select_related("company", "account", "decided_by").first()
     if pending is None:
         raise NotFound(gettext("This change doesn't exist."), gettext("Open items are at /review."))
-    mine = operations.get_company(actor_of(request), pending.company.slug)
+    actor = actor_of(request)
+    mine = operations.get_company(actor, pending.company.slug)
     facts = mine.bundle["company"]
     shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
-    return render(
-        request,
-        "review/change.html",
-        {
-            **_frame(f"change:{number}", mine),
-            "pending": pending,
-            "diff": differences.lines_of(shown),
-            "checks": checks_of(actor_of(request), mine, pending.changes),
-        },
-    )
+    frame = _frame(f"change:{number}", mine.name)
+    context = {**frame, **_compared(actor, mine, shown, pending.changes), "pending": pending}
+    return manage_page(request, "review/change.html", context)
 
 
 @reviewer("POST")
 @once
 def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline pending changes."""
-    actor = actor_of(request)
-    approve = request.POST.get("do") == "approve"
-    try:
-        decisions.decide_change(actor, number, approve=approve, note=request.POST.get("note", ""))
-    except (BadRequest, Conflict) as refusal:
-        return _refused(request, refusal, f"/review/changes/{number}")
-    review_queue.unassign(actor, f"change:{number}")
-    messages.success(request, gettext("Change published.") if approve else gettext("Change declined."))
-    return HttpResponseRedirect("/review")
+    said = (gettext("Change published."), gettext("Change declined."))
+    return _decide(request, decisions.decide_change, number, f"change:{number}", f"/review/changes/{number}", said)
 
 
 @reviewer("GET", "HEAD")
@@ -130,42 +113,45 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     found = Petition.objects.filter(pk=number).select_related("account", "company", "person").first()
     if found is None:
         raise NotFound(gettext("This request doesn't exist."), gettext("Open items are at /review."))
-    subject = f"petition:{number}"
+    public = f"/people/{found.person.slug}" if found.person else ""
+    if found.company:
+        public = f"/companies/{found.company.slug}"
     name = str(found.company or found.person)
-    return render(
-        request,
-        "review/petition.html",
-        {
-            "room": "manage",
-            "tab": "queue",
-            "petition": found,
-            "name": name,
-            "public": f"/companies/{found.company.slug}"
-            if found.company
-            else f"/people/{found.person.slug}"
-            if found.person
-            else "",
-            "diff": differences.lines_of(claims.describe(found)),
-            "subject": subject,
-            "taken_by": review_queue.assignee(subject),
-            "crumbs": [(gettext("Review"), "/review"), (name, "")],
-            "once": fresh_token(),
-        },
-    )
+    context = {
+        **_frame(f"petition:{number}", name),
+        "petition": found,
+        "name": name,
+        "public": public,
+        "diff": differences.lines_of(claims.describe(found)),
+    }
+    return manage_page(request, "review/petition.html", context)
 
 
 @reviewer("POST")
 @once
 def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline a claim or a suggestion."""
-    actor = actor_of(request)
-    approve = request.POST.get("do") == "approve"
+    said = (gettext("Request approved."), gettext("Request declined."))
+    return _decide(request, claims.decide_request, number, f"petition:{number}", f"/review/requests/{number}", said)
+
+
+def _decide(  # noqa: PLR0917 - the parts of a decision, in their order
+    request: HttpRequest,
+    decide: Callable[..., object],
+    number: int,
+    subject: str,
+    where: str,
+    said: tuple[str, str],
+) -> HttpResponse:
+    """Approve or decline, and say which; a refusal shows on the page *where* it was decided."""
+    actor, approve = actor_of(request), request.POST.get("do") == "approve"
     try:
-        claims.decide_request(actor, number, approve=approve, note=request.POST.get("note", ""))
+        decide(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
-        return _refused(request, refusal, f"/review/requests/{number}")
-    review_queue.unassign(actor, f"petition:{number}")
-    messages.success(request, gettext("Request approved.") if approve else gettext("Request declined."))
+        show_problem(request, refusal)
+        return HttpResponseRedirect(where)
+    review_queue.unassign(actor, subject)
+    messages.success(request, said[0] if approve else said[1])
     return HttpResponseRedirect("/review")
 
 
@@ -176,39 +162,25 @@ def take(request: HttpRequest) -> HttpResponse:
     page = asked_page(request.POST)
     where = "/review" if page == 1 else f"/review?page={page}"
     act = review_queue.unassign if request.POST.get("do") == "leave" else review_queue.assign
-    try:
+    with problems_shown(request, Conflict):
         act(actor_of(request), subject)
-    except Conflict as refusal:
-        return _refused(request, refusal, where)
     return HttpResponseRedirect(where)
 
 
-def checks_of(actor: Actor, mine: OwnedCompany, changes: JSONObject | None = None) -> list[JSONObject]:
+def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONObject]:
     """Return the checks of a listing, each with whether it passed and its finding."""
-    facts = {**mine.bundle["company"], **(changes or {})}
+    facts = {**mine.bundle["company"], **changes}
     website, name = facts.get("website") or "", facts.get("name") or ""
     host = review_queue.host_of(website)
     address = (facts.get("socials") or {}).get("email") or ""
     same_host = bool(host) and address.lower().endswith(f"@{host}")
     twins = review_queue.likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
-    lacking = [
-        words
-        for key, words in (
-            ("type", gettext("type")),
-            ("description", gettext("summary")),
-            ("website", gettext("website")),
-            ("body", gettext("full description")),
-        )
-        if not facts.get(key)
-    ]
+    lacking = missing_of(facts)
+    if not facts.get("body"):
+        lacking.append(gettext("full description"))
+    found = gettext("%(host)s (matches the email address)") % {"host": host} if same_host else host
     return [
-        {
-            "what": gettext("Website"),
-            "well": bool(host),
-            "found": gettext("%(host)s (matches the email address)") % {"host": host}
-            if same_host
-            else host or gettext("missing"),
-        },
+        {"what": gettext("Website"), "well": bool(host), "found": found or gettext("missing")},
         {
             "what": gettext("Duplicates"),
             "well": not twins,
@@ -219,19 +191,21 @@ def checks_of(actor: Actor, mine: OwnedCompany, changes: JSONObject | None = Non
     ]
 
 
-def _frame(subject: str, mine: OwnedCompany) -> JSONObject:
+def _frame(subject: str, name: str) -> JSONObject:
     return {
-        "room": "manage",
         "tab": "queue",
-        "mine": mine,
-        "facts": mine.bundle["company"],
         "subject": subject,
         "taken_by": review_queue.assignee(subject),
-        "crumbs": [(gettext("Review"), "/review"), (mine.name, "")],
-        "once": fresh_token(),
+        "crumbs": [(gettext("Review"), "/review"), (name, "")],
     }
 
 
-def _refused(request: HttpRequest, refusal: BadRequest | Conflict, where: str) -> HttpResponse:
-    messages.error(request, f"{refusal.message} {refusal.hint}")
-    return HttpResponseRedirect(where)
+def _compared(
+    actor: Actor, mine: OwnedCompany, shown: Mapping[str, JSONMapping], changes: JSONObject | None = None
+) -> JSONObject:
+    return {
+        "mine": mine,
+        "facts": mine.bundle["company"],
+        "diff": differences.lines_of(shown),
+        "checks": _checks(actor, mine, changes or {}),
+    }

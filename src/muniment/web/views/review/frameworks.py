@@ -17,8 +17,10 @@ from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.schema.validation import Fault
-from muniment.web.requests.access import actor_of, kept_form, reviewer
-from muniment.web.requests.once import fresh_token, once
+from muniment.web.forms import sentence
+from muniment.web.requests.access import actor_of, form_data, reviewer
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 MAX_CHARACTERS = 500_000
@@ -98,22 +100,14 @@ def home(request: HttpRequest) -> HttpResponse:
     authored = Exists(FrameworkSpecification.objects.filter(framework=OuterRef("pk")))
     frameworks = Framework.objects.select_related("company").annotate(authored=authored).order_by("name", "pk")
     found = Page.of(frameworks, asked_page(request.GET), PAGE_SIZE)
-    return render(
-        request,
-        "review/frameworks.html",
-        {
-            "room": "manage",
-            "tab": "frameworks",
-            "frameworks": found.items,
-            "pager": pager(request, ("page",), found),
-        },
-    )
+    context = {"tab": "frameworks", "frameworks": found.items, "pager": pager(request, ("page",), found)}
+    return manage_page(request, "review/frameworks.html", context)
 
 
 @reviewer()
 @once
 def new(request: HttpRequest) -> HttpResponse:
-    form = NewFrameworkForm(request.POST if request.method == "POST" else kept_form(request))
+    form = NewFrameworkForm(form_data(request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         actor = actor_of(request)
@@ -131,14 +125,11 @@ def new(request: HttpRequest) -> HttpResponse:
         except BadFields as refusal:
             _put(form, refusal.faults)
         else:
-            messages.success(
-                request, gettext("%(name)s created. It opens when you publish a specification.") % {"name": made.name}
-            )
+            said = gettext("%(name)s created. It opens when you publish a specification.")
+            messages.success(request, said % {"name": made.name})
             return HttpResponseRedirect(f"/review/frameworks/{made.slug}")
     crumbs = [(gettext("Frameworks"), "/review/frameworks"), (gettext("New"), "")]
-    context = {"form": form, "once": fresh_token(), "crumbs": crumbs}
-    status = 422 if form.errors else 200
-    return render(request, "review/framework_new.html", {"room": "manage", **context}, status=status)
+    return manage_page(request, "review/framework_new.html", {"form": form, "crumbs": crumbs})
 
 
 @reviewer()
@@ -146,8 +137,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     """Show a framework; change its name, summary and price; open and close it."""
     found = _found(framework_id)
-    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
-    form = FrameworkForm(initial=standing)
+    form = None
     if request.method == "POST":
         actor, what = actor_of(request), request.POST.get("do", "")
         if what in {"open", "close"}:
@@ -192,38 +182,31 @@ def author(request: HttpRequest, framework_id: str) -> HttpResponse:
         else:
             messages.success(request, gettext("Version %(number)s published.") % {"number": stored.version})
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
-    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
-    return _page(request, found, FrameworkForm(initial=standing), text, faults)
+    return _page(request, found, None, text, faults)
 
 
 def _page(
     request: HttpRequest,
     found: Framework,
-    form: FrameworkForm,
-    typed: str | None = None,
+    form: FrameworkForm | None,
+    text: str | None = None,
     faults: list[tuple[str, str]] | None = None,
 ) -> HttpResponse:
+    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
     versions = list(found.specifications.select_related("author").order_by("-version")[:20])
-    text = typed
     if text is None:
         text = json.dumps(versions[0].document if versions else STARTER, indent=2, ensure_ascii=False)
-    return render(
-        request,
-        "review/framework.html",
-        {
-            "room": "manage",
-            "tab": "frameworks",
-            "framework": found,
-            "form": form,
-            "versions": versions,
-            "specification": text,
-            "faults": faults or [],
-            "history": found.history.select_related("account").order_by("-at", "-pk")[:20],
-            "once": fresh_token(),
-            "crumbs": [(gettext("Frameworks"), "/review/frameworks"), (found.name, "")],
-        },
-        status=422 if faults or form.errors else 200,
-    )
+    context = {
+        "tab": "frameworks",
+        "framework": found,
+        "form": form or FrameworkForm(initial=standing),
+        "versions": versions,
+        "specification": text,
+        "faults": faults or [],
+        "history": found.history.select_related("account").order_by("-at", "-pk")[:20],
+        "crumbs": [(gettext("Frameworks"), "/review/frameworks"), (found.name, "")],
+    }
+    return manage_page(request, "review/framework.html", context, status=422 if faults else 0)
 
 
 def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
@@ -242,9 +225,7 @@ def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
 
 def _put(form: forms.Form, faults: list[Fault]) -> None:
     for fault in faults:
-        form.add_error(
-            fault.field if fault.field in form.fields else None, f"{fault.reason[0].upper()}{fault.reason[1:]}."
-        )
+        form.add_error(fault.field if fault.field in form.fields else None, sentence(fault))
 
 
 def _found(framework_id: str) -> Framework:
