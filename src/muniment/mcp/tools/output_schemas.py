@@ -7,7 +7,6 @@ optional.
 """
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.form_options import form_options as options_of
 from muniment.schema.kinds import ANSWER, JsonSchema, Text
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record, nullable
@@ -60,12 +59,6 @@ def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
         "properties": {**shown, "company": record_of(schema.company), **totals, **more},
         "required": ["company"],
     }
-
-
-def form_options(schema: Schema) -> JsonSchema:
-    lists = {name: list_of(STRING) for name, value in options_of(schema).items() if isinstance(value, list)}
-    sizes = {"type": "object", "additionalProperties": INTEGER}
-    return object_of({**lists, "limits": object_of({"characters": sizes, "entries": sizes})})
 
 
 def pending(schema: Schema) -> JsonSchema:

@@ -4,7 +4,8 @@ The company and profile tools of the owner-scoped server, a few lines each over 
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,12 +18,24 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools.form_options import form_options_tool
+from muniment.mcp.tools.output_schemas import (
+    BOOLEAN,
+    INTEGER,
+    MOMENT,
+    STRING,
+    list_of,
+    object_of,
+    one_of,
+    paged,
+    single,
+)
+from muniment.mcp.tools.owner_tool import PAGE, SLUG, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Person, State
 from muniment.registry.people import profiles
-from muniment.schema.form_options import form_options
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.person import profile
@@ -30,127 +43,99 @@ from muniment.schema.record import nullable
 
 _encode = msgspec.json.encode
 
-_SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
-_PAGE: Final[dict[str, JSONMapping]] = {
-    "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
-    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
-}
 _DRY: Final = {"type": "boolean", "default": False, "description": "return the diff without changing anything"}
+_EXPECTED_VERSION: Final = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 2**31 - 1,
+    "description": "fail if the listing has another version",
+}
+_CHANGES: Final[dict[str, Any]] = {"validated_later": ("changes",), "destructive": True, "idempotent": True}
+_NAMES: Final = list_of(STRING)
 
 
 class ManageTools:
-    """
-    The handlers. Each runs one operation in a thread, and formats its answer there too.
+    """The handlers. Each runs one operation and formats its answer."""
 
-    Args:
-        schema: of the registry's objects.
-    """
-
-    def __init__(self, call: Bridge, base_url: str, schema: Schema) -> None:
-        self._call = call
+    def __init__(self, base_url: str, schema: Schema) -> None:
         self._base_url = base_url
-        self._form_options = _encode({"data": form_options(schema)})
         self._profile = profile(schema.person)
 
-    def list_my_companies(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        def work() -> bytes:
-            found = operations.list_companies(
-                caller.owner, page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
-            )
-            items = [
-                {
-                    "id": each.slug,
-                    "name": each.name,
-                    "state": each.state,
-                    "role": each.role,
-                    "version": each.version,
-                    "updatedAt": timestamp(each.updated_at),
-                    "pendingChanges": each.pending_changes,
-                }
-                for each in found.items
-            ]
-            return truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
-
-        return self._call(work)
-
-    def get_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        def work() -> bytes:
-            found = operations.get_company(caller.owner, arguments["slug"])
-            whole = {
-                **found.bundle,
-                "state": found.state,
-                "version": found.version,
-                "pendingChanges": found.pending_changes,
-                "reviewerNote": found.reviewer_note or None,
-                "publicUrl": self._public_url(found.slug) if found.published else None,
+    def list_my_companies(self, arguments: Arguments, caller: Caller) -> bytes:
+        found = operations.list_companies(
+            caller.owner, page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
+        )
+        items = [
+            {
+                "id": each.slug,
+                "name": each.name,
+                "state": each.state,
+                "role": each.role,
+                "version": each.version,
+                "updatedAt": timestamp(each.updated_at),
+                "pendingChanges": each.pending_changes,
             }
-            return truncation.bundle(_encode({"data": whole}), self._own_url(found.slug))
+            for each in found.items
+        ]
+        return truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
 
-        return self._call(work)
+    def get_my_company(self, arguments: Arguments, caller: Caller) -> bytes:
+        found = operations.get_company(caller.owner, arguments["slug"])
+        public_url = f"{self._base_url}/companies/{quote(found.slug, safe='')}"
+        whole = {
+            **found.bundle,
+            "state": found.state,
+            "version": found.version,
+            "pendingChanges": found.pending_changes,
+            "reviewerNote": found.reviewer_note or None,
+            "publicUrl": public_url if found.published else None,
+        }
+        return truncation.bundle(_encode({"data": whole}), self._own_url(found.slug))
 
-    def update_my_company(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        def work() -> bytes:
-            done = operations.update_company(
-                caller.owner,
-                arguments["slug"],
-                CompanyChange(arguments["changes"]),
-                expected_version=arguments.get("expectedVersion"),
-                dry_run=arguments.get("dryRun", False),
-            )
-            company = dict(done.company.bundle["company"])
-            for member in ("body", "description"):
-                truncation.cut_text(company, member, 300, self._own_url(done.company.slug))
-            company = truncation.facts(company, self._own_url(done.company.slug))
-            return _encode(
-                {
-                    "data": {
-                        "company": company,
-                        "version": done.version,
-                        "applied": done.applied,
-                        "awaitingReview": done.awaiting_review,
-                        "diff": _fitting(done.diff),
-                    }
-                }
-            )
+    def update_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        done = operations.update_company(
+            caller.owner,
+            arguments["slug"],
+            CompanyChange(arguments["changes"]),
+            expected_version=arguments.get("expectedVersion"),
+            dry_run=arguments.get("dryRun", False),
+        )
+        company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
+        for member in ("body", "description"):
+            truncation.cut_text(company, member, 300, url)
+        answer = {
+            "company": truncation.facts(company, url),
+            "version": done.version,
+            "applied": done.applied,
+            "awaitingReview": done.awaiting_review,
+            "diff": _fitting(done.diff),
+        }
+        return {"data": answer}
 
-        return self._call(work)
+    def get_my_profile(self, _: Arguments, caller: Caller) -> bytes:
+        actor = caller.owner
+        person = profiles.get_profile(actor)
+        companies = operations.list_companies(actor, page_size=100)
+        answer: JSONObject = {
+            "person": self._person(person) if person else None,
+            "email": account_of(actor).email,
+            "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
+            "scopes": in_order(actor.scopes),
+        }
+        if companies.page_count > 1:
+            answer["companiesTotal"] = companies.total
+        return truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
 
-    def get_my_profile(self, _: Arguments, caller: Caller) -> Awaitable[bytes]:
-        def work() -> bytes:
-            actor = caller.owner
-            person = profiles.get_profile(actor)
-            companies = operations.list_companies(actor, page_size=100)
-            answer: JSONObject = {
-                "person": self._person(person) if person else None,
-                "email": account_of(actor).email,
-                "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
-                "scopes": in_order(actor.scopes),
-            }
-            if companies.page_count > 1:
-                answer["companiesTotal"] = companies.total
-            return truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
-
-        return self._call(work)
-
-    def update_my_profile(self, arguments: Arguments, caller: Caller) -> Awaitable[bytes]:
-        def work() -> bytes:
-            change = profiles.ProfileChange(arguments["changes"])
-            done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
-            person = self._person(done.person)
-            truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-            return _encode({"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}})
-
-        return self._call(work)
-
-    def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
-        return self._form_options
+    def update_my_profile(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        change = profiles.ProfileChange(arguments["changes"])
+        done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
+        person = self._person(done.person)
+        truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
+        return {"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}}
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
         return self._profile.published({**vars(row), "extra": declared}, {})
-
-    def _public_url(self, slug: str) -> str:
-        return f"{self._base_url}/companies/{quote(slug, safe='')}"
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
@@ -176,153 +161,98 @@ def _short(value: Any, characters: int, entries: int) -> Any:
     return value
 
 
-def _tool(name: str, title: str, description: str, *, scope: str, **rest: Any) -> Tool:
-    return Tool(name=name, title=title, description=description, scope=scope, **rest)
-
-
-_READS: Final = {"read_only": True, "idempotent": True}
-
-
-def _tools(tools: ManageTools, schema: Schema) -> tuple[Tool, ...]:
+def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
+    """Return the tools for companies and the profile."""
+    tools = ManageTools(base_url, schema)
+    tool = partial(owner_tool, call=call)
     pending = output_schemas.pending(schema)
-    listing = output_schemas.object_of(
-        {
-            **dict.fromkeys(("id", "name"), output_schemas.STRING),
-            "state": output_schemas.one_of(*State.values),
-            "role": output_schemas.STRING,
-            "version": output_schemas.INTEGER,
-            "updatedAt": output_schemas.MOMENT,
-            "pendingChanges": pending,
-        }
-    )
-    rounds = schema.bundle.by_name["fundingRounds"].schema(ANSWER)
+    common = {"state": one_of(*State.values), "version": INTEGER, "pendingChanges": pending}
     whole = output_schemas.bundle(
         schema,
-        fundingRounds=rounds,
-        state=output_schemas.one_of(*State.values),
-        version=output_schemas.INTEGER,
-        pendingChanges=pending,
-        reviewerNote=nullable(output_schemas.STRING),
-        reviewerNoteTruncated=output_schemas.BOOLEAN,
-        reviewerNoteUrl=output_schemas.STRING,
-        publicUrl=nullable(output_schemas.STRING),
+        fundingRounds=schema.bundle.by_name["fundingRounds"].schema(ANSWER),
+        **common,
+        reviewerNote=nullable(STRING),
+        reviewerNoteTruncated=BOOLEAN,
+        reviewerNoteUrl=STRING,
+        publicUrl=nullable(STRING),
     )
+    listing = {"id": STRING, "name": STRING, "state": one_of(*State.values), "role": STRING, "version": INTEGER}
     person = output_schemas.record_of(profile(schema.person))
-    names = output_schemas.list_of(output_schemas.STRING)
     return (
-        _tool(
-            "list_my_companies",
+        tool(
+            tools.list_my_companies,
             "List my companies",
             "Listings that you own, in any state, last changed first, with changes pending review.",
-            scope="companies:read",
-            arguments=_PAGE,
-            answer=output_schemas.paged(listing),
-            handler=tools.list_my_companies,
-            **_READS,
+            "companies:read",
+            paged(object_of({**listing, "updatedAt": MOMENT, "pendingChanges": pending})),
+            arguments=PAGE,
         ),
-        _tool(
-            "get_my_company",
+        tool(
+            tools.get_my_company,
             "Get my company",
             "One of your listings with its state and version. Long lists show the first 100, with …Total.",
-            scope="companies:read",
-            arguments={"slug": _SLUG},
+            "companies:read",
+            single({**whole, "required": ["company", *common]}),
+            arguments={"slug": SLUG},
             required=("slug",),
-            answer=output_schemas.single({**whole, "required": ["company", "state", "version", "pendingChanges"]}),
-            handler=tools.get_my_company,
-            **_READS,
         ),
-        _tool(
-            "update_my_company",
+        tool(
+            tools.update_my_company,
             "Update my company",
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
             "others go live at once. Changes can be reverted on the page. Try dryRun first.",
-            scope="companies:write",
-            arguments={
-                "slug": _SLUG,
-                "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
-                "expectedVersion": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": 2**31 - 1,
-                    "description": "fail if the listing has another version",
-                },
-                "dryRun": _DRY,
-            },
-            required=("slug", "changes"),
-            validated_later=("changes",),
-            answer=output_schemas.single(
-                output_schemas.object_of(
+            "companies:write",
+            single(
+                object_of(
                     {
                         "company": output_schemas.record_of(schema.company),
-                        "version": output_schemas.INTEGER,
-                        "applied": names,
-                        "awaitingReview": names,
+                        "version": INTEGER,
+                        "applied": _NAMES,
+                        "awaitingReview": _NAMES,
                         "diff": output_schemas.DIFF,
                     }
                 )
             ),
-            handler=tools.update_my_company,
-            destructive=True,
-            idempotent=True,
+            arguments={
+                "slug": SLUG,
+                "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
+                "expectedVersion": _EXPECTED_VERSION,
+                "dryRun": _DRY,
+            },
+            required=("slug", "changes"),
+            **_CHANGES,
         ),
-        _tool(
-            "get_my_profile",
+        tool(
+            tools.get_my_profile,
             "Get my profile",
             "Your public profile, email address, companies (list_my_companies lists all) and scopes.",
-            scope="profile:read",
-            arguments={},
-            answer=output_schemas.single(
-                output_schemas.object_of(
+            "profile:read",
+            single(
+                object_of(
                     {
                         "person": nullable(person),
-                        "email": output_schemas.STRING,
-                        "companies": output_schemas.list_of(
-                            output_schemas.object_of(dict.fromkeys(("id", "name", "role"), output_schemas.STRING))
-                        ),
-                        "scopes": output_schemas.list_of(output_schemas.one_of(*SCOPES)),
-                        "companiesTotal": output_schemas.INTEGER,
+                        "email": STRING,
+                        "companies": list_of(object_of({"id": STRING, "name": STRING, "role": STRING})),
+                        "scopes": list_of(one_of(*SCOPES)),
+                        "companiesTotal": INTEGER,
                     },
                     optional=("companiesTotal",),
                 )
             ),
-            handler=tools.get_my_profile,
-            **_READS,
         ),
-        _tool(
-            "update_my_profile",
+        tool(
+            tools.update_my_profile,
             "Update my profile",
             "Change the name or bio of your public profile; published at once, with a history.",
-            scope="profile:write",
+            "profile:write",
+            single(object_of({"person": person, "applied": _NAMES, "diff": output_schemas.DIFF})),
             arguments={"changes": schema.profile_change.definition(CHANGE), "dryRun": _DRY},
             required=("changes",),
-            validated_later=("changes",),
-            answer=output_schemas.single(
-                output_schemas.object_of({"person": person, "applied": names, "diff": output_schemas.DIFF})
-            ),
-            handler=tools.update_my_profile,
-            destructive=True,
-            idempotent=True,
+            **_CHANGES,
         ),
-        _tool(
-            "list_company_form_options",
-            "List form options",
+        form_options_tool(
+            schema,
             "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
-            scope="companies:read",
-            arguments={},
-            answer=output_schemas.single(output_schemas.form_options(schema)),
-            handler=tools.list_company_form_options,
-            **_READS,
+            "companies:read",
         ),
     )
-
-
-def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
-    """
-    Return the tools for companies and the profile.
-
-    Args:
-        call: runs an operation in a thread.
-        base_url: the public URL, without a trailing slash.
-        schema: of the registry's objects.
-    """
-    return _tools(ManageTools(call, base_url, schema), schema)

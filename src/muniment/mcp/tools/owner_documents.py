@@ -6,36 +6,25 @@ Source: tools, Owner-scoped server; decisions, section 5, documents.
 
 import binascii
 from base64 import b64decode
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
-from muniment.documents.models import Document, DocumentState, TextState
+from muniment.documents.models import DocumentState, TextState
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import truncation
-from muniment.mcp.tools.output_schemas import (
-    BOOLEAN,
-    INTEGER,
-    MOMENT,
-    STRING,
-    object_of,
-    one_of,
-    paged,
-    single,
-)
-
-Call = Callable[..., Awaitable[Any]]
+from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, MOMENT, STRING, object_of, one_of, paged, single
+from muniment.mcp.tools.owner_tool import ID, PAGE, SLUG, owner_tool
+from muniment.oauth.token_authentication import Bridge
 
 _MAX_BASE64: Final = 16_384
 """Above the limit of small files, so that the operation can refer to the other tool."""
-_SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
 _NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
-_ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
 _DOCUMENT: Final = object_of(
     {
         "documentId": STRING,
@@ -71,80 +60,52 @@ _QUOTA: Final = object_of({"usedBytes": INTEGER, "limitBytes": INTEGER})
 
 
 class DocumentTools:
-    """
-    The handlers.
+    """The handlers."""
 
-    Args:
-        call: runs an operation in a thread.
-    """
-
-    def __init__(self, call: Call, base_url: str) -> None:
-        self._call = call
+    def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    async def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
-        def work() -> bytes:
-            found = operations.list_documents(
-                caller.owner,
-                arguments.get("companySlug"),
-                page=arguments.get("page", 1),
-                page_size=arguments.get("pageSize", 25),
-            )
-            rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
-            shown = [records.to_wire(document) for document in found.items]
-            return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
+    def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
+        found = operations.list_documents(
+            caller.owner,
+            arguments.get("companySlug"),
+            page=arguments.get("page", 1),
+            page_size=arguments.get("pageSize", 25),
+        )
+        rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
+        shown = [records.to_wire(document) for document in found.items]
+        return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
 
-        answer: bytes = await self._call(work)
-        return answer
+    def upload_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        document = uploads.upload_document(
+            caller.owner,
+            arguments["companySlug"],
+            arguments["filename"],
+            _content(arguments),
+            content_type=arguments.get("contentType"),
+        )
+        return {"data": records.to_wire(document)}
 
-    async def upload_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def work() -> JSONObject:
-            return _answer(
-                uploads.upload_document(
-                    caller.owner,
-                    arguments["companySlug"],
-                    arguments["filename"],
-                    _content(arguments),
-                    content_type=arguments.get("contentType"),
-                )
-            )
+    def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        upload = uploads.begin_upload(
+            caller.owner,
+            arguments["companySlug"],
+            arguments["filename"],
+            arguments["sizeBytes"],
+            content_type=arguments.get("contentType"),
+            sha256=arguments.get("sha256"),
+            base_url=self._base_url,
+        )
+        return {"data": upload.to_wire()}
 
-        return await self._run(work)
+    def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        return {"data": records.to_wire(uploads.complete_upload(caller.owner, arguments["uploadId"]))}
 
-    async def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def work() -> JSONObject:
-            upload = uploads.begin_upload(
-                caller.owner,
-                arguments["companySlug"],
-                arguments["filename"],
-                arguments["sizeBytes"],
-                content_type=arguments.get("contentType"),
-                sha256=arguments.get("sha256"),
-                base_url=self._base_url,
-            )
-            return {"data": upload.to_wire()}
-
-        return await self._run(work)
-
-    async def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return await self._run(lambda: _answer(uploads.complete_upload(caller.owner, arguments["uploadId"])))
-
-    async def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        def work() -> JSONObject:
-            document = operations.delete_document(caller.owner, arguments["documentId"])
-            restorable = records.restorable_until(document)
-            gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
-            return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
-
-        return await self._run(work)
-
-    async def _run(self, work: Callable[[], JSONObject]) -> JSONObject:
-        answer: JSONObject = await self._call(work)
-        return answer
-
-
-def _answer(document: Document) -> JSONObject:
-    return {"data": records.to_wire(document)}
+    def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        document = operations.delete_document(caller.owner, arguments["documentId"])
+        restorable = records.restorable_until(document)
+        gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
+        return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
 
 
 def _content(arguments: Arguments) -> bytes:
@@ -171,93 +132,71 @@ def _content(arguments: Arguments) -> bytes:
         ) from None
 
 
-def document_tools(call: Call, base_url: str) -> tuple[Tool, ...]:
-    """
-    Return the document tools.
-
-    Args:
-        call: runs an operation in a thread.
-        base_url: the public URL, without a trailing slash.
-    """
-    tools = DocumentTools(call, base_url)
+def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
+    """Return the document tools."""
+    tools = DocumentTools(base_url)
+    tool = partial(owner_tool, call=call)
     return (
-        Tool(
-            name="list_my_documents",
-            title="List my documents",
-            description="Documents of your companies, newest first, with your storage quota.",
-            arguments={
-                "companySlug": {**_SLUG, "description": "only this company's"},
-                "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
-                "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
-            },
-            answer={**paged(_DOCUMENT), "quota": _QUOTA},
-            handler=tools.list_my_documents,
-            scope="documents:read",
-            read_only=True,
-            idempotent=True,
+        tool(
+            tools.list_my_documents,
+            "List my documents",
+            "Documents of your companies, newest first, with your storage quota.",
+            "documents:read",
+            {**paged(_DOCUMENT), "quota": _QUOTA},
+            arguments={"companySlug": {**SLUG, "description": "only this company's"}, **PAGE},
         ),
-        Tool(
-            name="upload_document",
-            title="Upload a small document",
-            description=(
-                f"Store a file of at most {records.SMALL_BYTES:,} bytes. For larger files use "
-                f"create_document_upload. Accepted: {inspection.TAKEN}."
-            ),
+        tool(
+            tools.upload_document,
+            "Upload a small document",
+            f"Store a file of at most {records.SMALL_BYTES:,} bytes. For larger files use "
+            f"create_document_upload. Accepted: {inspection.TAKEN}.",
+            "documents:write",
+            single(_DOCUMENT),
             arguments={
-                "companySlug": _SLUG,
+                "companySlug": SLUG,
                 "filename": _NAME,
                 "contentType": _TYPE,
                 "text": {"type": "string", "maxLength": _MAX_BASE64, "description": "the content of a text file"},
                 "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
             },
             required=("companySlug", "filename"),
-            answer=single(_DOCUMENT),
-            handler=tools.upload_document,
-            scope="documents:write",
         ),
-        Tool(
-            name="create_document_upload",
-            title="Get an upload link",
-            description=(
-                "Step 1 of 3 for larger files: get a link that accepts this file once, within "
-                f"{records.LINK_MINUTES} minutes. Step 2: run `command` in the file's folder, on the computer that "
-                "has it. Step 3: complete_document_upload."
-            ),
+        tool(
+            tools.create_document_upload,
+            "Get an upload link",
+            "Step 1 of 3 for larger files: get a link that accepts this file once, within "
+            f"{records.LINK_MINUTES} minutes. Step 2: run `command` in the file's folder, on the computer that "
+            "has it. Step 3: complete_document_upload.",
+            "documents:write",
+            single(_UPLOAD),
             arguments={
-                "companySlug": _SLUG,
+                "companySlug": SLUG,
                 "filename": _NAME,
                 "sizeBytes": {"type": "integer", "minimum": 0, "maximum": 10**15, "description": "its exact size"},
                 "contentType": _TYPE,
                 "sha256": {"type": "string", "maxLength": 100, "description": "verified after the upload"},
             },
             required=("companySlug", "filename", "sizeBytes"),
-            answer=single(_UPLOAD),
-            handler=tools.create_document_upload,
-            scope="documents:write",
         ),
-        Tool(
-            name="complete_document_upload",
-            title="Complete an upload",
-            description="Step 3 of 3: verify the uploaded file and store it. Safe to repeat.",
-            arguments={"uploadId": _ID},
+        tool(
+            tools.complete_document_upload,
+            "Complete an upload",
+            "Step 3 of 3: verify the uploaded file and store it. Safe to repeat.",
+            "documents:write",
+            single(_DOCUMENT),
+            arguments={"uploadId": ID},
             required=("uploadId",),
-            answer=single(_DOCUMENT),
-            handler=tools.complete_document_upload,
-            scope="documents:write",
             idempotent=True,
         ),
-        Tool(
-            name="delete_document",
-            title="Delete a document",
-            description=(
-                f"Delete a document; owners can restore it at /manage/documents for {records.RESTORE_DAYS} days. "
-                "Fails while a queued or running report uses it."
-            ),
-            arguments={"documentId": _ID},
+        tool(
+            tools.delete_document,
+            "Delete a document",
+            f"Delete a document; owners can restore it at /manage/documents for {records.RESTORE_DAYS} days. "
+            "Fails while a queued or running report uses it.",
+            "documents:write",
+            single(_DELETED),
+            arguments={"documentId": ID},
             required=("documentId",),
-            answer=single(_DELETED),
-            handler=tools.delete_document,
-            scope="documents:write",
             destructive=True,
             idempotent=True,
         ),

@@ -45,13 +45,7 @@ awaitingReview lists them; do not send them again.
 
 
 def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
-    """
-    Return the declarations of the owner-scoped server.
-
-    Args:
-        call: runs an operation in a thread.
-        base_url: the public URL, without a trailing slash.
-    """
+    """Return the declarations of the owner-scoped server; *call* runs an operation in a thread."""
     return Declarations(
         name="muniment-manage",
         title=f"{registry_name} (manage)",
@@ -83,13 +77,8 @@ class BearerAuthentication:
         Raises:
             Unauthorized: no token, an invalid one, or one in the URL.
         """
-        given: list[bytes] = []
-        client = b""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                given.append(value)
-            elif name == b"user-agent":
-                client = value
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        client = dict(scope["headers"]).get(b"user-agent", b"")
         if b"access_token=" in scope["query_string"] or b"mun_" in scope["query_string"]:
             raise self._unauthorized(
                 "Tokens in the URL are not accepted, because logs and histories store URLs.", "invalid_request"
@@ -109,9 +98,7 @@ class BearerAuthentication:
         return Forbidden(
             f"The credential does not permit {scope}.",
             f"Connect again and allow {scope}, or create a token with it at /manage/tokens.",
-            headers={
-                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}',
-            },
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'},
         )
 
     def _unauthorized(self, message: str, error: str) -> Unauthorized:

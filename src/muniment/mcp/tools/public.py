@@ -4,6 +4,7 @@ The public tool server: twelve tools over the reader that the REST API uses, so 
 Source: tools, Public server; decisions, section 3.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from muniment import __version__
@@ -12,7 +13,9 @@ from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import truncation
+from muniment.mcp.tools.form_options import form_options_tool
+from muniment.mcp.tools.output_schemas import INTEGER, STATS_SCHEMA, STRING, bundle, listed, paged, record_of, single
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.schema.kinds import ANSWER, Boolean, Items, Text
 from muniment.schema.objects import Schema
@@ -70,15 +73,15 @@ def _filters(record: Record) -> dict[str, JSONMapping]:
 
 
 def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
-    item = output_schemas.record_of(schema.framework)
-    detail = output_schemas.record_of(schema.framework, companyDescription=output_schemas.STRING)
+    frameworks = listed(record_of(schema.framework))
+    framework = single(record_of(schema.framework, companyDescription=STRING))
     return (
         _tool(
             "list_companies",
             "List companies",
             "Search and list companies, DAOs, nonprofits and funds, newest first. "
             "Items are summaries; open one with get_company.",
-            output_schemas.paged(output_schemas.record_of(schema.company)),
+            paged(record_of(schema.company)),
             tools.list_companies,
             **_PAGE,
             q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
@@ -94,7 +97,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
             "Long lists show the first 100, with …Total.",
-            output_schemas.single(output_schemas.bundle(schema)),
+            single(bundle(schema)),
             tools.get_company,
             slug={**_SLUG, "description": "id of a list_companies item"},
             parts={
@@ -107,7 +110,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "list_people",
             "List people",
             "Search and list people, newest first, with the number of companies where each has a position.",
-            output_schemas.paged(output_schemas.record_of(schema.person, without=("positions",))),
+            paged(record_of(schema.person, without=("positions",))),
             tools.list_people,
             **_PAGE,
             q={**_WORDS, "description": "search words in names and bios"},
@@ -116,11 +119,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "get_person",
             "Get a person",
             "One person with all positions and their companies.",
-            output_schemas.single(
-                output_schemas.record_of(
-                    schema.person, without=("companyCount",), positionsTotal=output_schemas.INTEGER
-                )
-            ),
+            single(record_of(schema.person, without=("companyCount",), positionsTotal=INTEGER)),
             tools.get_person,
             slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
         ),
@@ -128,7 +127,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "list_frameworks",
             "List frameworks",
             "All assessment frameworks, descriptions truncated to 500 characters.",
-            output_schemas.listed(item),
+            frameworks,
             tools.list_frameworks,
             kind={
                 "enum": ["score", "program"],
@@ -139,7 +138,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "get_framework",
             "Get a framework",
             "One assessment framework of either kind.",
-            output_schemas.single(detail),
+            framework,
             tools.get_framework,
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -147,14 +146,14 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "list_scoring_frameworks",
             "List scoring frameworks",
             "Frameworks that can score any company.",
-            output_schemas.listed(item),
+            frameworks,
             tools.list_frameworks_of("score"),
         ),
         _tool(
             "get_scoring_framework",
             "Get a scoring framework",
             "One framework of kind score.",
-            output_schemas.single(detail),
+            framework,
             tools.get_framework_of("score"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -162,14 +161,14 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "list_program_frameworks",
             "List programs",
             "Programs that take applications, each run by a company.",
-            output_schemas.listed(item),
+            frameworks,
             tools.list_frameworks_of("program"),
         ),
         _tool(
             "get_program_framework",
             "Get a program",
             "One framework of kind program.",
-            output_schemas.single(detail),
+            framework,
             tools.get_framework_of("program"),
             frameworkId=_FRAMEWORK_ID,
         ),
@@ -177,52 +176,39 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "get_registry_stats",
             "Get registry statistics",
             "The number of companies, people, frameworks and fundraising companies, and the total treasury.",
-            output_schemas.single(output_schemas.STATS_SCHEMA),
+            single(STATS_SCHEMA),
             tools.get_registry_stats,
         ),
-        _tool(
-            "list_company_form_options",
-            "List form options",
-            "The accepted values and lengths of a company's fields, for owners who edit it.",
-            output_schemas.single(output_schemas.form_options(schema)),
-            tools.list_company_form_options,
-        ),
+        form_options_tool(schema, "The accepted values and lengths of a company's fields, for owners who edit it."),
     )
 
 
 def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
-    return (
-        ResourceTemplate(
-            uri="registry://stats",
-            name="stats",
-            title="Registry statistics",
-            description="The result of get_registry_stats.",
-            read=lambda _, caller: tools.get_registry_stats({}, caller),
-        ),
-        ResourceTemplate(
-            uri="registry://companies/{slug}",
-            name="company",
-            title="Company",
-            description="The result of get_company.",
-            read=lambda slug, _: tools.company(slug),
-            complete=tools.slugs("company"),
-        ),
-        ResourceTemplate(
-            uri="registry://people/{slug}",
-            name="person",
-            title="Person",
-            description="The result of get_person.",
-            read=lambda slug, _: tools.person(slug),
-            complete=tools.slugs("person"),
-        ),
-        ResourceTemplate(
-            uri="registry://frameworks/{frameworkId}",
-            name="framework",
-            title="Framework",
-            description="The result of get_framework.",
-            read=lambda framework_id, _: tools.framework(framework_id),
-            complete=tools.slugs("framework"),
-        ),
+    stats = ResourceTemplate(
+        uri="registry://stats",
+        name="stats",
+        title="Registry statistics",
+        description="The result of get_registry_stats.",
+        read=lambda _, caller: tools.get_registry_stats({}, caller),
+    )
+    documents = (
+        ("registry://companies/{slug}", "company", tools.company),
+        ("registry://people/{slug}", "person", tools.person),
+        ("registry://frameworks/{frameworkId}", "framework", tools.framework),
+    )
+    return (stats, *(_template(uri, kind, read, tools.slugs(kind)) for uri, kind, read in documents))
+
+
+def _template(
+    uri: str, kind: str, read: Callable[[str], bytes], complete: Callable[[str, int], list[str]]
+) -> ResourceTemplate:
+    return ResourceTemplate(
+        uri=uri,
+        name=kind,
+        title=kind.capitalize(),
+        description=f"The result of get_{kind}.",
+        read=lambda key, _: read(key),
+        complete=complete,
     )
 
 
@@ -259,13 +245,8 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
 
 
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
-    """
-    Return the declarations of the public server.
-
-    Args:
-        base_url: the public URL, without a trailing slash.
-    """
-    tools = PublicTools(reader, base_url, schema)
+    """Return the declarations of the public server; *base_url* has no trailing slash."""
+    tools = PublicTools(reader, base_url)
     return Declarations(
         name="muniment",
         title=registry_name,

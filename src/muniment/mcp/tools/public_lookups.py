@@ -15,37 +15,28 @@ from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
-from muniment.schema.form_options import form_options
-from muniment.schema.objects import Schema
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
 
 
 class PublicTools:
-    """
-    The handlers.
+    """The handlers. Their answers link to the full data in the REST API."""
 
-    Args:
-        reader: the reader that REST uses too.
-        base_url: for links to the full data.
-        schema: of the registry's objects.
-    """
-
-    def __init__(self, reader: Reader, base_url: str, schema: Schema) -> None:
+    def __init__(self, reader: Reader, base_url: str) -> None:
         self._reader = reader
-        self._base_url = base_url
-        self._form_options = msgspec.json.encode({"data": form_options(schema)})
+        self._api_url = f"{base_url}/api/v1"
 
-    # ------------------------------------------------------------------ links
+    def _url(self, path: str, key: object) -> str:
+        return f"{self._api_url}/{path}/{quote(str(key), safe='')}"
 
     def _company_url(self, item: JSONMapping) -> str:
-        return f"{self._base_url}/api/v1/companies/{quote(str(item.get('id', '')), safe='')}"
+        return self._url("companies", item.get("id", ""))
 
     def _person_url(self, item: JSONMapping) -> str:
-        return f"{self._base_url}/api/v1/people/{quote(str(item.get('slug', '')), safe='')}"
+        return self._url("people", item.get("slug", ""))
 
     def _framework_url(self, item: JSONMapping) -> str:
-        return f"{self._base_url}/api/v1/frameworks/{quote(str(item.get('frameworkId', '')), safe='')}"
+        return self._url("frameworks", item.get("frameworkId", ""))
 
     # ------------------------------------------------------------------ lists
 
@@ -77,9 +68,8 @@ class PublicTools:
 
         def make() -> bytes:
             found = self._reader.companies(query)
-            return truncation.items(
-                found.items, truncation.paging(found), self._company_url, drop=() if full else ("body",)
-            )
+            drop = () if full else ("body",)
+            return truncation.items(found.items, truncation.paging(found), self._company_url, drop=drop)
 
         return self._cached(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
 
@@ -98,9 +88,8 @@ class PublicTools:
         kind = arguments.get("kind")
 
         def make() -> bytes:
-            return truncation.framework_items(
-                self._reader.frameworks(kind).body, self._framework_url, where=f"{self._base_url}/api/v1/frameworks"
-            )
+            body = self._reader.frameworks(kind).body
+            return truncation.framework_items(body, self._framework_url, where=f"{self._api_url}/frameworks")
 
         return self._cached(("mcp", "frameworks", kind), "framework", "*", make)
 
@@ -111,10 +100,8 @@ class PublicTools:
         return self.company(arguments["slug"], None if parts is None else frozenset(parts))
 
     def company(self, slug: str, parts: frozenset[str] | None = None) -> bytes:
-        """Return a company's bundle; the error for an unknown slug suggests similar ones."""
-
         def fit(body: bytes) -> bytes:
-            return truncation.bundle(body, self._company_url({"id": slug}), parts)
+            return truncation.bundle(body, self._url("companies", slug), parts)
 
         return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
 
@@ -122,10 +109,8 @@ class PublicTools:
         return self.person(arguments["slug"])
 
     def person(self, slug: str) -> bytes:
-        """Return a person; the error for an unknown slug suggests similar ones."""
-
         def fit(body: bytes) -> bytes:
-            return truncation.record(body, self._person_url({"slug": slug}), "positions")
+            return truncation.record(body, self._url("people", slug), "positions")
 
         return self._detail("person", slug, fit, "list_people")
 
@@ -133,10 +118,8 @@ class PublicTools:
         return self.framework(arguments["frameworkId"])
 
     def framework(self, framework_id: str) -> bytes:
-        """Return a framework; the error for an unknown id suggests similar ones."""
-
         def fit(body: bytes) -> bytes:
-            return truncation.record(body, self._framework_url({"frameworkId": framework_id}))
+            return truncation.record(body, self._url("frameworks", framework_id))
 
         return self._detail("framework", framework_id, fit, "list_frameworks")
 
@@ -165,9 +148,6 @@ class PublicTools:
     def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
         return self._reader.stats().body
 
-    def list_company_form_options(self, _: Arguments, __: Caller) -> bytes:
-        return self._form_options
-
     def slugs(self, kind: str) -> Callable[[str, int], list[str]]:
         return lambda prefix, limit: self._reader.keys(kind, prefix, limit)
 
@@ -195,6 +175,7 @@ class PublicTools:
     def _detail(
         self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
     ) -> bytes:
+        """Return a document; the error for an unknown key suggests similar ones."""
         answers = self._reader.answers
         cached: bytes | None = answers.ready.get(("mcp", kind, key, form))
         if cached is not None:

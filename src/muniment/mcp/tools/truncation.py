@@ -64,19 +64,14 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
     if longest > 1:
         data.update({f"{name}Total": total for name, total in totals.items()})
     # Long texts are shortened first, to a readable length; then texts and lists together.
-    for characters, length in (
+    steps = (
         *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS[:2])),
         *((_TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
         *((characters, 1) for characters in _TEXT_STEPS[2:]),
-    ):
-        for name in _LISTS:
-            if data.get(name):
-                data[name] = data[name][:length]
-        for part in (data, data["company"], data.get("distribution") or {}):
-            _cut_texts(part, characters, url)
-        finished = _encode({"data": data})
-        if len(finished) <= BUDGET_BYTES:
-            return finished
+    )
+    finished = _shrink(data, _LISTS, steps, (data, data["company"], data.get("distribution") or {}), url)
+    if len(finished) <= BUDGET_BYTES:
+        return finished
     kept = {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
     totals_of = {f"{name}Total": total for name, total in totals.items()}
     return _encode({"data": {"company": _named(data["company"], url), **kept, **totals_of}})
@@ -102,18 +97,31 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
     if len(body) <= BUDGET_BYTES and not listed:
         return body
     data = _decode(body)["data"]
-    total = len(data.get(listed) or ()) if listed else 0
+    total = len(data.get(listed) or ())
     if len(body) <= BUDGET_BYTES and total <= MAX_LISTED:
         return body
     if total:
         data.setdefault(f"{listed}Total", total)
-    for characters, length in (
-        *((c, MAX_LISTED) for c in (40_000, 20_000, *_TEXT_STEPS)),
-        *((80, n) for n in _LENGTH_STEPS),
-    ):
-        if listed:
-            data[listed] = data[listed][:length]
-        for part in (data, *(value for value in data.values() if isinstance(value, dict))):
+    steps = (
+        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS)),
+        *((_TEXT_STEPS[-1], length) for length in _LENGTH_STEPS),
+    )
+    return _shrink(data, (listed,), steps, (data, *(value for value in data.values() if isinstance(value, dict))), url)
+
+
+def _shrink(
+    data: JSONObject,
+    lists: Iterable[str],
+    steps: Iterable[tuple[int, int]],
+    parts: Iterable[JSONObject],
+    url: str,
+) -> bytes:
+    """Cut the texts of *parts* and the *lists* of *data*, step by step, until it fits."""
+    for characters, length in steps:
+        for name in lists:
+            if data.get(name):
+                data[name] = data[name][:length]
+        for part in parts:
             _cut_texts(part, characters, url)
         finished = _encode({"data": data})
         if len(finished) <= BUDGET_BYTES:
@@ -122,33 +130,22 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
 
 
 def items(
-    found: Sequence[bytes], rest: JSONObject, url_of: Callable[[JSONObject], str], *, drop: Iterable[str] = ()
+    found: Sequence[bytes], rest: JSONObject, url_of: Callable[[JSONObject], str], *, drop: Collection[str] = ()
 ) -> bytes:
-    """
-    Fit the items of a list.
-
-    Args:
-        rest: the members besides `data`.
-        url_of: returns the URL of an item's full data.
-    """
-    dropped = tuple(drop)
-    if not dropped:
+    """Fit the items of a list, as `page` does; *drop* names members that they lack."""
+    if not drop:
         whole = b'{"data":[' + b",".join(found) + b"]" + (b"," + _encode(rest)[1:] if rest else b"}")
         if len(whole) <= BUDGET_BYTES:
             return whole
     records: list[JSONObject] = [_decode(item) for item in found]
     for item in records:
-        for name in dropped:
+        for name in drop:
             item.pop(name, None)
     return page(records, rest, url_of, named=True)
 
 
 def page(
-    records: list[JSONObject],
-    rest: JSONObject,
-    url_of: Callable[[JSONObject], str],
-    *,
-    named: bool = False,
+    records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObject], str], *, named: bool = False
 ) -> bytes:
     """
     Fit a page of a list: truncate long texts, then return fewer items, like a smaller page.
@@ -219,12 +216,7 @@ def paging(found: Page[Any]) -> JSONObject:
 
 
 def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: str = "") -> bytes:
-    """
-    Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones.
-
-    Args:
-        url_of: returns the URL of a framework's full data.
-    """
+    """Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones."""
     records: list[JSONObject] = _decode(body)["data"]
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
         for item in records:

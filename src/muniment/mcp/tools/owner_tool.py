@@ -1,0 +1,39 @@
+"""Declare an owner tool, with the arguments that several of them take."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from muniment.kernel.json import JSONMapping
+from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
+from muniment.oauth.token_authentication import Bridge
+
+SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
+ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
+PAGE: Final[dict[str, JSONMapping]] = {
+    "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+}
+
+
+def owner_tool(
+    handler: Callable[[Arguments, Caller], Answer],
+    title: str,
+    description: str,
+    scope: str,
+    answer: Mapping[str, JsonSchema],
+    *,
+    call: Bridge,
+    **rest: Any,
+) -> Tool:
+    """Return the tool with the name of *handler*, which *call* runs in a thread; a read scope changes nothing."""
+    reads = scope.endswith(":read")
+    return Tool(
+        name=handler.__name__,
+        title=title,
+        description=description,
+        scope=scope,
+        answer=answer,
+        handler=lambda arguments, caller: call(handler, arguments, caller),
+        read_only=reads,
+        **{"arguments": {}, "idempotent": reads, **rest},
+    )
