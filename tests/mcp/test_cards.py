@@ -24,8 +24,8 @@ FORMATS = {
 ADDRESSES = ("https://registry.example", "http://127.0.0.1:8000", "http://localhost:8000", "https://münzen.example")
 
 
-def identity(base_url=ADDRESSES[0], title="Suite Registry", **more):
-    return Identity(base_url=base_url, title=title, version="1.2.3", **more)
+def identity(base_url=ADDRESSES[0], title="Suite Registry"):
+    return Identity(base_url=base_url, title=title, version="1.2.3")
 
 
 def get(cards, path, method="GET", **headers):
@@ -70,12 +70,6 @@ def test_the_manage_card_tells_of_the_token_and_holds_none():
     (remote,) = get(Cards(identity()), "/api/manage/mcp/server-card").json()["remotes"]
     (header,) = remote["headers"]
     assert (header["name"], header["isSecret"], "value" in header) == ("Authorization", True, False)
-
-
-def test_without_the_manage_server_nothing_speaks_of_it():
-    cards = Cards(identity(has_manage=False))
-    assert get(cards, "/api/manage/mcp/server-card").status == 404
-    assert len(get(cards, "/.well-known/ai-catalog.json").json()["entries"]) == 1
 
 
 @pytest.mark.parametrize("path", FORMATS)

@@ -29,6 +29,12 @@ MANAGE_PATH: Final = "/api/manage/mcp"
 ICON_PATH: Final = "/api/mcp/icon.svg"
 _ALLOW: Final = "GET, HEAD, OPTIONS"
 _MAX_CHARACTERS: Final = 100
+_AUTHORIZATION: Final = {
+    "name": "Authorization",
+    "description": "Bearer and a personal access token from /manage/tokens; or sign in with OAuth.",
+    "isRequired": False,
+    "isSecret": True,
+}
 _ICON: Final = (
     b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="6" fill="#8a2b2b"/>'
     b'<path d="M7 24V9l9 8 9-8v15" fill="none" stroke="#fbfaf7" stroke-width="3" stroke-linejoin="round"/></svg>'
@@ -37,18 +43,11 @@ _ICON: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """
-    The metadata of all cards.
-
-    Args:
-        base_url: the public URL, without a trailing slash.
-        has_manage: whether the owner-scoped server is available.
-    """
+    """The metadata of all cards; *base_url* has no trailing slash."""
 
     base_url: str
     title: str
     version: str
-    has_manage: bool = True
 
     @property
     def host(self) -> str:
@@ -71,20 +70,8 @@ class Identity:
         return self.title[: _MAX_CHARACTERS - len(end)] + end
 
     def _remote(self, *, manage: bool) -> JSONObject:
-        remote: JSONObject = {
-            "type": "streamable-http",
-            "url": self.base_url + (MANAGE_PATH if manage else PUBLIC_PATH),
-        }
-        if manage:
-            remote["headers"] = [
-                {
-                    "name": "Authorization",
-                    "description": "Bearer and a personal access token from /manage/tokens; or sign in with OAuth.",
-                    "isRequired": False,
-                    "isSecret": True,
-                }
-            ]
-        return remote
+        remote = {"type": "streamable-http", "url": self.base_url + (MANAGE_PATH if manage else PUBLIC_PATH)}
+        return {**remote, "headers": [_AUTHORIZATION]} if manage else remote
 
     def _common(self, *, manage: bool) -> JSONObject:
         return {
@@ -115,7 +102,7 @@ class Identity:
                     "type": CARD_TYPE,
                     "url": f"{self.base_url}{MANAGE_PATH if manage else PUBLIC_PATH}/server-card",
                 }
-                for manage in ((False, True) if self.has_manage else (False,))
+                for manage in (False, True)
             ],
         }
 
@@ -132,9 +119,8 @@ class Cards:
             "/.well-known/ai-catalog.json": (msgspec.json.encode(identity.catalog()), CATALOG_TYPE),
             "/.well-known/mcp/server.json": (msgspec.json.encode(identity.registry_entry()), "application/json"),
             ICON_PATH: (_ICON, "image/svg+xml"),
+            f"{MANAGE_PATH}/server-card": (msgspec.json.encode(identity.card(manage=True)), CARD_TYPE),
         }
-        if identity.has_manage:
-            found[f"{MANAGE_PATH}/server-card"] = (msgspec.json.encode(identity.card(manage=True)), CARD_TYPE)
         self._replies = {path: _reply(body, content_type) for path, (body, content_type) in found.items()}
 
     @property
@@ -155,8 +141,7 @@ class Cards:
             return error_reply(MethodNotAllowed(method, _ALLOW))
         asked = b", ".join(value for name, value in scope["headers"] if name == b"if-none-match")
         if is_known(dict(found.headers)[b"etag"].strip(b'"'), asked):
-            kept = [pair for pair in found.headers if pair[0] != b"content-type"]
-            return Reply(304, kept, b"")
+            return Reply(304, [pair for pair in found.headers if pair[0] != b"content-type"], b"")
         if method == "HEAD":
             return Reply(200, [*found.headers, (b"content-length", b"%d" % len(found.body))], b"")
         return found
@@ -168,7 +153,7 @@ def _reply(body: bytes, content_type: str) -> Reply:
         (b"cache-control", b"public, max-age=3600"),
         (b"etag", b'"%s"' % digest(body).encode()),
         (b"access-control-allow-origin", b"*"),
-        (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
+        (b"access-control-allow-methods", _ALLOW.encode()),
         (b"access-control-allow-headers", b"Content-Type, Accept, If-None-Match"),
         (b"access-control-expose-headers", EXPOSED),
     ]

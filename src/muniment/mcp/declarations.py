@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -40,12 +41,6 @@ class Caller:
 
     @property
     def owner(self) -> Actor:
-        """
-        Return the actor.
-
-        Raises:
-            Unauthorized: there is none.
-        """
         if self.actor is None:
             raise Unauthorized("This tool requires authentication.", "Send a bearer token.")
         return self.actor
@@ -196,7 +191,7 @@ class Declarations:
     shared: bool = True
 
     @property
-    def cache_scope(self) -> str:
+    def cache_scope(self) -> Literal["public", "private"]:
         """Return `shared` in the protocol's words."""
         return "public" if self.shared else "private"
 

@@ -42,11 +42,8 @@ class Reply(NamedTuple):
 
 def error_reply(problem: Problem) -> Reply:
     """Return the HTTP response for *problem*, in the envelope of the service document."""
-    headers = [
-        *JSON_HEADERS,
-        *((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items()),
-    ]
-    return Reply(problem.status, headers, msgspec.json.encode(problem.to_wire()))
+    more = ((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items())
+    return Reply(problem.status, [*JSON_HEADERS, *more], msgspec.json.encode(problem.to_wire()))
 
 
 async def deliver(reply: Reply, send: Send) -> None:
@@ -75,8 +72,7 @@ class SdkResponseSender:
         elif self._bare:
             if not message.get("more_body"):
                 problem = NotAcceptable(
-                    "The request was rejected.",
-                    "Send Accept: application/json, text/event-stream.",
+                    "The request was rejected.", "Send Accept: application/json, text/event-stream."
                 )
                 await deliver(error_reply(problem)._replace(status=self._bare), self._send)
             return
@@ -106,11 +102,9 @@ def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
     headers: dict[bytes, bytes] = {}
     is_ambiguous = False
     for name, value in lines:
-        if name in _ROUTING:
-            is_ambiguous = is_ambiguous or name in headers
-            headers[name] = value.strip()
-        else:
-            headers[name] = value
+        is_routing = name in _ROUTING
+        is_ambiguous = is_ambiguous or (is_routing and name in headers)
+        headers[name] = value.strip() if is_routing else value
     return headers, is_ambiguous
 
 
@@ -124,21 +118,14 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | No
     declared = headers.get(b"content-length", b"")
     if declared.isdigit() and (len(declared) > 9 or int(declared) > MAX_BODY_BYTES):
         raise _too_large()
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
-            raise _too_large()
-        return body
     chunks, size = [], 0
-    while message["type"] == "http.request":
+    while (message := await receive())["type"] == "http.request":
         chunks.append(message.get("body", b""))
         size += len(chunks[-1])
         if size > MAX_BODY_BYTES:
             raise _too_large()
         if not message.get("more_body"):
             return b"".join(chunks)
-        message = await receive()
     return None
 
 

@@ -4,12 +4,12 @@ The fallback to the SDK's server for uncommon requests, with the same declaratio
 Importing the MCP SDK takes about 1.7 s of CPU, so nothing imports this before the socket listens.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
 import mcp_types as types
 import msgspec
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -20,7 +20,7 @@ from starlette.requests import Request
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.mcp.declarations import Caller
+from muniment.mcp.declarations import Caller, Prompt, ResourceTemplate
 from muniment.mcp.protocol.origin import MAX_BODY_BYTES
 from muniment.mcp.protocol.transport import CALLER
 
@@ -29,12 +29,17 @@ if TYPE_CHECKING:
 
 Context = ServerRequestContext[Any, Request]
 _RESOURCE_NOT_FOUND_LEGACY = -32002
+_JSON = "application/json"
 MAX_COMPLETIONS = 100
 
 
 def _one_page(params: types.PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "This list has only one page; call it without a cursor.")
+
+
+def _described(found: ResourceTemplate | Prompt) -> dict[str, Any]:
+    return {"name": found.name, "title": found.title, "description": found.description}
 
 
 class SdkFallback:
@@ -44,8 +49,8 @@ class SdkFallback:
         self.front = front
         offer = front.offer
         info = offer.server_info
-        lists = CacheHint(offer.list_ttl_ms, "public" if offer.shared else "private")
-        read = CacheHint(offer.read_ttl_ms, "public" if offer.shared else "private")
+        lists = CacheHint(offer.list_ttl_ms, offer.cache_scope)
+        read = CacheHint(offer.read_ttl_ms, offer.cache_scope)
         handlers: JSONObject = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
         if offer.resources:
             handlers["on_list_resources"] = self.list_resources
@@ -64,14 +69,7 @@ class SdkFallback:
             instructions=offer.instructions,
             website_url=offer.website_url,
             icons=[types.Icon.model_validate(icon) for icon in info["icons"]] if "icons" in info else None,
-            cache_hints={
-                "tools/list": lists,
-                "prompts/list": lists,
-                "resources/list": lists,
-                "resources/templates/list": lists,
-                "server/discover": lists,
-                "resources/read": read,
-            },
+            cache_hints={**dict.fromkeys(get_args(CacheableMethod), lists), "resources/read": read},
             get_tool_input_schema=self.input_schema,
             **handlers,
         )
@@ -98,9 +96,8 @@ class SdkFallback:
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _one_page(params)
         caller, _ = self._caller(ctx)
-        return types.ListToolsResult(
-            tools=[types.Tool.model_validate(tool.to_wire()) for tool in self.front.visible(caller)]
-        )
+        tools = [types.Tool.model_validate(tool.to_wire()) for tool in self.front.visible(caller)]
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         bound = self.front.tools.get(params.name)
@@ -119,35 +116,20 @@ class SdkFallback:
     ) -> types.ListResourcesResult:
         """Return the resources without a variable."""
         _one_page(params)
+        plain = (found for found in self.front.offer.resources if not found.variable)
         return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=found.uri,
-                    name=found.name,
-                    title=found.title,
-                    description=found.description,
-                    mime_type="application/json",
-                )
-                for found in self.front.offer.resources
-                if not found.variable
-            ]
+            resources=[types.Resource(uri=found.uri, **_described(found), mime_type=_JSON) for found in plain]
         )
 
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         _one_page(params)
+        templates = (found for found in self.front.offer.resources if found.variable)
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=found.uri,
-                    name=found.name,
-                    title=found.title,
-                    description=found.description,
-                    mime_type="application/json",
-                )
-                for found in self.front.offer.resources
-                if found.variable
+                types.ResourceTemplate(uri_template=found.uri, **_described(found), mime_type=_JSON)
+                for found in templates
             ]
         )
 
@@ -163,28 +145,19 @@ class SdkFallback:
             except Problem as problem:
                 message = f"{problem.message} {problem.hint}"
                 break
-            return types.ReadResourceResult(
-                contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=text.decode())]
-            )
+            contents = types.TextResourceContents(uri=uri, mime_type=_JSON, text=text.decode())
+            return types.ReadResourceResult(contents=[contents])
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         raise MCPError(types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND_LEGACY, message, {"uri": uri})
 
     async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         _one_page(params)
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=found.name,
-                    title=found.title,
-                    description=found.description,
-                    arguments=[
-                        types.PromptArgument(name=name, description=text, required=True)
-                        for name, text in found.arguments.items()
-                    ],
-                )
-                for found in self.front.offer.prompts
-            ]
-        )
+        prompts = []
+        for found in self.front.offer.prompts:
+            given = found.arguments.items()
+            arguments = [types.PromptArgument(name=name, description=text, required=True) for name, text in given]
+            prompts.append(types.Prompt(**_described(found), arguments=arguments))
+        return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         found = next((prompt for prompt in self.front.offer.prompts if prompt.name == params.name), None)
@@ -194,11 +167,9 @@ class SdkFallback:
         for name in found.arguments:
             if not given.get(name, "").strip():
                 raise MCPError(types.INVALID_PARAMS, f"The argument {name} of the prompt {found.name} is missing.")
+        content = types.TextContent(type="text", text=found.render(given))
         return types.GetPromptResult(
-            description=found.description,
-            messages=[
-                types.PromptMessage(role="user", content=types.TextContent(type="text", text=found.render(given)))
-            ],
+            description=found.description, messages=[types.PromptMessage(role="user", content=content)]
         )
 
     async def complete(self, _: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
