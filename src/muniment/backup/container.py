@@ -57,24 +57,6 @@ class _Digested(io.RawIOBase):
         return len(piece)
 
 
-class _Limited(io.RawIOBase):
-    """Reads the first *size* bytes."""
-
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file = file
-        self._left = size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        piece = self._file.read(min(len(view), self._left))
-        view[: len(piece)] = piece
-        self._left -= len(piece)
-        return len(piece)
-
-
 def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]) -> int:
     """
     Write *parts* to *path*, verified, or nothing at all. Readable by this user only.
@@ -199,13 +181,12 @@ def check_bytes(path: Path) -> None:
 def read(path: Path) -> Generator[Part]:
     """Yield the parts of a file, each to be read before the next; raise Damaged if one differs from the list."""
     try:
-        with path.open("rb") as file:
-            inner: Any = _Limited(file, os.fstat(file.fileno()).st_size - _TRAILER_BYTES)
-            with (
-                zstandard.ZstdDecompressor().stream_reader(inner, read_size=PIECE_BYTES, closefd=False) as unpacked,
-                tarfile.open(fileobj=unpacked, mode="r|", bufsize=PIECE_BYTES) as archive,
-            ):
-                yield from _members(archive, path)
+        with (
+            path.open("rb") as file,  # whose first Zstandard frame is the archive; the reader stops at its end
+            zstandard.ZstdDecompressor().stream_reader(file, read_size=PIECE_BYTES) as unpacked,
+            tarfile.open(fileobj=unpacked, mode="r|", bufsize=PIECE_BYTES) as archive,
+        ):
+            yield from _members(archive, path)
     except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
         raise Damaged(f"{path} cannot be unpacked: {error}.") from error
 

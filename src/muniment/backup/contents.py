@@ -114,6 +114,13 @@ def hashed(pieces: Iterable[bytes], into: "hashlib._Hash") -> Iterator[bytes]:
         yield piece
 
 
+def digest_of(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
 def key_check(secret_key: str) -> str:
     """Return a value that is equal for two instances with the same secret key."""
     return hashlib.pbkdf2_hmac("sha256", secret_key.encode(), b"muniment.backup", 100_000).hex() if secret_key else ""

@@ -18,24 +18,13 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from muniment import __version__
-from muniment.backup import rows
-from muniment.backup.contents import (
-    BLOBS,
-    KEYS,
-    MANIFEST,
-    ROWS,
-    Header,
-    Manifest,
-    Part,
-    Tally,
-    blob_line,
-    hashed,
-    key_check,
-    table_of,
-)
+from muniment.backup import contents, rows
+from muniment.backup.container import Damaged
+from muniment.backup.contents import Header, Manifest, Part, Tally, hashed
 from muniment.backup.proof import header_of, manifest_of
-from muniment.backup.snapshot import blob_of, published_tally
+from muniment.backup.snapshot import published_tally
 from muniment.config import Config
+from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.publishing import publisher
@@ -140,61 +129,61 @@ class _Loading:
             _drop_everything()
             executor = MigrationExecutor(connection)
             nodes = executor.loader.graph.node_map
-            executor.migrate(
-                [key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}]
-            )
+            last = [key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}]
+            executor.migrate(last)
             publisher.create_tables()
         self._tables = rows.tables(wanted)
         for name, columns in self.loaded.header.tables.items():
             if name not in self._tables or not set(columns) <= set(self._tables[name].types):
-                raise BadRequest(
-                    f"This version does not support this form of the table {name}.", "Use another version."
-                )
+                message = f"This version does not support this form of the table {name}."
+                raise BadRequest(message, "Use another version.")
         publisher.clear(edition=self.loaded.header.edition)
         for table in self._tables.values():
             rows.delete_all(HERE, table)
 
     def take(self, part: Part) -> None:
-        if part.name == MANIFEST:
+        if part.name == contents.MANIFEST:
             self._manifest = manifest_of(part)
-        elif part.name.startswith(KEYS):
+        elif part.name.startswith(contents.KEYS):
             self._keys[Path(part.name).name] = part.read()
-        elif part.name.startswith(ROWS):
-            table = table_of(part.name)
+        elif part.name.startswith(contents.ROWS):
+            table = contents.table_of(part.name)
             lines = part.read().splitlines()
             rows.insert(HERE, self._tables[table], self.loaded.header.tables[table], lines)
             self.loaded.rows += len(lines)
-        elif part.name.startswith(BLOBS):
+        elif part.name.startswith(contents.BLOBS):
             self._blob(part)
 
     def _blob(self, part: Part) -> None:
         assert self._storage is not None  # noqa: S101 - without a store there are no blobs
-        key = part.name.removeprefix(BLOBS)
-        expected = blob_of(HERE, key)
+        key = part.name.removeprefix(contents.BLOBS)
+        number = key.split("/")[1] if key.count("/") == 2 else ""
+        expected = Document.objects.filter(pk=number, blob_key=key).values_list("size_bytes", "sha256").first()
         if expected is None:
-            raise BadRequest(
-                f"The backup contains the file {key}, which belongs to no document.", "Use another backup."
-            )
+            raise Damaged(f"The backup contains the file {key}, which belongs to no document.")
         self.loaded.blobs += 1
         digest = hashlib.sha256()
         pieces = hashed(part.pieces, digest)
         # From an earlier run, or from a shared store.
-        if self._storage.size_bytes(key) == expected[0] and _digest(self._storage, key) == expected[1]:
+        if (
+            self._storage.size_bytes(key) == expected[0]
+            and contents.digest_of(self._storage.stream(key)) == expected[1]
+        ):
             for _ in pieces:
                 pass
         else:
             self._written.append(key)
             self._storage.remove_unfinished(key)  # from a killed run
             self._storage.write(key, pieces)
-            if _digest(self._storage, key) != digest.hexdigest():
+            if contents.digest_of(self._storage.stream(key)) != digest.hexdigest():
                 raise Mismatch(f"the document store returned different content for {key}")
-        self._blobs.add(blob_line(key, part.size_bytes, digest.hexdigest()))
+        self._blobs.add(contents.blob_line(key, part.size_bytes, digest.hexdigest()))
 
     def finish(self) -> None:
         """Count everything again, migrate to this version's schema, publish, and put the keys in place."""
         manifest = self._manifest
         if manifest is None:
-            raise BadRequest("The backup has no manifest.", "Use another backup.")
+            raise Damaged("The backup has no manifest.")
         self._tell("counting")
         for name in self.loaded.header.tables:
             found, wanted = rows.count(HERE, self._tables[name]).count(), manifest.tables[name]
@@ -235,7 +224,7 @@ class _Loading:
             draft.replace(folder / name)
         file = folder / "django.key"
         secret = self._config.secret_key or (file.read_text() if file.exists() else "")
-        if self.loaded.header.key_check not in {"", key_check(secret)}:
+        if self.loaded.header.key_check not in {"", contents.key_check(secret)}:
             self.loaded.notes.append(
                 "The other instance used a different secret key, set in MUNIMENT_SECRET_KEY there or here."
                 " Set the same key here to keep people signed in and apps connected."
@@ -248,13 +237,6 @@ class _Loading:
                 self._storage.delete(key)
             except (OSError, obstore.exceptions.BaseError):
                 return  # an unavailable store keeps them for the next run
-
-
-def _digest(storage: Storage, key: str) -> str:
-    digest = hashlib.sha256()
-    for piece in storage.stream(key):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def _drop_everything() -> None:

@@ -1,28 +1,13 @@
 """Verify a backup without an instance: every byte, every entry, every count, every document with its blob."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from muniment.backup import container
+from muniment.backup import container, contents
 from muniment.backup.container import Damaged
-from muniment.backup.contents import (
-    BLOBS,
-    FORMAT,
-    HEADER,
-    KEYS,
-    MANIFEST,
-    ROWS,
-    Header,
-    Manifest,
-    Part,
-    Tally,
-    blob_line,
-    hashed,
-    table_of,
-)
+from muniment.backup.contents import Header, Manifest, Part, Tally
 
 DOCUMENTS = "documents_document"
 
@@ -44,13 +29,13 @@ class VerifiedBackup:
 def header_of(part: Part | None) -> Header:
     """Read the first part; raise Damaged if it is not a header of a known format."""
     try:
-        if part is None or part.name != HEADER:
+        if part is None or part.name != contents.HEADER:
             raise Damaged("The backup does not start with its header.")
         found = msgspec.json.decode(part.read(), type=Header)
     except msgspec.DecodeError as error:
         raise Damaged(f"The header of the backup cannot be read: {error}.") from error
-    if found.format != FORMAT:
-        raise Damaged(f"The backup has the format {found.format}; this version reads {FORMAT}.")
+    if found.format != contents.FORMAT:
+        raise Damaged(f"The backup has the format {found.format}; this version reads {contents.FORMAT}.")
     return found
 
 
@@ -65,13 +50,13 @@ def verify(path: Path) -> VerifiedBackup:
     """Verify the backup at *path* within a few megabytes of memory, or raise Damaged with what is wrong."""
     container.check_bytes(path)
     parts = container.read(path)
-    contents = _Contents(header_of(next(parts, None)))
+    reading = _Reading(header_of(next(parts, None)))
     for each in parts:
-        contents.take(each)
-    return VerifiedBackup(contents.header, contents.finish(path), contents.keys, path.stat().st_size)
+        reading.take(each)
+    return VerifiedBackup(reading.header, reading.finish(path), reading.keys, path.stat().st_size)
 
 
-class _Contents:
+class _Reading:
     """The tallies made while reading."""
 
     def __init__(self, header: Header) -> None:
@@ -83,19 +68,19 @@ class _Contents:
         self._manifest: Manifest | None = None
 
     def take(self, part: Part) -> None:
-        if part.name == MANIFEST:
+        if part.name == contents.MANIFEST:
             self._manifest = manifest_of(part)
-        elif part.name.startswith(ROWS):
+        elif part.name.startswith(contents.ROWS):
             self._rows(part)
-        elif part.name.startswith(BLOBS):
+        elif part.name.startswith(contents.BLOBS):
             self._blob(part)
-        elif part.name.startswith(KEYS):
+        elif part.name.startswith(contents.KEYS):
             self.keys += 1
         else:
             raise Damaged(f"The backup contains an unexpected part, {part.name}.")
 
     def _rows(self, part: Part) -> None:
-        table = table_of(part.name)
+        table = contents.table_of(part.name)
         if table not in self._tables:
             raise Damaged(f"The backup contains rows of {table}, which its header does not list.")
         lines = part.read().splitlines()
@@ -106,20 +91,15 @@ class _Contents:
             if len(row) != len(columns):
                 raise Damaged(f"A row of {table} has {len(row)} values instead of {len(columns)}.")
             if table == DOCUMENTS:
-                self._wants(dict(zip(columns, row, strict=True)))
-
-    def _wants(self, document: dict[str, object]) -> None:
-        key = document["blob_key"]
-        if key:
-            line = blob_line(str(key), int(str(document["size_bytes"])), str(document["sha256"]))
-            self._wanted.add(line)
+                document = dict(zip(columns, row, strict=True))
+                if document["blob_key"]:
+                    wanted = contents.blob_line(document["blob_key"], document["size_bytes"], document["sha256"])
+                    self._wanted.add(wanted)
 
     def _blob(self, part: Part) -> None:
-        digest, key = hashlib.sha256(), part.name.removeprefix(BLOBS)
-        for _ in hashed(part.pieces, digest):
-            pass
+        key, sha256 = part.name.removeprefix(contents.BLOBS), contents.digest_of(part.pieces)
         self._blob_bytes += part.size_bytes
-        self._blobs.add(blob_line(key, part.size_bytes, digest.hexdigest()))
+        self._blobs.add(contents.blob_line(key, part.size_bytes, sha256))
 
     def finish(self, path: Path) -> Manifest:
         manifest = self._manifest

@@ -5,31 +5,17 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from django.db import connections
 
 from muniment import __version__
-from muniment.backup import rows
-from muniment.backup.contents import (
-    BLOBS,
-    FORMAT,
-    HEADER,
-    KEYS,
-    MANIFEST,
-    ROWS,
-    Header,
-    Manifest,
-    Part,
-    Tally,
-    blob_line,
-    hashed,
-    key_check,
-    part,
-)
+from muniment.backup import contents, rows
+from muniment.backup.contents import Header, Manifest, Part, Tally, hashed, part
 from muniment.config import Config
 from muniment.documents.cleanup import blobs_held
+from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
@@ -89,9 +75,10 @@ class RunningInstance:
     def _snapshot(self, migrations: set[tuple[str, str]]) -> Iterator[Part]:
         found = rows.tables(migrations)
         edition, _, at = publisher.head(self.using)
-        keys = {file.name: file.read_bytes() for file in _files(self.config.data / "keys")}
+        files = sorted(file for file in (self.config.data / "keys").glob("*") if file.is_file())
+        keys = {file.name: file.read_bytes() for file in files}
         header = Header(
-            format=FORMAT,
+            format=contents.FORMAT,
             made_at=timestamp(now()),
             version=__version__,
             database=connections[self.using].vendor,
@@ -101,15 +88,15 @@ class RunningInstance:
             next_ids=rows.next_ids(self.using, found),
             edition=edition,
             edition_at=at,
-            key_check=key_check(self.config.secret_key or keys.get("django.key", b"").decode()),
+            key_check=contents.key_check(self.config.secret_key or keys.get("django.key", b"").decode()),
         )
-        yield part(HEADER, msgspec.json.encode(header))
+        yield part(contents.HEADER, msgspec.json.encode(header))
         for name, content in keys.items():
-            yield part(f"{KEYS}{name}", content)
+            yield part(f"{contents.KEYS}{name}", content)
         tallies = {name: Tally() for name in found}
         for table in found.values():
             for number, chunk in enumerate(rows.chunks(rows.read(self.using, table), tallies[table.name]), 1):
-                yield part(f"{ROWS}{table.name}/{number:06}.jsonl", chunk)
+                yield part(f"{contents.ROWS}{table.name}/{number:06}.jsonl", chunk)
         published = published_tally(self.using)
         yield from self._documents()
         manifest = Manifest(
@@ -121,12 +108,14 @@ class RunningInstance:
             damaged=self._damaged,
         )
         self.check()
-        yield part(MANIFEST, msgspec.json.encode(manifest))
+        yield part(contents.MANIFEST, msgspec.json.encode(manifest))
 
     def _documents(self) -> Iterator[Part]:
         if self.storage is None:
             return
-        for number, key, size_bytes, sha256 in blobs(self.using):
+        kept = Document.objects.using(self.using).exclude(blob_key="").order_by("id")
+        recorded = kept.values_list("id", "blob_key", "size_bytes", "sha256")
+        for number, key, size_bytes, sha256 in recorded.iterator(rows.BATCH):
             with ExitStack() as stack:
                 try:
                     # A temporary file: reading a store inside another store's write is not possible.
@@ -135,8 +124,8 @@ class RunningInstance:
                     self._lost.append(number)
                     continue
                 there, digest = file.stat().st_size, hashlib.sha256()
-                yield Part(f"{BLOBS}{key}", there, hashed(_pieces(file), digest))
-            self._blobs.add(blob_line(key, there, digest.hexdigest()))
+                yield Part(f"{contents.BLOBS}{key}", there, hashed(_pieces(file), digest))
+            self._blobs.add(contents.blob_line(key, there, digest.hexdigest()))
             self._blob_bytes += there
             if (there, digest.hexdigest()) != (size_bytes, sha256):
                 self._damaged.append(number)
@@ -148,41 +137,10 @@ def no_instance() -> Conflict:
     )
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.glob("*") if file.is_file())
-
-
 def _pieces(file: Path) -> Iterator[bytes]:
     with file.open("rb") as content:
         while piece := content.read(PIECE_BYTES):
             yield piece
-
-
-def blobs(using: str) -> Iterator[tuple[str, str, int, str]]:
-    after = ""
-    while True:
-        with connections[using].cursor() as cursor:
-            cursor.execute(
-                "SELECT id, blob_key, size_bytes, sha256 FROM documents_document"
-                f" WHERE blob_key <> '' AND id > %s ORDER BY id LIMIT {rows.BATCH}",
-                [after],
-            )
-            found: list[Any] = cursor.fetchall()
-        yield from found
-        if len(found) < rows.BATCH:
-            return
-        after = found[-1][0]
-
-
-def blob_of(using: str, key: str) -> tuple[int, str] | None:
-    """Return the recorded size and SHA-256 of the blob *key*, or None."""
-    number = key.split("/")[1] if key.count("/") == 2 else ""
-    with connections[using].cursor() as cursor:
-        cursor.execute(
-            "SELECT size_bytes, sha256 FROM documents_document WHERE id = %s AND blob_key = %s", [number, key]
-        )
-        found: tuple[int, str] | None = cursor.fetchone()
-    return found
 
 
 def published_tally(using: str) -> Tally:
