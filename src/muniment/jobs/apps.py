@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs import handlers
+from muniment.jobs.handlers import Handler, register
 
 
 class JobsConfig(AppConfig):
@@ -14,4 +14,4 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         from muniment.jobs import queue
 
-        handlers.register(handlers.Handler(kind="jobs.grown_old", work=lambda _: queue.prune()), every_s=3600)
+        register(Handler(kind="jobs.grown_old", work=lambda _: queue.prune()), every_s=3600)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.kernel.json import JSONObject
 
@@ -10,13 +10,8 @@ if TYPE_CHECKING:
     from muniment.jobs.queue import JobRun
 
 Ending = Literal["failed", "canceled"]
-
-
-class Ended(Protocol):
-    """Called when a job ends without success, in the transaction that ends it."""
-
-    def __call__(self, job_id: str, payload: JSONObject, ending: Ending, error: str) -> None:
-        """Clean up, for example release a hold."""
+Ended = Callable[[str, JSONObject, Ending, str], None]
+"""Cleans up after a job without success, in the transaction that ends it: job id, payload, ending, error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +39,15 @@ class Handler:
     ended: Ended | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Periodic:
-    """A kind of job that is enqueued at intervals, once for all workers together."""
-
-    kind: str
-    every_s: int
-
-
 _handlers: dict[str, Handler] = {}
-_periodic: dict[str, Periodic] = {}
+_periodic: dict[str, int] = {}
 
 
 def register(handler: Handler, *, every_s: int = 0) -> None:
+    """Register a handler; with *every_s*, its job is enqueued at that interval, once for all workers together."""
     _handlers[handler.kind] = handler
     if every_s:
-        _periodic[handler.kind] = Periodic(handler.kind, every_s)
+        _periodic[handler.kind] = every_s
 
 
 def unregister(kind: str) -> None:
@@ -75,5 +63,6 @@ def kinds() -> list[str]:
     return sorted(_handlers)
 
 
-def periodic() -> list[Periodic]:
-    return list(_periodic.values())
+def periodic() -> dict[str, int]:
+    """Return the interval in seconds of each periodic kind."""
+    return dict(_periodic)

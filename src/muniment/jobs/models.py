@@ -51,9 +51,7 @@ class Job(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["priority", "run_at"],
-                condition=models.Q(state__in=["queued", "running"]),
-                name="job_due",
+                fields=["priority", "run_at"], condition=models.Q(state__in=["queued", "running"]), name="job_due"
             ),
             models.Index(fields=["finished_at"], name="job_finished"),
         ]

@@ -22,6 +22,7 @@ from muniment.jobs.models import Job, State, Step
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 
+UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
 KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
@@ -86,15 +87,12 @@ def enqueue(
     job_id: str | None = None,
 ) -> str:
     """
-    Enqueue a job, in the caller's transaction if there is one.
+    Enqueue a job, in the caller's transaction if there is one, and return its id.
 
     Args:
         priority: lower comes first.
         group: jobs of one group share a limit, for example those of an account.
-        unique_key: as long as a job with this key is kept, no second one is created.
-
-    Returns:
-        The job's id; that of the first job if *unique_key* was used before.
+        unique_key: as long as a job with this key is kept, no second one is created; its id is returned.
     """
     job = Job(
         id=job_id or new_id(),
@@ -110,12 +108,8 @@ def enqueue(
     else:
         Job.objects.bulk_create([job], ignore_conflicts=True)
         job.id = Job.objects.values_list("id", flat=True).get(unique_key=unique_key)
-    transaction.on_commit(wake)
+    transaction.on_commit(work_signal.notify)
     return job.id
-
-
-def wake() -> None:
-    work_signal.notify()
 
 
 def is_due() -> bool:
@@ -133,18 +127,14 @@ def is_due() -> bool:
         return cursor.fetchone() is not None
 
 
-def _due(moment: datetime, kinds: list[str]) -> Q:
-    return Q(state__in=[State.QUEUED, State.RUNNING], run_at__lte=moment, kind__in=kinds)
-
-
 def claim(worker: str) -> "JobRun | None":
     """Claim the first due job for the length of its lease, and end due jobs that are canceled or out of attempts."""
     if not is_due():
         return None  # without a write lock
-    kinds = handlers.kinds()
     with transaction.atomic():
         moment = clock()
-        found = Job.objects.filter(_due(moment, kinds)).exclude(_full_groups(moment))
+        due = Job.objects.filter(state__in=UNFINISHED, run_at__lte=moment, kind__in=handlers.kinds())
+        found = due.exclude(_full_groups(moment))
         for job in found.select_for_update(skip_locked=True).order_by("priority", "run_at")[:20]:
             handler = handlers.handler(job.kind)
             if handler is None:
@@ -176,7 +166,7 @@ def _has_room(job: Job, handler: handlers.Handler, moment: datetime) -> bool:
         is_ours: bool = cursor.fetchone()[0]
     if not is_ours:
         return False
-    transaction.on_commit(wake)
+    transaction.on_commit(work_signal.notify)
     if job.state == State.RUNNING:
         return True  # its lease has expired; it keeps its place in the group
     return _running(moment).filter(kind=job.kind, group=job.group).count() < handler.per_group
@@ -193,14 +183,8 @@ def _full_groups(moment: datetime) -> Q:
     }
     if not limited:
         return full
-    running = (
-        _running(moment)
-        .filter(kind__in=limited)
-        .exclude(group="")
-        .values_list("kind", "group")
-        .annotate(running=Count("id"))
-    )
-    for kind, group, count in running:
+    running = _running(moment).filter(kind__in=limited).exclude(group="").values_list("kind", "group")
+    for kind, group, count in running.annotate(running=Count("id")):
         if count >= limited[kind]:
             full |= Q(kind=kind, group=group, state=State.QUEUED)
     return full
@@ -218,7 +202,7 @@ def _end(job: Job, state: str, error: str) -> None:
 def cancel(job_id: str) -> bool:
     """Cancel a job, at once or at its next checkpoint; return whether there was anything left to cancel."""
     with transaction.atomic():
-        job = Job.objects.select_for_update().filter(pk=job_id, state__in=[State.QUEUED, State.RUNNING]).first()
+        job = Job.objects.select_for_update().filter(pk=job_id, state__in=UNFINISHED).first()
         if job is None:
             return False
         if job.state == State.QUEUED:
@@ -231,13 +215,11 @@ def cancel(job_id: str) -> bool:
 def enqueue_periodic() -> None:
     """Enqueue periodic jobs: one per interval, no matter how many workers."""
     moment = clock().timestamp()
-    keys = {each.kind: f"{each.kind}@{int(moment // each.every_s)}" for each in handlers.periodic()}
+    keys = {kind: f"{kind}@{int(moment // every_s)}" for kind, every_s in handlers.periodic().items()}
     made = Job.objects.filter(unique_key__in=keys.values()).values_list("kind", flat=True)
     missing = keys.keys() - set(made)
     if missing:
-        missing -= set(
-            Job.objects.filter(kind__in=missing, state__in=[State.QUEUED, State.RUNNING]).values_list("kind", flat=True)
-        )
+        missing -= set(Job.objects.filter(kind__in=missing, state__in=UNFINISHED).values_list("kind", flat=True))
     for kind in sorted(missing):
         enqueue(kind, unique_key=keys[kind])
 
@@ -259,7 +241,7 @@ class QueueStatus(NamedTuple):
 def queue_statuses() -> list[QueueStatus]:
     moment = clock()
     rows = (
-        Job.objects.filter(state__in=[State.QUEUED, State.RUNNING, State.FAILED])
+        Job.objects.filter(state__in=[*UNFINISHED, State.FAILED])
         .values_list("kind", "state")
         .annotate(jobs=Count("id"), first=Min("run_at"))
         .order_by("kind", "state")
@@ -291,8 +273,7 @@ class JobRun:
         """
         Return the output of step *name*: from an earlier attempt if it finished there, otherwise from *make*.
 
-        Raises:
-            LeaseLost, Canceled, HandedBack: do not catch them; the queue handles them.
+        Do not catch what :meth:`check` raises before *make* is called.
         """
         steps = self._finished()
         if name in steps:
@@ -342,7 +323,7 @@ class JobRun:
 
     def renew(self) -> None:
         """Renew the lease and find out whether the job was canceled; the handler stops at its next checkpoint."""
-        held = Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)
+        held = self._held()
         if not held.update(run_at=clock() + timedelta(seconds=self.handler.lease_s)):
             if not self.finished:
                 self._lost.set()
@@ -354,7 +335,7 @@ class JobRun:
 
     def hand_back(self) -> None:
         """Return the job to the queue; the attempt does not count."""
-        self._settle(state=State.QUEUED, run_at=clock(), excused=F("excused") + 1)
+        self._held().update(state=State.QUEUED, run_at=clock(), excused=F("excused") + 1)
 
     def canceled(self) -> None:
         self._end(State.CANCELED, "")
@@ -368,7 +349,7 @@ class JobRun:
             return
         pause = min(self.handler.back_off_s * 2 ** (used - 1), MAX_BACK_OFF_S)
         pause *= random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not security
-        self._settle(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
+        self._held().update(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
 
     # ------------------------------------------------------------------ the fence
 
@@ -383,7 +364,7 @@ class JobRun:
             values["progress"] = {"done": done, "total": total, "step": step}
         return values
 
-    def _held(self) -> Any:
+    def _held(self) -> QuerySet[Job]:
         return Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)
 
     def _fenced(self, **values: Any) -> None:
@@ -393,9 +374,6 @@ class JobRun:
                 raise Canceled(self.id)
             self._lost.set()
             raise LeaseLost(self.id)
-
-    def _settle(self, **values: Any) -> None:
-        self._held().update(**values)
 
     def _end(self, state: str, error: str) -> None:
         with transaction.atomic():

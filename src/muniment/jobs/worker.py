@@ -24,12 +24,7 @@ AGAIN_S: Final = 0.3
 
 
 class Worker:
-    """
-    Runs background jobs.
-
-    Args:
-        name: the owner of the leases; host and process by default.
-    """
+    """Runs background jobs; *name* owns the leases: host and process by default."""
 
     def __init__(self, *, threads: int = 2, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
@@ -54,7 +49,7 @@ class Worker:
         with self._lock:
             for run in self._held:
                 run.drain()
-        queue.wake()
+        queue.work_signal.notify()
         self._wake.set()
         deadline = time.monotonic() + within_s
         for thread in self._threads:
@@ -136,7 +131,7 @@ class Worker:
                 if moment >= look_at:
                     look_at = moment + POLL_S
                     if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
-                        queue.wake()
+                        queue.work_signal.notify()
             except Exception:
                 log.exception("heartbeat failed")
                 close_old_connections()

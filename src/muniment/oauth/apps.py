@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs import handlers
+from muniment.jobs.handlers import Handler, register
 
 
 class OAuthConfig(AppConfig):
@@ -15,7 +15,5 @@ class OAuthConfig(AppConfig):
     def ready(self) -> None:
         from muniment.oauth import clients, grants
 
-        ended = handlers.Handler(kind="oauth.grants_ended", work=lambda _: grants.sweep_grants())
-        unused = handlers.Handler(kind="oauth.clients_unused", work=lambda _: clients.reap_clients())
-        handlers.register(ended, every_s=86_400)
-        handlers.register(unused, every_s=3_600)
+        register(Handler(kind="oauth.grants_ended", work=lambda _: grants.sweep_grants()), every_s=86_400)
+        register(Handler(kind="oauth.clients_unused", work=lambda _: clients.reap_clients()), every_s=3_600)
