@@ -90,9 +90,7 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
             state=PurchaseState.FAILED, note="The payment page could not be created.", settled_at=now()
         )
         raise Unavailable(
-            "The payment page is unavailable.",
-            "You were not charged. Try again in a few minutes.",
-            retry_after_s=60,
+            "The payment page is unavailable.", "You were not charged. Try again in a few minutes.", retry_after_s=60
         ) from None
     Purchase.objects.filter(pk=purchase.pk, session_id=None).update(session_id=opened.session_id)
     return opened.url

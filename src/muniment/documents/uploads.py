@@ -61,8 +61,7 @@ def _announce(
         raise BadRequest("The file is empty.", "Send a file with content.")
     if size_bytes > max_bytes():
         raise TooLarge(
-            f"The file has {size_bytes:,} bytes; the limit is {max_bytes():,}.",
-            "Make it smaller, or split it.",
+            f"The file has {size_bytes:,} bytes; the limit is {max_bytes():,}.", "Make it smaller, or split it."
         )
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise BadRequest("The sha256 is not 64 hexadecimal digits.", "Compute it with sha256sum FILE, or omit it.")

@@ -267,9 +267,7 @@ class LanguageModel:
                 # never triggers the client's own timeout.
                 async with asyncio.timeout(max(0, min(self._budget.seconds_left, 2 * self._endpoint.timeout_s))):
                     answer = await client.chat.completions.with_raw_response.create(
-                        model=self._endpoint.name,
-                        messages=conversation,
-                        **_FORMS[form],
+                        model=self._endpoint.name, messages=conversation, **_FORMS[form]
                     )
                 completion = msgspec.json.decode(answer.http_response.content, type=_Completion)
             except TimeoutError:
