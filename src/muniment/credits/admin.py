@@ -3,27 +3,13 @@
 from typing import ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
 
+from muniment.accounts.read_only_admin import ReadOnly
 from muniment.credits.models import Hold, LedgerAccount, Notice, Purchase, Transfer
 
 
-class _ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Let operators look, and refuse every change: operations write the ledger."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        return False
-
-
 @admin.register(LedgerAccount)
-class LedgerAccountAdmin(_ReadOnlyAdmin):
+class LedgerAccountAdmin(ReadOnly):
     """Balances."""
 
     list_display = ("name", "account", "posted", "held")
@@ -32,7 +18,7 @@ class LedgerAccountAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Transfer)
-class TransferAdmin(_ReadOnlyAdmin):
+class TransferAdmin(ReadOnly):
     """Transfers."""
 
     list_display = ("id", "debit", "credit", "amount", "kind", "at")
@@ -42,7 +28,7 @@ class TransferAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Hold)
-class HoldAdmin(_ReadOnlyAdmin):
+class HoldAdmin(ReadOnly):
     """Holds."""
 
     list_display = ("id", "account", "amount", "state", "at", "settled_at")
@@ -52,7 +38,7 @@ class HoldAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Purchase)
-class PurchaseAdmin(_ReadOnlyAdmin):
+class PurchaseAdmin(ReadOnly):
     """Purchases and refunds."""
 
     list_display = (
@@ -65,7 +51,7 @@ class PurchaseAdmin(_ReadOnlyAdmin):
 
 
 @admin.register(Notice)
-class NoticeAdmin(_ReadOnlyAdmin):
+class NoticeAdmin(ReadOnly):
     """Processed events of the payment provider."""
 
     list_display = ("id", "kind", "purchase", "outcome", "at")

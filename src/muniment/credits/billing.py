@@ -1,8 +1,4 @@
-"""
-The interface to a payment provider.
-
-The provider is imported on first use, so that an instance that sells nothing does not pay for it.
-"""
+"""The interface to a payment provider, imported on first use: an instance that sells nothing does not pay for it."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -92,28 +88,13 @@ class Provider(Protocol):
     """The origin of its payment pages, for the Content-Security-Policy of forms."""
 
     def open(self, order: Order) -> PaymentPage:
-        """
-        Create a payment page. Repeating the same order returns the same page.
-
-        Raises:
-            ProviderUnavailable: the provider did not create it.
-        """
+        """Create a payment page, the same one for a repeated order, or raise ProviderUnavailable."""
 
     def look(self, session_id: str) -> Session | None:
-        """
-        Return a payment's current state, or None if the provider does not know it.
-
-        Raises:
-            ProviderUnavailable: the provider did not answer.
-        """
+        """Return a payment's current state, None if the provider does not know it, or raise ProviderUnavailable."""
 
     def read(self, body: bytes, signature: str) -> Event:
-        """
-        Verify an event's signature and parse it.
-
-        Raises:
-            BadEvent: the signature is invalid or too old, or the body is malformed.
-        """
+        """Verify an event's signature and parse it; raise BadEvent if it is invalid, too old or malformed."""
 
 
 def missing() -> list[str]:
@@ -132,12 +113,7 @@ def is_on() -> bool:
 
 
 def provider() -> Provider:
-    """
-    Return the payment provider; the first call imports it.
-
-    Raises:
-        ProviderUnavailable: billing is off.
-    """
+    """Return the payment provider, imported by the first call; raise ProviderUnavailable when billing is off."""
     if not is_on():
         raise ProviderUnavailable("billing is off")
     return _stripe(

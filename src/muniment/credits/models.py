@@ -1,8 +1,4 @@
-"""
-The tables of the ledger: accounts, transfers and holds; and of purchases.
-
-Balances are stored next to the transfers that produce them; `operations.check_ledger` checks that the two agree.
-"""
+"""The tables of the ledger and of purchases; `operations.check_ledger` checks balances against their transfers."""
 
 from typing import ClassVar
 

@@ -81,17 +81,11 @@ class Balance:
 
 
 def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
-    """
-    Return the balance of the actor's account with its latest entries, newest first.
-
-    Raises:
-        Forbidden: the actor has no account.
-    """
+    """Return the balance of the actor's account with its latest entries, newest first, or raise Forbidden."""
     with transaction.atomic():
         account = own_account(actor)
-        found = list(
-            Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")[: max(0, entries)]
-        )
+        moved = Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")
+        found = list(moved[: max(0, entries)])
         holds = list(Hold.objects.filter(account=account, state=HoldState.HELD).order_by("at", "pk"))
     return Balance(account.posted, account.held, list(_entries_of(account, found)), holds)
 
@@ -140,12 +134,7 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
 
 
 def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
-    """
-    Reserve credits for *key*, in the caller's transaction. Repeating the call does nothing.
-
-    Raises:
-        Conflict: not enough credits are available.
-    """
+    """Reserve credits for *key*, once, in the caller's transaction; raise Conflict if too few are available."""
     with transaction.atomic():
         account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
         if Hold.objects.filter(pk=key).exists():
@@ -160,12 +149,7 @@ def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
 
 
 def capture(key: str, *, kind: str = "run") -> bool:
-    """
-    Charge the credits held for *key*, in the caller's transaction.
-
-    Returns:
-        Whether this call charged them: False if they were captured or released before, or never held.
-    """
+    """Charge the credits held for *key*, in the caller's transaction. Return whether they were still held."""
     with transaction.atomic():
         found = _settle(key, HoldState.CAPTURED)
         if found is None:
@@ -196,12 +180,7 @@ def _how_to_get_credits() -> str:
 
 
 def release(key: str) -> bool:
-    """
-    Release the credits held for *key*, in the caller's transaction.
-
-    Returns:
-        Whether this call released them.
-    """
+    """Release the credits held for *key*, in the caller's transaction. Return whether they were still held."""
     with transaction.atomic():
         found = _settle(key, HoldState.RELEASED)
         if found is None:
@@ -221,10 +200,7 @@ def move(
     note: str = "",
 ) -> bool:
     """
-    Transfer credits, in the caller's transaction. Repeating a key does nothing.
-
-    Returns:
-        Whether this call moved them.
+    Transfer credits, in the caller's transaction. Return whether this call moved them; repeating a key does nothing.
 
     Raises:
         Conflict: the key was used for another transfer.
@@ -275,12 +251,7 @@ def totals() -> Totals:
 
 
 def check_ledger() -> list[str]:
-    """
-    Check every balance against its transfers and holds.
-
-    Returns:
-        The discrepancies; empty when the ledger is consistent.
-    """
+    """Check every balance against its transfers and holds, and return the discrepancies."""
     with snapshot():  # without one snapshot, concurrent spending would look like a discrepancy
         return [*_account_discrepancies(), *_purchase_discrepancies()]
 
@@ -290,7 +261,7 @@ def _account_discrepancies() -> list[str]:
     came = dict(Transfer.objects.values_list("credit").annotate(Sum("amount")).order_by())
     went = dict(Transfer.objects.values_list("debit").annotate(Sum("amount")).order_by())
     held = dict(Hold.objects.filter(state=HoldState.HELD).values_list("account").annotate(Sum("amount")).order_by())
-    captured = Hold.objects.filter(state=HoldState.CAPTURED, amount__gt=0).values_list("pk", "amount", "account")
+    settled = dict(Hold.objects.filter(state=HoldState.CAPTURED, amount__gt=0).values_list("pk", "amount"))
     paid = dict(Transfer.objects.filter(kind="run").values_list("reference", "amount"))
     faults = []
     for account in accounts:
@@ -299,10 +270,8 @@ def _account_discrepancies() -> list[str]:
             faults.append(f"{account} has a balance of {account.posted}, but its transfers add up to {posted}")
         if account.held != held.get(account.pk, 0):
             faults.append(f"{account} holds {account.held}, but its open holds add up to {held.get(account.pk, 0)}")
-    total = sum(account.posted for account in accounts)
-    if total:
+    if total := sum(account.posted for account in accounts):
         faults.append(f"all accounts add up to {total}, not 0")
-    settled = {key: amount for key, amount, _ in captured}
     faults += [
         f"hold {key} was captured for {amount}, but its transfer says {paid.get(key)}"
         for key, amount in settled.items()
@@ -314,15 +283,10 @@ def _account_discrepancies() -> list[str]:
 
 def _purchase_discrepancies() -> list[str]:
     bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
-    moved = list(
-        Transfer.objects.filter(kind__in=["purchase", "refund"]).values_list(
-            "reference", "kind", "debit__name", "amount"
-        )
-    )
-    came = dict.fromkeys(bought, 0)
-    went = dict.fromkeys(bought, 0)
+    moved = Transfer.objects.filter(kind__in=["purchase", "refund"])
+    came, went = dict.fromkeys(bought, 0), dict.fromkeys(bought, 0)
     faults = []
-    for key, kind, debit, amount in moved:
+    for key, kind, debit, amount in moved.values_list("reference", "kind", "debit__name", "amount"):
         if key not in bought:
             faults.append(f"a {kind} of {amount} refers to purchase {key}, which does not exist")
         elif kind == "purchase":
@@ -339,12 +303,7 @@ def _purchase_discrepancies() -> list[str]:
 
 
 def own_account(actor: Actor) -> LedgerAccount:
-    """
-    Return the actor's ledger account.
-
-    Raises:
-        Forbidden: the actor has no account.
-    """
+    """Return the actor's ledger account, or raise Forbidden if the actor has no account."""
     if actor.account_id is None:
         raise Forbidden("Credits belong to accounts, and this request has none.", "Sign in, or send a bearer token.")
     return ledger_account_of(actor.account_id)
@@ -362,25 +321,15 @@ def ledger_account_of(account_id: int) -> LedgerAccount:
     if found is None:
         raise NotFound("Account not found.", "List accounts with: muniment user list.")
     if settings.STARTING_CREDITS:
-        move(
-            f"start:{account_id}",
-            system(ISSUED),
-            found,
-            settings.STARTING_CREDITS,
-            kind="start",
-            note="Starting credits",
-        )
+        amount = settings.STARTING_CREDITS
+        move(f"start:{account_id}", system(ISSUED), found, amount, kind="start", note="Starting credits")
         found.refresh_from_db()
     return found
 
 
 def system(name: str) -> LedgerAccount:
     """Return a system account; the first use creates it."""
-    found = LedgerAccount.objects.filter(name=name).first()
-    if found is None:
-        LedgerAccount.objects.bulk_create([LedgerAccount(name=name, may_go_negative=True)], ignore_conflicts=True)
-        found = LedgerAccount.objects.get(name=name)
-    return found
+    return LedgerAccount.objects.get_or_create(name=name, defaults={"may_go_negative": True})[0]
 
 
 def _settle(key: str, state: HoldState) -> Hold | None:

@@ -46,13 +46,10 @@ log = logging.getLogger(__name__)
 
 def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     """
-    Order a pack of credits.
+    Order a pack of credits and return the URL of the payment page.
 
     Args:
         page_url: the page that the buyer returns to, with ``bought`` or ``left`` naming the purchase.
-
-    Returns:
-        The URL of the payment page.
 
     Raises:
         NotFound: this instance sells no credits.
@@ -97,12 +94,7 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
 
 
 def get_purchase(actor: Actor, purchase_id: str) -> Purchase:
-    """
-    Return one of the actor's purchases as stored here.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
+    """Return one of the actor's purchases as stored here, or raise NotFound."""
     found = None if text_fault(purchase_id) else _bought_by(actor).filter(pk=purchase_id).first()
     if found is None:
         raise NotFound("Purchase not found.", "Your purchases are at /manage/credits.")
@@ -114,9 +106,6 @@ def check_purchase(actor: Actor, purchase_id: str) -> Purchase:
     Return one of the actor's purchases after asking the provider, for a buyer who returns before the event arrives.
 
     If the provider does not answer, the purchase is unchanged; the event or the job settles it later.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
     """
     purchase = get_purchase(actor, purchase_id)
     recently = purchase.asked_at is not None and now() - purchase.asked_at < MIN_CHECK_INTERVAL
@@ -136,10 +125,7 @@ def pending_purchases(actor: Actor) -> list[Purchase]:
 
 def receive_event(body: bytes, signature: str) -> str:
     """
-    Process an event of the payment provider, once.
-
-    Returns:
-        The outcome, in words.
+    Process an event of the payment provider, once, and return the outcome in words.
 
     Raises:
         NotFound: this instance sells no credits.
@@ -175,12 +161,7 @@ def receive_event(body: bytes, signature: str) -> str:
 
 
 def reconcile_purchases(run: JobRun) -> dict[str, int]:
-    """
-    Check open purchases with the provider, so that a lost event does no harm.
-
-    Raises:
-        ProviderUnavailable: the provider does not answer; the next attempt checks the rest.
-    """
+    """Check open purchases with the provider, in case an event was lost; ProviderUnavailable leaves the rest to a retry."""
     Notice.objects.filter(at__lt=now() - EVENT_RETENTION).delete()
     asked = settled = 0
     for purchase in _due_purchases():
@@ -227,11 +208,8 @@ def _reconcile(purchase: Purchase) -> bool:
 
 
 def _close(purchase: Purchase, note: str) -> bool:
-    return bool(
-        Purchase.objects.filter(pk=purchase.pk, state__in=UNSETTLED).update(
-            state=PurchaseState.EXPIRED, note=note, settled_at=now()
-        )
-    )
+    unsettled = Purchase.objects.filter(pk=purchase.pk, state__in=UNSETTLED)
+    return bool(unsettled.update(state=PurchaseState.EXPIRED, note=note, settled_at=now()))
 
 
 def _lock_purchase(about: Session | Reversal) -> Purchase | None:
@@ -257,15 +235,8 @@ def _settle(purchase: Purchase, seen: Session) -> str:
         )
     if seen.state == "paid":
         _set_state(purchase, PurchaseState.PAID, seen)
-        move(
-            f"purchase:{purchase.pk}",
-            system(SOLD),
-            purchase.account,
-            purchase.credits,
-            kind="purchase",
-            reference=purchase.pk,
-            note=format_price(purchase.price_minor, purchase.currency),
-        )
+        key, price = f"purchase:{purchase.pk}", format_price(purchase.price_minor, purchase.currency)
+        move(key, system(SOLD), purchase.account, purchase.credits, kind="purchase", reference=purchase.pk, note=price)
     elif seen.state == "pending" and purchase.state == PurchaseState.OPEN:
         _set_state(purchase, PurchaseState.PENDING, seen)
     elif seen.state == "failed" and purchase.state in UNSETTLED:
@@ -288,12 +259,7 @@ def _log_mismatch(purchase: Purchase, why: str) -> str:
 
 
 def _record_reversal(purchase: Purchase, reversal: Reversal, event_id: str) -> str:
-    """
-    Take back the credits of returned money, as far as they are available; held credits stay.
-
-    Raises:
-        Conflict: the purchase is not paid yet.
-    """
+    """Take back the credits of returned money, as far as available, not held ones; raise Conflict if it is unpaid."""
     if purchase.state in {PurchaseState.OPEN, PurchaseState.PENDING, PurchaseState.EXPIRED, PurchaseState.FAILED}:
         raise Conflict("This purchase is not paid yet.", "Send the event again later.")
     if reversal.currency != purchase.currency:
@@ -315,13 +281,8 @@ def _move_credits(purchase: Purchase, event_id: str) -> int:
     """Move the credits due and return how many were taken; a dispute that was won gives them back."""
     sold = system(SOLD)
     # Lock both rows in the order in which `move` writes them.
-    held = {
-        row.pk: row
-        for row in LedgerAccount.objects.select_for_update()
-        .filter(pk__in=[sold.pk, purchase.account_id])
-        .order_by("pk")
-    }
-    account = held[purchase.account_id]
+    sides = LedgerAccount.objects.select_for_update().filter(pk__in=[sold.pk, purchase.account_id])
+    account = {row.pk: row for row in sides.order_by("pk")}[purchase.account_id]
     due = purchase.to_take_back - purchase.taken_back
     change = min(due, account.posted - account.held)
     if change > 0:

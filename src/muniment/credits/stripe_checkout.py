@@ -1,8 +1,4 @@
-"""
-Stripe as the payment provider: Checkout Sessions and signed webhooks. Imported on first use.
-
-Source: Stripe API, Checkout Sessions; Stripe, Receive events in your webhook endpoint.
-"""
+"""Stripe as the payment provider. Source: Stripe API, Checkout Sessions; Receive events in your webhook endpoint."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +20,7 @@ from muniment.credits.billing import (
 from muniment.kernel.json import JSONObject
 
 if TYPE_CHECKING:
-    from stripe.params.checkout import SessionCreateParams
+    from stripe.params.checkout import SessionCreateParams, SessionCreateParamsLineItemPriceData
 
 # Otherwise the library reports this machine's details and stores an id in the home folder.
 stripe.enable_telemetry = False
@@ -60,33 +56,26 @@ class StripeCheckout:
     def open(self, order: Order) -> PaymentPage:
         """Create a Checkout Session; Stripe returns the same one for the same purchase."""
         metadata = {OURS: order.purchase_id}
+        price: SessionCreateParamsLineItemPriceData = {
+            "currency": order.currency.lower(),
+            "unit_amount": order.price_minor,
+            "product_data": {"name": order.title},
+        }
         params: SessionCreateParams = {
             "mode": "payment",
             "submit_type": "pay",
             "client_reference_id": order.purchase_id,
             "metadata": metadata,
             "payment_intent_data": {"metadata": metadata},  # copied to the charge, so that its refund carries it
-            "line_items": [
-                {
-                    "quantity": 1,
-                    "price_data": {
-                        "currency": order.currency.lower(),
-                        "unit_amount": order.price_minor,
-                        "product_data": {"name": order.title},
-                    },
-                }
-            ],
+            "line_items": [{"quantity": 1, "price_data": price}],
             # The buyer must pay the amount ordered, in its currency.
             "adaptive_pricing": {"enabled": False},
             "success_url": order.success_url,
             "cancel_url": order.cancel_url,
             "expires_at": order.expires_at,
         }
-        session = _call(
-            lambda: self._client.v1.checkout.sessions.create(
-                params, {"idempotency_key": f"purchase-{order.purchase_id}"}
-            )
-        )
+        once: stripe.RequestOptions = {"idempotency_key": f"purchase-{order.purchase_id}"}
+        session = _call(lambda: self._client.v1.checkout.sessions.create(params, once))
         url = urlsplit(session.url or "")
         if f"{url.scheme}://{url.netloc}" != self.page_origin:
             raise ProviderUnavailable(
@@ -96,13 +85,11 @@ class StripeCheckout:
         return PaymentPage(session.id, url.geturl())
 
     def look(self, session_id: str) -> Session | None:
+        retrieve = self._client.v1.checkout.sessions.retrieve
         try:
-            found = _call(
-                lambda: self._client.v1.checkout.sessions.retrieve(session_id, {"expand": ["payment_intent"]})
-            )
+            return _session(_call(lambda: retrieve(session_id, {"expand": ["payment_intent"]})).to_dict())
         except _Unknown:
             return None
-        return _session(found.to_dict())
 
     def read(self, body: bytes, signature: str) -> Event:
         """Verify the event's signature and age, and parse it."""
