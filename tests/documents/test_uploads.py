@@ -16,6 +16,7 @@ from muniment.documents.storage import Storage
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.kernel.tokens import token_digest
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,7 +66,7 @@ def test_the_link_is_told_once_and_only_its_hash_is_kept(owner, company):
     upload = begin(owner, company)
     row = Document.objects.get(pk=upload.upload_id)
     assert token_of(upload) not in str(row.__dict__)
-    assert row.token_hash == records.hash_of(token_of(upload))
+    assert row.token_hash == token_digest(token_of(upload))
     assert timedelta(minutes=14) < upload.expires_at - now() <= timedelta(minutes=15)
     assert upload.to_wire()["headers"] == {"Content-Type": "text/plain"}
 

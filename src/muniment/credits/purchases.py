@@ -161,7 +161,7 @@ def receive_event(body: bytes, signature: str) -> str:
 
 
 def reconcile_purchases(run: JobRun) -> dict[str, int]:
-    """Check open purchases with the provider, in case an event was lost; ProviderUnavailable leaves the rest to a retry."""
+    """Check open purchases with the provider, in case an event was lost; ProviderUnavailable makes the job retry."""
     Notice.objects.filter(at__lt=now() - EVENT_RETENTION).delete()
     asked = settled = 0
     for purchase in _due_purchases():

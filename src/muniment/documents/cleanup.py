@@ -8,7 +8,7 @@ removed, so that it cannot resume and record it.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -43,16 +43,13 @@ class CleanupResult:
     unfinished: int = 0
 
 
-@dataclass(slots=True)
-class StorageCheck:
-    """The result of a check."""
+class StorageCheck(NamedTuple):
+    """The number and size of all blobs, the keys of those without a row, and the documents that lack their blob."""
 
-    blobs: int = 0
-    blob_bytes: int = 0
-    orphans: list[str] = field(default_factory=list)
-    """Blobs without a row."""
-    missing: list[str] = field(default_factory=list)
-    """Documents whose blob is missing or has another size."""
+    blobs: int
+    blob_bytes: int
+    orphans: list[str]
+    missing: list[str]
 
 
 @contextmanager
@@ -78,12 +75,7 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
     """
     Remove what was abandoned 24 hours ago, documents deleted 30 days ago, and orphaned blobs.
 
-    Documents that waited as long for a lost job get a new one.
-
-    Args:
-        at: the reference time; now when absent.
-
-    Source: decisions, section 5, documents.
+    Documents that waited as long for a lost job get a new one. Source: decisions, section 5, documents.
     """
     moment, result = at or now(), CleanupResult()
     dead = ~Q(receiving_until__gt=moment)
@@ -92,18 +84,15 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
     ).update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, token_hash="", changed_at=moment)
     leftover = moment - timedelta(hours=LEFTOVER_HOURS)
     _requeue(leftover, moment)
-    for document in Document.objects.filter(
+    unaccepted = Document.objects.filter(
         state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
-    ).iterator():
-        key = document.blob_key
+    )
+    for document in unaccepted.iterator():
         # With a reason the upload was completed but never scanned: tell its owner. Otherwise it was never completed.
         state, reason = (DocumentState.REJECTED, _UNSCANNED) if document.reason else (DocumentState.EXPIRED, "")
-        row = Document.objects.filter(
-            pk=document.pk, state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
-        )
-        if row.update(state=state, reason=reason, blob_key="", changed_at=moment):
+        if unaccepted.filter(pk=document.pk).update(state=state, reason=reason, blob_key="", changed_at=moment):
             result.expired += 1
-            remove_blob(key)
+            remove_blob(document.blob_key)
     gone = Q(deleted_at__lt=moment - timedelta(days=RESTORE_DAYS))
     ended = Q(state__in=[DocumentState.EXPIRED, DocumentState.REJECTED], changed_at__lt=leftover)
     for pk in list(Document.objects.filter(gone | ended, pins__isnull=True).values_list("pk", flat=True)):
@@ -124,14 +113,12 @@ def _requeue(leftover: datetime, moment: datetime) -> None:
     """Requeue documents whose job is lost, and let owners complete uploads again that an old version gave up on."""
     doing = Job.objects.filter(kind=COMPLETED, state__in=[JobState.QUEUED, JobState.RUNNING])
     busy = {payload["documentId"] for payload in doing.values_list("payload", flat=True)}
-    for pk in Document.objects.filter(text_state=TextState.WAITING, changed_at__lt=leftover).values_list(
-        "pk", flat=True
-    ):
+    waiting = Document.objects.filter(text_state=TextState.WAITING, changed_at__lt=leftover)
+    for pk in waiting.values_list("pk", flat=True):
         if pk in busy:
             continue
         with transaction.atomic():
-            waits = Document.objects.filter(pk=pk, text_state=TextState.WAITING, changed_at__lt=leftover)
-            if waits.update(changed_at=moment):
+            if waiting.filter(pk=pk).update(changed_at=moment):
                 queue.enqueue(COMPLETED, {"documentId": pk})
     Document.objects.filter(state=DocumentState.UPLOADED, text_state=TextState.NOT_EXTRACTABLE).update(
         text_state=TextState.NONE, text_note="", reason=NO_VERDICT, changed_at=moment
@@ -159,16 +146,11 @@ def totals_by_state() -> list[StateTotals]:
 
 def examine() -> StorageCheck:
     """Compare rows and blobs without changing anything."""
-    found, moment = StorageCheck(), now()
-    sizes: dict[str, int] = {}
-    for blob in storage().blobs("documents"):
-        found.blobs += 1
-        found.blob_bytes += blob.size_bytes
-        sizes[blob.key] = blob.size_bytes
+    moment = now()
+    sizes = {blob.key: blob.size_bytes for blob in storage().blobs("documents")}
     rows = Document.objects.exclude(blob_key="").values_list("pk", "blob_key", "size_bytes")
-    found.missing = [pk for pk, key, size in rows.iterator() if sizes.get(key) != size]
-    found.orphans = list(_orphans(moment, fence=False))
-    return found
+    missing = [pk for pk, key, size in rows.iterator() if sizes.get(key) != size]
+    return StorageCheck(len(sizes), sum(sizes.values()), list(_orphans(moment, fence=False)), missing)
 
 
 def _remove(pk: str, moment: datetime) -> int:

@@ -1,8 +1,4 @@
-"""
-Downloads: an owner's page creates a link that is valid for a minute and bypasses the page threads.
-
-Source: decisions, section 5, documents.
-"""
+"""Downloads by a link that is valid for a minute and bypasses the page threads (decisions, section 5, documents)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -46,22 +42,13 @@ class Download:
 
 
 def disposition(filename: str) -> str:
-    """
-    Return the Content-Disposition of an attachment, for old and new clients.
-
-    Source: RFC 6266, section 5.
-    """
+    """Return the Content-Disposition of an attachment, for old and new clients (RFC 6266, section 5)."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
 def create_link(actor: Actor, document_id: str) -> str:
-    """
-    Return a path that downloads a document, valid for a minute.
-
-    Raises:
-        NotFound: unknown, deleted, not ready, or not the actor's.
-    """
+    """Return a path that downloads a ready document for a minute; raise NotFound if it is not ready or not owned."""
     document = get_document(actor, document_id)
     if document.state != DocumentState.READY:
         raise no_document(document_id)
@@ -69,12 +56,7 @@ def create_link(actor: Actor, document_id: str) -> str:
 
 
 def find_download(token: str) -> Download:
-    """
-    Return the file of a download link.
-
-    Raises:
-        NotFound: the link is invalid or expired, or its account no longer owns the document.
-    """
+    """Return the file of a download link; raise NotFound if it is invalid, expired or no longer its owner's."""
     gone = NotFound(
         "This download link is invalid or has expired.", "Download the document again at /manage/documents."
     )

@@ -30,12 +30,7 @@ class Disconnected(Exception):  # noqa: N818 - not an error
 
 
 class UploadLink:
-    """
-    The ASGI application of uploads. It raises problems, which the server answers.
-
-    Args:
-        call: runs an operation in a thread and returns its result.
-    """
+    """The ASGI application of uploads; *call* runs an operation in a thread. Problems are raised to the server."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -54,7 +49,7 @@ class UploadLink:
         try:
             answer = await self._take(scope, receive)
             result = "received"
-            self.received_bytes += answer["data"]["sizeBytes"]
+            self.received_bytes += answer["sizeBytes"]
         except Disconnected:
             result = "broken off"
             return
@@ -91,23 +86,16 @@ class UploadLink:
         sha256 = stream.digest.hexdigest()
         await self._call(receiving.record, transfer, sha256)
         return {
-            "data": {
-                "uploadId": transfer.document_id,
-                "sizeBytes": transfer.size_bytes,
-                "sha256": sha256,
-                "state": "uploaded",
-                "next": "Call complete_document_upload with this uploadId.",
-            }
+            "uploadId": transfer.document_id,
+            "sizeBytes": transfer.size_bytes,
+            "sha256": sha256,
+            "state": "uploaded",
+            "next": "Call complete_document_upload with this uploadId.",
         }
 
 
 class DownloadLink:
-    """
-    The ASGI application of downloads. It raises problems, which the server answers.
-
-    Args:
-        call: runs an operation in a thread and returns its result.
-    """
+    """The ASGI application of downloads; *call* runs an operation in a thread. Problems are raised to the server."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -118,18 +106,18 @@ class DownloadLink:
             raise MethodNotAllowed(scope["method"], "GET, HEAD")
         token = scope["path"].removeprefix(DOWNLOADS)
         outgoing: downloading.Download = await self._call(downloading.find_download, token)
+        start = {"type": "http.response.start", "status": 200, "headers": outgoing.headers}
         if scope["method"] == "HEAD":
-            await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        try:
-            pieces = await storage().read_stream(outgoing.key)
-        except FileNotFoundError:
-            log.exception("the blob of a document is missing")
-            raise Unavailable("The file is not available.", "Contact the operator of this registry.") from None
-        await send({"type": "http.response.start", "status": 200, "headers": outgoing.headers})
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send(start)
+        else:
+            try:
+                pieces = await storage().read_stream(outgoing.key)
+            except FileNotFoundError:
+                log.exception("the blob of a document is missing")
+                raise Unavailable("The file is not available.", "Contact the operator of this registry.") from None
+            await send(start)
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -165,8 +153,7 @@ class _Stream:
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         announced, sent, alive_at = self._transfer.size_bytes, 0, time.monotonic()
-        waiting: list[bytes] = []
-        held, more = 0, True
+        waiting, more = bytearray(), True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
@@ -176,20 +163,18 @@ class _Stream:
             if sent > announced:
                 raise receiving.too_large(announced)
             self.digest.update(part)
-            waiting.append(part)
-            held += len(part)
-            if held >= PIECE_BYTES:
-                yield b"".join(waiting)
+            waiting += part
+            if len(waiting) >= PIECE_BYTES:
+                yield bytes(waiting)
                 waiting.clear()
-                held = 0
             if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a piece takes long on a slow connection
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
                     raise receiving.superseded()
         if sent < announced:
             raise receiving.wrong_size(sent, announced)
-        if held:
-            yield b"".join(waiting)
+        if waiting:
+            yield bytes(waiting)
 
 
 def _length(headers: dict[bytes, bytes]) -> int | None:
@@ -202,7 +187,7 @@ def _length(headers: dict[bytes, bytes]) -> int | None:
 
 
 async def _answer(send: Send, answer: JSONObject) -> None:
-    body = msgspec.json.encode(answer) + b"\n"
+    body = msgspec.json.encode({"data": answer}) + b"\n"
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),

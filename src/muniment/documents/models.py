@@ -11,11 +11,7 @@ from muniment.registry.models import Company
 
 
 class DocumentState(models.TextChoices):
-    """
-    The state of a document.
-
-    Source: decisions, section 5, documents.
-    """
+    """The state of a document (decisions, section 5, documents)."""
 
     PENDING = "pending"
     UPLOADED = "uploaded"

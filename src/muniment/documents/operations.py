@@ -1,10 +1,15 @@
-"""Operations on documents: list, delete, restore, and pin for reports. Each change is one short transaction."""
+"""
+Operations on documents: list, delete, restore, and pin for reports. Each change is one short transaction.
+
+Source: decisions, section 5, documents.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from muniment.documents.models import Document, DocumentState, Page, Pin
 from muniment.documents.records import (
@@ -56,7 +61,7 @@ def list_documents(
     Raises:
         NotFound: the company is unknown or not owned.
     """
-    found = reachable(actor).exclude(state=DocumentState.EXPIRED).filter(deleted_at__isnull=not deleted)
+    found = _announced(actor).filter(deleted_at__isnull=not deleted)
     if deleted:
         found = found.filter(deleted_at__gt=now() - timedelta(days=RESTORE_DAYS))
     if ready:
@@ -68,32 +73,17 @@ def list_documents(
 
 
 def ready_documents(actor: Actor, company_slug: str, document_ids: Iterable[str]) -> list[Document]:
-    """
-    Return those of *document_ids* that a report on this company may quote, newest first; skip the others.
-
-    Raises:
-        NotFound: the company is unknown or not owned.
-    """
+    """Return those of *document_ids* that a report on this company may quote, newest first, or raise NotFound."""
     found = reachable(actor).filter(company=own_company(actor, company_slug), pk__in=list(document_ids))
     return list(found.filter(state=DocumentState.READY, deleted_at__isnull=True).order_by("-created_at", "-pk"))
 
 
 def get_document(actor: Actor, document_id: str) -> Document:
-    """
-    Return a document that is not deleted.
-
-    Raises:
-        NotFound: unknown, deleted, or not the actor's.
-    """
-    document = (
-        reachable(actor).filter(pk=document_id, deleted_at__isnull=True).exclude(state=DocumentState.EXPIRED).first()
-    )
+    """Return a document; raise NotFound if it is unknown, deleted, or not the actor's."""
+    document = _announced(actor).filter(pk=document_id, deleted_at__isnull=True).first()
     if document is None:
         raise no_document(document_id)
     return document
-
-
-# ------------------------------------------------------------------ deleting
 
 
 def delete_document(actor: Actor, document_id: str) -> Document:
@@ -103,8 +93,6 @@ def delete_document(actor: Actor, document_id: str) -> Document:
     Raises:
         NotFound: unknown, permanently removed, or not the actor's.
         Conflict: a queued or running report uses it.
-
-    Source: decisions, section 5, documents.
     """
     with transaction.atomic():
         document = _locked(actor, document_id)
@@ -139,35 +127,22 @@ def restore_document(actor: Actor, document_id: str) -> Document:
 
 
 def _locked(actor: Actor, document_id: str) -> Document:
-    document = (
-        reachable(actor)
-        .exclude(state=DocumentState.EXPIRED)
-        .select_for_update(of=("self",))
-        .filter(pk=document_id)
-        .first()
-    )
+    document = _announced(actor).select_for_update(of=("self",)).filter(pk=document_id).first()
     if document is None:
         raise no_document(document_id)
     return document
 
 
-# ------------------------------------------------------------------ for reports
+def _announced(actor: Actor) -> QuerySet[Document]:
+    """Return the documents that the actor may see, including deleted ones, without expired announcements."""
+    return reachable(actor).exclude(state=DocumentState.EXPIRED)
 
 
 def pin(holder: str, company: Company, document_ids: Iterable[str]) -> list[Document]:
-    """
-    Protect documents of *company* from deletion for *holder*, in the caller's transaction.
-
-    Raises:
-        NotFound: one of them is not a ready document of this company.
-    """
+    """Protect ready documents of *company* from deletion, in the caller's transaction; others raise NotFound."""
     ids = list(dict.fromkeys(document_ids))
-    found = {
-        document.pk: document
-        for document in Document.objects.select_for_update().filter(
-            pk__in=ids, company=company, state=DocumentState.READY, deleted_at__isnull=True
-        )
-    }
+    ready = Document.objects.filter(company=company, state=DocumentState.READY, deleted_at__isnull=True)
+    found = ready.select_for_update().in_bulk(ids)
     for document_id in ids:
         if document_id not in found:
             raise no_document(document_id)

@@ -12,10 +12,11 @@ from datetime import timedelta
 from django.db import transaction
 
 from muniment.documents.models import Document, DocumentState
-from muniment.documents.records import RECEIVING_S, hash_of, make_room
-from muniment.documents.uploads import blob_key, remove_blob, renew_lease
+from muniment.documents.records import RECEIVING_S, make_room
+from muniment.documents.uploads import blob_key, current_attempt, record_blob, remove_blob, renew_lease
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.kernel.tokens import token_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,6 @@ class IncomingUpload:
     attempt: int
     key: str
     size_bytes: int
-
-
-def no_link() -> NotFound:
-    return NotFound("This upload link is invalid, used or expired.", "Get a new one with create_document_upload.")
 
 
 def wrong_size(sent: int, announced: int) -> BadRequest:
@@ -49,23 +46,19 @@ def too_large(announced: int) -> TooLarge:
 
 def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpload:
     """
-    Claim a link for one attempt.
-
-    Args:
-        length: the Content-Length; None if not sent.
-        content_type: the Content-Type; empty if not sent.
+    Claim a link for one attempt, whose Content-Length may be None and whose Content-Type may be empty.
 
     Raises:
         NotFound: the link is unknown, used, or expired.
         BadRequest, TooLarge: the size or the type is not as announced, or the quota no longer allows it.
     """
     with transaction.atomic():
-        document = (
-            Document.objects.select_for_update().filter(token_hash=hash_of(token), state=DocumentState.PENDING).first()
-        )
-        moment = now()
+        pending = Document.objects.filter(token_hash=token_digest(token), state=DocumentState.PENDING)
+        document, moment = pending.select_for_update().first(), now()
         if document is None or document.expires_at is None or document.expires_at < moment:
-            raise no_link()
+            raise NotFound(
+                "This upload link is invalid, used or expired.", "Get a new one with create_document_upload."
+            )
         if length is not None and length > document.size_bytes:
             raise too_large(document.size_bytes)
         if length is not None and length < document.size_bytes:
@@ -89,24 +82,8 @@ def keep_alive(upload: IncomingUpload) -> bool:
 
 
 def record(upload: IncomingUpload, sha256: str) -> None:
-    """
-    Record a completed upload; the link is used up.
-
-    Raises:
-        Conflict: a newer attempt has the link; this one's blob is removed.
-    """
-    with transaction.atomic():
-        recorded = Document.objects.filter(
-            pk=upload.document_id, state=DocumentState.PENDING, attempt=upload.attempt
-        ).update(
-            state=DocumentState.UPLOADED,
-            blob_key=upload.key,
-            sha256=sha256,
-            token_hash="",
-            receiving_until=None,
-            changed_at=now(),
-        )
-    if not recorded:
+    """Record a completed upload, or remove its blob and raise Conflict if a newer attempt has the link."""
+    if not record_blob(upload.document_id, upload.attempt, upload.key, sha256):
         remove_blob(upload.key)
         raise superseded()
 
@@ -120,6 +97,4 @@ def superseded() -> Conflict:
 
 def release_link(upload: IncomingUpload) -> None:
     """End a broken upload so that its link can be used again."""
-    Document.objects.filter(pk=upload.document_id, state=DocumentState.PENDING, attempt=upload.attempt).update(
-        receiving_until=None
-    )
+    current_attempt(upload.document_id, upload.attempt).update(receiving_until=None)

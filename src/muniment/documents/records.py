@@ -1,13 +1,10 @@
 """Records and helpers of the document operations: ownership, quota, storage."""
 
-import hashlib
-import secrets
 import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from django.db.models import Q, QuerySet, Sum
 
@@ -119,32 +116,12 @@ def to_wire(document: Document) -> JSONObject:
     return record
 
 
-def hash_of(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def new_token() -> str:
-    """Return a new upload token of 256 random bits."""
-    return secrets.token_urlsafe(32)
-
-
-def link_address(base_url: str, token: str) -> str:
-    return f"{base_url}/uploads/{quote(token, safe='')}"
-
-
 def own_company(actor: Actor, slug: str) -> Company:
-    """
-    Return a company that *actor* owns. Only owners see files; the reviewer role gives no access.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
-    company = None
+    """Return a company that *actor* owns, or raise NotFound: the reviewer role gives no access to files."""
     if actor.account_id is not None:
-        company = Company.objects.filter(slug=slug, ownerships__account_id=actor.account_id).first()
-    if company is None:
-        raise no_company(slug)
-    return company
+        for company in Company.objects.filter(slug=slug, ownerships__account_id=actor.account_id):
+            return company
+    raise no_company(slug)
 
 
 def reachable(actor: Actor) -> QuerySet[Document]:
@@ -155,9 +132,8 @@ def reachable(actor: Actor) -> QuerySet[Document]:
 
 
 def no_document(document_id: str) -> NotFound:
-    return NotFound(
-        f"Document {document_id[:60]!r} not found.", "Call list_my_documents for the ids of your documents."
-    )
+    hint = "Call list_my_documents for the ids of your documents."
+    return NotFound(f"Document {document_id[:60]!r} not found.", hint)
 
 
 def no_upload(upload_id: str) -> NotFound:
@@ -180,12 +156,7 @@ def used_bytes(account_id: int, *, deleted: bool = False, without: str = "") -> 
 
 
 def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
-    """
-    Check the quota, in the caller's transaction; the lock serializes uploads of one account.
-
-    Raises:
-        TooLarge: the document exceeds the remaining quota.
-    """
+    """Raise TooLarge over the quota. In the caller's transaction: the lock serializes uploads of one account."""
     Account.objects.select_for_update().get(pk=account_id)
     limit = quota_bytes()
     used = used_bytes(account_id, without=without)

@@ -8,7 +8,7 @@ key, and becomes visible only when complete; names, types and digests are in the
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from muniment.kernel.json import JSONObject
 
 PART_BYTES: Final = 5 << 20
 """The smallest part that S3 accepts; an upload holds two of them in memory."""
-PARTS_AT_ONCE: Final = 2
+_IN_PARTS: Final[dict[str, Any]] = {"use_multipart": True, "chunk_size": PART_BYTES, "max_concurrency": 2}
 READ_BYTES: Final = 1 << 20
 _STAGED: Final = re.compile(r"#\d+$")
 """The suffix of incomplete files in a local folder."""
@@ -60,39 +60,24 @@ class Storage:
     def __repr__(self) -> str:
         return f"Storage({self.folder or 's3'})"
 
-    # ------------------------------------------------------------------ writing
-
     async def write_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
         """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
-        await obstore.put_async(
-            self._store, key, chunks, use_multipart=True, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
-        )
+        await obstore.put_async(self._store, key, chunks, **_IN_PARTS)
 
     def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
         """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
         if isinstance(chunks, bytes):
             obstore.put(self._store, key, chunks, use_multipart=False)
         else:
-            obstore.put(
-                self._store, key, iter(chunks), use_multipart=True, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE
-            )
+            obstore.put(self._store, key, iter(chunks), **_IN_PARTS)
 
     def delete(self, key: str) -> None:
         """Remove a blob; a missing one is not an error."""
-        try:
+        with suppress(FileNotFoundError):
             obstore.delete(self._store, key)
-        except FileNotFoundError:
-            return
-
-    # ------------------------------------------------------------------ reading
 
     def stream(self, key: str) -> Iterator[bytes]:
-        """
-        Return a blob's bytes in pieces.
-
-        Raises:
-            FileNotFoundError: the blob does not exist; raised before the first piece.
-        """
+        """Return a blob's bytes in pieces; raise FileNotFoundError at once, not with the first piece."""
         found = obstore.get(self._store, key)
         return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
 
@@ -104,12 +89,7 @@ class Storage:
             return None
 
     async def read_stream(self, key: str) -> AsyncIterator[bytes]:
-        """
-        Return a blob's bytes in pieces, asynchronously.
-
-        Raises:
-            FileNotFoundError: the blob does not exist; raised before the first piece.
-        """
+        """Return a blob's bytes like :meth:`stream`, asynchronously."""
         found = await obstore.get_async(self._store, key)
 
         async def pieces() -> AsyncIterator[bytes]:
@@ -121,13 +101,10 @@ class Storage:
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
         """
-        Provide a blob as a local file for the duration of the context.
+        Provide a blob as a local file for the duration of the context, or raise FileNotFoundError.
 
         From S3 it is copied with a single request: reading ranges takes many, and some compatible stores do not support
         ranges.
-
-        Raises:
-            FileNotFoundError: the blob does not exist.
         """
         if self.folder is not None:
             file = self.folder / key
@@ -147,14 +124,8 @@ class Storage:
             for found in page:
                 yield Blob(found["path"], found["size"], found["last_modified"])
 
-    # ------------------------------------------------------------------ maintenance
-
     def unfinished(self) -> Iterator[str]:
-        """
-        List the keys of incomplete files, of running and of dead uploads.
-
-        Only a local folder shows them; an S3 store removes them by its lifecycle rule.
-        """
+        """List the keys of incomplete files in a local folder; an S3 store removes them by its lifecycle rule."""
         if self.folder is None:
             return
         for file in self.folder.rglob("*"):
@@ -171,12 +142,7 @@ class Storage:
                 file.unlink(missing_ok=True)
 
     def probe(self) -> None:
-        """
-        Write, read and delete a small blob.
-
-        Raises:
-            StorageUnavailable: one of them failed; says which and why.
-        """
+        """Write, read and delete a small blob; raise StorageUnavailable, which says what failed and why."""
         key, content, step = f"probe/{new_id()}", b"Muniment was here.", "write"
         try:
             self.write(key, content)

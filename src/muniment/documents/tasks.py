@@ -1,5 +1,7 @@
 """The jobs of documents: virus scan and text extraction after an upload, and the periodic clean-up."""
 
+from dataclasses import asdict
+
 from django.db import transaction
 
 from muniment.documents import cleanup
@@ -28,9 +30,8 @@ def read_completed(run: JobRun) -> None:
         if found is not None:
             reject(document, f"The virus scanner found {found}.")
             return
-        Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED).update(
-            state=DocumentState.READY, changed_at=now()
-        )
+        uploaded = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED)
+        uploaded.update(state=DocumentState.READY, changed_at=now())
     run.check()
     pages, note = _text(document)
     with transaction.atomic():
@@ -77,17 +78,9 @@ def give_up(job_id: str, payload: JSONObject, ending: handlers.Ending, error: st
     )
 
 
-def sweep(_: JobRun) -> dict[str, int]:
-    result = cleanup.sweep()
-    return {
-        "expired": result.expired,
-        "removed": result.removed,
-        "orphans": result.orphans,
-        "unfinished": result.unfinished,
-    }
-
-
 handlers.register(
     handlers.Handler(kind=COMPLETED, work=read_completed, lease_s=90, max_attempts=8, back_off_s=5, ended=give_up)
 )
-handlers.register(handlers.Handler(kind="documents.grown_old", work=sweep, lease_s=120), every_s=600)
+handlers.register(
+    handlers.Handler(kind="documents.grown_old", work=lambda _: asdict(cleanup.sweep()), lease_s=120), every_s=600
+)

@@ -3,17 +3,21 @@ Uploads of documents: announce, complete, or store in one call.
 
 A blob is written before a row refers to it, and a row drops its reference before the blob is removed. A crash in
 between leaves a blob without a row, which the clean-up removes.
+
+Source: decisions, section 5, documents.
 """
 
 import hashlib
 import logging
 import re
+import secrets
 import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from muniment.documents import records
 from muniment.documents.content import inspection, scanning
@@ -23,11 +27,8 @@ from muniment.documents.records import (
     RECEIVING_S,
     SMALL_BYTES,
     Upload,
-    hash_of,
-    link_address,
     make_room,
     max_bytes,
-    new_token,
     no_upload,
     own_company,
     reachable,
@@ -37,13 +38,11 @@ from muniment.jobs import queue
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, TooLarge
+from muniment.kernel.tokens import token_digest
 
 log = logging.getLogger(__name__)
 COMPLETED: Final = "documents.completed"
 """The job that scans a file and extracts its text; `documentId` names the document."""
-
-
-# ------------------------------------------------------------------ announcing
 
 
 def _announce(
@@ -100,26 +99,15 @@ def begin_upload(
         NotFound: the company is unknown or not owned.
         BadRequest: the name, the type or the digest is invalid.
         TooLarge: over the size limit or the quota.
-
-    Source: decisions, section 5, documents.
     """
-    token = new_token()
+    token = secrets.token_urlsafe(32)
     with transaction.atomic():
         document = _announce(actor, company_slug, filename, size_bytes, content_type=content_type, sha256=sha256)
-        document.token_hash = hash_of(token)
+        document.token_hash = token_digest(token)
         document.save(force_insert=True)
     assert document.expires_at is not None  # noqa: S101 - set on creation
-    return Upload(
-        document.pk,
-        link_address(base_url, token),
-        document.filename,
-        document.content_type,
-        document.size_bytes,
-        document.expires_at,
-    )
-
-
-# ------------------------------------------------------------------ completing
+    url = f"{base_url}/uploads/{token}"
+    return Upload(document.pk, url, document.filename, document.content_type, document.size_bytes, document.expires_at)
 
 
 def complete_upload(actor: Actor, upload_id: str) -> Document:
@@ -130,8 +118,6 @@ def complete_upload(actor: Actor, upload_id: str) -> Document:
         NotFound: unknown, another account's, or expired.
         Conflict: nothing was sent yet.
         BadRequest: the file was rejected, with the reason. Nothing of it is kept.
-
-    Source: decisions, section 5, documents.
     """
     document = reachable(actor).filter(pk=upload_id, deleted_at__isnull=True).first()
     if document is None or document.account_id != actor.account_id or document.state == DocumentState.EXPIRED:
@@ -209,9 +195,6 @@ def remove_blob(key: str) -> None:
         log.exception("could not remove a blob; the clean-up will retry")
 
 
-# ------------------------------------------------------------------ small files and forms
-
-
 def upload_document(
     actor: Actor, company_slug: str, filename: str, content: bytes, *, content_type: str | None = None
 ) -> Document:
@@ -222,8 +205,6 @@ def upload_document(
         NotFound: the company is unknown or not owned.
         BadRequest: the file is rejected, with the reason. Nothing is kept.
         TooLarge: more than 8,192 bytes, or over the quota.
-
-    Source: decisions, section 5, documents.
     """
     if len(content) > SMALL_BYTES:
         own_company(actor, company_slug)
@@ -243,12 +224,7 @@ def store_document(
     *,
     content_type: str | None = None,
 ) -> Document:
-    """
-    Store a complete file, like an upload through a link.
-
-    Raises:
-        NotFound, BadRequest, TooLarge: as :func:`begin_upload` and :func:`complete_upload`.
-    """
+    """Store a complete file; raise like :func:`begin_upload` and :func:`complete_upload`."""
     with transaction.atomic():
         document = _announce(actor, company_slug, filename, size_bytes, content_type=content_type, sha256=None)
         document.attempt = 1
@@ -265,15 +241,8 @@ def store_document(
                 alive_at = time.monotonic()
                 renew_lease(document.pk, 1)
 
-    if size_bytes <= SMALL_BYTES:
-        storage().write(key, b"".join(digested()))
-    else:
-        storage().write(key, digested())
-    with transaction.atomic():
-        recorded = Document.objects.filter(pk=document.pk, state=DocumentState.PENDING, attempt=1).update(
-            state=DocumentState.UPLOADED, blob_key=key, sha256=digest.hexdigest(), changed_at=now()
-        )
-    if not recorded:  # the clean-up expired it: the link's time is over
+    storage().write(key, b"".join(digested()) if size_bytes <= SMALL_BYTES else digested())
+    if not record_blob(document.pk, 1, key, digest.hexdigest()):  # the clean-up expired it: the link's time is over
         remove_blob(key)
         raise no_upload(document.pk)
     document.refresh_from_db()
@@ -285,10 +254,22 @@ def store_document(
         raise
 
 
+def current_attempt(document_id: str, attempt: int) -> QuerySet[Document]:
+    """Return the document, unless a newer attempt has replaced this one or the upload has ended."""
+    return Document.objects.filter(pk=document_id, state=DocumentState.PENDING, attempt=attempt)
+
+
 def renew_lease(document_id: str, attempt: int) -> bool:
     """Extend an upload's lease. Return whether it is still the current attempt."""
-    held = Document.objects.filter(pk=document_id, state=DocumentState.PENDING, attempt=attempt)
-    return bool(held.update(receiving_until=now() + timedelta(seconds=RECEIVING_S)))
+    until = now() + timedelta(seconds=RECEIVING_S)
+    return bool(current_attempt(document_id, attempt).update(receiving_until=until))
+
+
+def record_blob(document_id: str, attempt: int, key: str, sha256: str) -> bool:
+    """Record a stored file; its link is used up. Return whether it is still the current attempt."""
+    ended = {"token_hash": "", "receiving_until": None, "changed_at": now()}
+    stored = {"state": DocumentState.UPLOADED, "blob_key": key, "sha256": sha256}
+    return bool(current_attempt(document_id, attempt).update(**stored, **ended))
 
 
 def blob_key(document_id: str, attempt: int) -> str:

@@ -43,14 +43,9 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     """
     command = [sys.executable, "-I", "-m", "muniment.documents.content.extraction", family, str(file)]
     try:
+        no_file, pipe = subprocess.DEVNULL, subprocess.PIPE
         done = subprocess.run(  # noqa: S603 - our own module and path
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=WALL_S,
-            check=False,
-            env={},
+            command, stdin=no_file, stdout=pipe, stderr=no_file, timeout=WALL_S, check=False, env={}
         )
     except subprocess.TimeoutExpired:
         raise NotExtractable("reading it took too long") from None
@@ -93,7 +88,12 @@ def _pdf(path: Path) -> Iterator[str]:
 
 
 def _xml(
-    part: IO[bytes], start: Callable[[str], None], end: Callable[[str], None], text: Callable[[str], None]
+    part: IO[bytes],
+    start: Callable[[str, dict[str, str]], None],
+    end: Callable[[str], None],
+    text: Callable[[str], None],
+    *,
+    most: int | None = _MAX_PART_BYTES,
 ) -> None:
     """Parse XML by local names. Entity declarations are rejected: they make small XML expand enormously."""
 
@@ -102,24 +102,25 @@ def _xml(
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = lambda name, _: start(name.rpartition(" ")[2])
+    parser.StartElementHandler = lambda name, attributes: start(name.rpartition(" ")[2], attributes)
     parser.EndElementHandler = lambda name: end(name.rpartition(" ")[2])
     parser.CharacterDataHandler = text
     read = 0
     while piece := part.read(1 << 16):
         read += len(piece)
-        if read > _MAX_PART_BYTES:
+        if most is not None and read > most:
             raise NotExtractable("a part of it is too large")
         parser.Parse(piece, False)  # noqa: FBT003 - expat's signature
     parser.Parse(b"", True)  # noqa: FBT003 - expat's signature
 
 
-def _flow(part: IO[bytes], *, texts: set[str], breaks: set[str], every: bool = False) -> str:
-    """Return the text inside the elements *texts* (inside all with *every*), with a newline for each of *breaks*."""
+def _pieces(part: IO[bytes], *, texts: set[str], ends: set[str]) -> list[str]:
+    """Return the text inside the elements *texts*, cut after each of the elements *ends*; the last is the rest."""
+    pieces: list[str] = []
     found: list[str] = []
     depth = 0
 
-    def start(name: str) -> None:
+    def start(name: str, _: dict[str, str]) -> None:
         nonlocal depth
         depth += name in texts
         if name in {"tab", "br", "line-break"}:
@@ -128,15 +129,16 @@ def _flow(part: IO[bytes], *, texts: set[str], breaks: set[str], every: bool = F
     def end(name: str) -> None:
         nonlocal depth
         depth -= name in texts
-        if name in breaks:
-            found.append("\n")
+        if name in ends:
+            pieces.append("".join(found))
+            found.clear()
 
-    def text(data: str) -> None:
-        if depth or every:
-            found.append(data)
+    _xml(part, start, end, lambda data: found.append(data) if depth else None)
+    return [*pieces, "".join(found)]
 
-    _xml(part, start, end, text)
-    return "".join(found)
+
+def _lines(part: IO[bytes], *, texts: set[str], ends: set[str]) -> str:
+    return "\n".join(_pieces(part, texts=texts, ends=ends))
 
 
 def _numbered(archive: zipfile.ZipFile, folder: str, stem: str) -> list[str]:
@@ -151,19 +153,19 @@ def _numbered(archive: zipfile.ZipFile, folder: str, stem: str) -> list[str]:
 
 def _docx(path: Path) -> Iterator[str]:
     with zipfile.ZipFile(path) as archive, archive.open("word/document.xml") as part:
-        yield _flow(part, texts={"t"}, breaks={"p", "tr"})
+        yield _lines(part, texts={"t"}, ends={"p", "tr"})
 
 
 def _pptx(path: Path) -> Iterator[str]:
     with zipfile.ZipFile(path) as archive:
         for name in _numbered(archive, "ppt/slides", "slide"):
             with archive.open(name) as part:
-                yield _flow(part, texts={"t"}, breaks={"p"})
+                yield _lines(part, texts={"t"}, ends={"p"})
 
 
 def _odt(path: Path) -> Iterator[str]:
     with zipfile.ZipFile(path) as archive, archive.open("content.xml") as part:
-        yield _flow(part, texts={"p", "h"}, breaks={"p", "h"})
+        yield _lines(part, texts={"p", "h"}, ends={"p", "h"})
 
 
 def _xlsx(path: Path) -> Iterator[str]:
@@ -171,31 +173,10 @@ def _xlsx(path: Path) -> Iterator[str]:
         shared: list[str] = []
         if "xl/sharedStrings.xml" in archive.namelist():
             with archive.open("xl/sharedStrings.xml") as part:
-                # Each string is an element `si`; a unit separator keeps them apart.
-                shared = _marked(part, texts={"t"}, mark="si")
+                shared = _pieces(part, texts={"t"}, ends={"si"})[:-1]
         for name in _numbered(archive, "xl/worksheets", "sheet"):
             with archive.open(name) as part:
                 yield _sheet(part, shared)
-
-
-def _marked(part: IO[bytes], *, texts: set[str], mark: str) -> list[str]:
-    found: list[str] = []
-    words: list[str] = []
-    depth = 0
-
-    def start(name: str) -> None:
-        nonlocal depth
-        depth += name in texts
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= name in texts
-        if name == mark:
-            found.append("".join(words))
-            words.clear()
-
-    _xml(part, start, end, lambda data: words.append(data) if depth else None)
-    return found
 
 
 def _sheet(part: IO[bytes], shared: list[str]) -> str:
@@ -206,7 +187,7 @@ def _sheet(part: IO[bytes], shared: list[str]) -> str:
     kinds: list[str] = []
     inside = False
 
-    def start_with(name: str, attributes: dict[str, str]) -> None:
+    def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal inside
         if name == "c":
             kinds[:] = [attributes.get("t", "")]
@@ -226,17 +207,7 @@ def _sheet(part: IO[bytes], shared: list[str]) -> str:
             lines.append("\t".join(row).rstrip("\t"))
             row.clear()
 
-    def refuse(*_: Any) -> None:
-        raise NotExtractable("its XML declares entities")
-
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.EntityDeclHandler = refuse
-    parser.StartElementHandler = lambda name, attributes: start_with(name.rpartition(" ")[2], attributes)
-    parser.EndElementHandler = lambda name: end(name.rpartition(" ")[2])
-    parser.CharacterDataHandler = lambda data: cell.append(data) if inside else None
-    while piece := part.read(1 << 16):
-        parser.Parse(piece, False)  # noqa: FBT003 - expat's signature
-    parser.Parse(b"", True)  # noqa: FBT003 - expat's signature
+    _xml(part, start, end, lambda data: cell.append(data) if inside else None, most=None)
     return "\n".join(lines)
 
 

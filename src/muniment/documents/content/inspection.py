@@ -51,28 +51,18 @@ class Type:
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
+_INDEX = "[Content_Types].xml"
+_ODT = "application/vnd.oasis.opendocument.text"
 TYPES: Final = {
     each.content_type: each
     for each in (
         Type("application/pdf", "PDF", ("pdf",), "pdf"),
+        Type(f"{_OFFICE}.wordprocessingml.document", "Word", ("docx",), "zip", (_INDEX, "word/document.xml")),
+        Type(f"{_OFFICE}.spreadsheetml.sheet", "Excel", ("xlsx",), "zip", (_INDEX, "xl/workbook.xml")),
         Type(
-            f"{_OFFICE}.wordprocessingml.document",
-            "Word",
-            ("docx",),
-            "zip",
-            ("[Content_Types].xml", "word/document.xml"),
+            f"{_OFFICE}.presentationml.presentation", "PowerPoint", ("pptx",), "zip", (_INDEX, "ppt/presentation.xml")
         ),
-        Type(f"{_OFFICE}.spreadsheetml.sheet", "Excel", ("xlsx",), "zip", ("[Content_Types].xml", "xl/workbook.xml")),
-        Type(
-            f"{_OFFICE}.presentationml.presentation",
-            "PowerPoint",
-            ("pptx",),
-            "zip",
-            ("[Content_Types].xml", "ppt/presentation.xml"),
-        ),
-        Type(
-            "application/vnd.oasis.opendocument.text", "OpenDocument text", ("odt",), "zip", ("mimetype", "content.xml")
-        ),
+        Type(_ODT, "OpenDocument text", ("odt",), "zip", ("mimetype", "content.xml")),
         Type("text/plain", "plain text", ("txt",), "text"),
         Type("text/markdown", "Markdown", ("md", "markdown"), "text"),
         Type("text/csv", "CSV", ("csv",), "text"),
@@ -107,12 +97,7 @@ def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
 
 
 def type_of(name: str, content_type: str | None) -> Type:
-    """
-    Return the accepted type of a file, from its declared type and its name.
-
-    Raises:
-        Rejected: the type is not accepted, or does not match the name's extension.
-    """
+    """Return the accepted type of a file; raise Rejected if there is none, or the name's extension is another's."""
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     named = _BY_EXTENSION.get(extension)
     declared = (content_type or "").partition(";")[0].strip().lower()
@@ -133,12 +118,7 @@ def type_of(name: str, content_type: str | None) -> Type:
 
 
 def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
-    """
-    Verify that *file* matches *content_type* and is safe to open.
-
-    Raises:
-        Rejected: it does not, or is not; says why.
-    """
+    """Verify that *file* matches *content_type* and is safe to open, or raise Rejected with the reason."""
     found = TYPES[content_type]
     file.seek(0)
     head = file.read(_HEAD)
@@ -184,9 +164,6 @@ def _not(found: Type, head: bytes) -> Rejected:
     return Rejected(f"The file is declared as {found.name} but looks like {_looks_like(head)}.")
 
 
-# ------------------------------------------------------------------ PDF
-
-
 def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
     if not head.startswith(b"%PDF-"):
         raise _not(TYPES["application/pdf"], head)
@@ -198,23 +175,20 @@ def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
 
 def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
     """Return whether the file also ends as a zip archive and so opens as either."""
+    tail, at = _zip_end(file, size_bytes)
+    if at is None or at + 22 + int.from_bytes(tail[at + 20 : at + 22], "little") > len(tail):
+        return False
+    directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
+    file.seek(max(0, max(0, size_bytes - _TAIL) + at - directory_bytes))
+    return file.read(4) == b"PK\x01\x02"
+
+
+def _zip_end(file: IO[bytes], size_bytes: int) -> tuple[bytes, int | None]:
+    """Return the file's last bytes, and where in them the end record of a zip archive begins."""
     file.seek(max(0, size_bytes - _TAIL))
     tail = file.read(_TAIL)
     at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or at + 22 > len(tail):
-        return False
-    comment = int.from_bytes(tail[at + 20 : at + 22], "little")
-    return at + 22 + comment <= len(tail) and b"PK\x01\x02" in _directory(file, size_bytes, tail[at : at + 22], at)
-
-
-def _directory(file: IO[bytes], size_bytes: int, end: bytes, at: int) -> bytes:
-    length = int.from_bytes(end[12:16], "little")
-    record_at = max(0, size_bytes - _TAIL) + at
-    file.seek(max(0, record_at - length))
-    return file.read(4)
-
-
-# ------------------------------------------------------------------ zip-based
+    return tail, None if at < 0 or at + 22 > len(tail) else at
 
 
 def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
@@ -235,14 +209,11 @@ def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None
 
 def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
     """Check the size of the central directory before parsing, which takes ten times its size in memory."""
-    file.seek(max(0, size_bytes - _TAIL))
-    tail = file.read(_TAIL)
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or at + 22 > len(tail):
+    tail, at = _zip_end(file, size_bytes)
+    if at is None:
         raise Rejected(f"The {found.name} file is damaged: its end is missing.")
-    if int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES or tail[max(0, at - 20) :].startswith(
-        b"PK\x06\x07"
-    ):
+    has_zip64 = tail.startswith(b"PK\x06\x07", max(0, at - 20))
+    if has_zip64 or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
         raise Rejected(f"The {found.name} file has too many parts; the limit is {MAX_ENTRIES}.")
 
 
@@ -293,9 +264,6 @@ def _verify_contents(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
                 raise zipfile.BadZipFile(entry.filename)
 
 
-# ------------------------------------------------------------------ images
-
-
 def _image(file: IO[bytes], head: bytes, found: Type) -> None:
     starts = {
         "PNG": head.startswith(b"\x89PNG\r\n\x1a\n"),
@@ -326,14 +294,9 @@ def _check_pixels(width: int, height: int) -> None:
         raise Rejected(f"The image has {width} x {height} pixels; the limit is {MAX_PIXELS // 10**6} million.")
 
 
-# ------------------------------------------------------------------ text
-
-
 def _text(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
     start = head.removeprefix(codecs.BOM_UTF8).lstrip().lower()
-    if start.startswith((*_MARKUP, b"<?xml")):
-        raise _not(found, head)
-    if head.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
+    if start.startswith((*_MARKUP, b"<?xml")) or head.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
         raise _not(found, head)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Rejected(f"The {found.name} file is UTF-16. Save it as UTF-8.")

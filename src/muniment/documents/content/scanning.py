@@ -19,14 +19,7 @@ def is_on() -> bool:
 
 
 def scan(pieces: Iterable[bytes]) -> str | None:
-    """
-    Return the name of the virus that the scanner found, or None.
-
-    Raises:
-        ScannerUnavailable: the scanner does not answer or rejects the file.
-
-    Source: clamd(8), INSTREAM.
-    """
+    """Return the virus that the scanner found, or None; raise ScannerUnavailable. Source: clamd(8), INSTREAM."""
     try:
         with _connect(config.current().clamd) as connection:
             connection.sendall(b"zINSTREAM\0")
