@@ -36,7 +36,6 @@ class PersonalTokenAdmin(ReadOnly):
     list_display = ("name", "account", "scopes", "created_at", "expires_at", "last_used_on", "revoked_at")
     list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter))
     search_fields = ("name", "account__email")
-    list_select_related = ("account",)
     exclude = ("digest",)
 
 

@@ -6,7 +6,6 @@ The folder makes the first run work without set-up: it receives the sign-in code
 
 import logging
 import smtplib
-import sys
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage as Message
 from pathlib import Path
@@ -24,18 +23,8 @@ log = logging.getLogger(__name__)
 TIMEOUT_S = 10
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-echo: Callable[[str], None] | None = None
+echo: Callable[[str], object] | None = None
 """Called with each message written to the folder; a demo prints it."""
-
-
-def print_messages() -> None:
-    global echo  # noqa: PLW0603 - one terminal per process
-    echo = _print
 
 
 def folder() -> Path:

@@ -37,9 +37,8 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
         try:
             validate_password(password, Account(email=address))
         except ValidationError as error:
-            raise BadRequest(
-                " ".join(error.messages), "Choose at least ten characters that are hard to guess."
-            ) from None
+            hint = "Choose at least ten characters that are hard to guess."
+            raise BadRequest(" ".join(error.messages), hint) from None
     with transaction.atomic():
         if Account.objects.filter(email=address).exists():
             raise Conflict(f"{address} already has an account.", "Use user role to change its role.")

@@ -22,8 +22,7 @@ _ONE = 1
 
 def epoch() -> int:
     """Return the epoch of all credentials, which increases when one is revoked, narrowed or ends early."""
-    found = CredentialEdition.objects.filter(pk=_ONE).values_list("number", flat=True).first()
-    return found or 0
+    return CredentialEdition.objects.filter(pk=_ONE).values_list("number", flat=True).first() or 0
 
 
 def bump() -> None:

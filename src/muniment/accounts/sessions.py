@@ -56,10 +56,9 @@ class SessionStore(Rows):
     def decode(self, session_data: bytes | str) -> JSONObject:
         """Decrypt session data; return an empty session if it was encrypted with another key."""
         try:
-            found: JSONObject = self.serializer().loads(unseal(session_data, _PURPOSE))
+            return cast("JSONObject", self.serializer().loads(unseal(session_data, _PURPOSE)))
         except InvalidToken:
             return {}
-        return found
 
 
 class SessionMiddleware(Cookies):
@@ -74,8 +73,7 @@ class SessionMiddleware(Cookies):
         answer: HttpResponse = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie is not None and cookie.value:
-            key = cast("Key", request.session.session_key)
-            answer.cookies[settings.SESSION_COOKIE_NAME] = key.secret
+            answer.cookies[settings.SESSION_COOKIE_NAME] = cast("Key", request.session.session_key).secret
         return answer
 
 

@@ -66,10 +66,9 @@ def create_token(
         Conflict: the account has the maximum number of live tokens.
         TooMany: too many tokens were created within the hour.
     """
-    label = _name(name)
-    held = scopes.chosen(permitted)
+    label, held = _name(name), scopes.chosen(permitted)
     owner = account if account is not None and actor.role == "operator" else _account(actor)
-    lifetime = _lifetime(days)
+    expires_at = _expiry(days)
     if actor.via == "web":
         _hold_to_rate(owner)
     text = mint_personal()
@@ -81,7 +80,7 @@ def create_token(
             digest=token_digest(text),
             scopes=scopes.written(held),
             lifetime_days=days,
-            expires_at=_end(lifetime),
+            expires_at=expires_at,
         )
     _mail_owner(row, gettext("A token was created"), gettext("A personal access token was created for your account."))
     return NewToken(row, text)
@@ -106,7 +105,7 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         if not row.is_live(now()):
             _make_room(row.account_id)
         row.digest = token_digest(text)
-        row.expires_at = _end(_lifetime(row.lifetime_days))
+        row.expires_at = _expiry(row.lifetime_days)
         row.warned_at = row.last_used_on = None
         row.last_used_by = ""
         row.created_at = now()
@@ -127,10 +126,10 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
 
 def revoke_presented(text: str) -> bool:
     """
-    Revoke the presented token: any holder may do this, for example a secret scanner that found it.
+    Revoke the presented token, and return whether it was a live one.
 
-    Returns:
-        Whether it was a live token. Do not reveal it: RFC 7009 requires the same response for both.
+    Any holder may do this, for example a secret scanner that found it. Do not reveal the result: RFC 7009 requires the
+    same response for both.
     """
     if not is_personal(text):
         return False
@@ -214,14 +213,10 @@ def _name(name: str) -> str:
     return label
 
 
-def _lifetime(days: int | None) -> timedelta | None:
+def _expiry(days: int | None) -> datetime | None:
     if days not in LIFETIMES_DAYS:
         raise BadRequest(f"A lifetime of {days} days is not allowed.", "Choose 30, 90 or 365 days, or no expiry.")
-    return None if days is None else timedelta(days=days)
-
-
-def _end(lifetime: timedelta | None) -> datetime | None:
-    return None if lifetime is None else now() + lifetime
+    return None if days is None else now() + timedelta(days=days)
 
 
 def _hold_to_rate(owner: Account) -> None:

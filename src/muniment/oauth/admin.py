@@ -22,7 +22,6 @@ class GrantAdmin(ReadOnly):
     list_display = ("client", "account", "scopes", "created_at", "last_used_on", "revoked_at", "revoked_because")
     list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter), "revoked_because")
     search_fields = ("client__name", "client__identifier", "account__email")
-    list_select_related = ("client", "account")
     exclude = ("access_digest", "refresh_digest", "replaced_access_digest", "replaced_refresh_digest")
 
 
@@ -33,5 +32,4 @@ class AuthorizationCodeAdmin(ReadOnly):
     list_display = ("client", "account", "scopes", "expires_at", "grant")
     list_filter = ("expires_at",)
     search_fields = ("client__name", "account__email")
-    list_select_related = ("client", "account", "grant")
     exclude = ("digest", "challenge")

@@ -69,12 +69,7 @@ def is_document_address(identifier: str) -> bool:
 
 
 def fetch(address: str) -> JSONObject:
-    """
-    Fetch a client's document.
-
-    Raises:
-        Refusal: invalid_client if it cannot be fetched; temporarily_unavailable if the rate limit is exceeded.
-    """
+    """Fetch a client's document, or raise a Refusal: invalid_client, or temporarily_unavailable over the rate limit."""
     failed = f"client-document:{digest(address.encode())}"
     if cache.get(failed):
         raise _unreadable()
@@ -184,9 +179,7 @@ def is_public(address: str) -> bool:
         found = ipaddress.ip_address(address)
     except ValueError:
         return False
-    inside = getattr(found, "ipv4_mapped", None)
-    if inside is not None:
-        found = inside
+    found = getattr(found, "ipv4_mapped", None) or found
     return found.is_global and not found.is_multicast and not any(found in net for net in _NOT_OURS)
 
 

@@ -33,28 +33,19 @@ _BOASTS: Final = ("official", "verified", "trusted")
 
 def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
     """
-    Register a public client from its metadata; unknown members are ignored.
+    Register a public client, and return it with the registration response, which has the effective values.
 
-    Returns:
-        The client, and the registration response with the effective values.
-
-    Raises:
-        Refusal: invalid_redirect_uri or invalid_client_metadata.
+    Unknown members of the metadata are ignored. Raise a Refusal: invalid_redirect_uri or invalid_client_metadata.
 
     Source: RFC 7591, sections 2 and 3.2.1. A client may receive other values than it requested.
     """
     name, home_url, addresses = _read(metadata, "invalid_client_metadata")
-    if not set(_texts(metadata, "grant_types", GRANT_TYPES)) & {"authorization_code"}:
+    if "authorization_code" not in _texts(metadata, "grant_types", GRANT_TYPES):
         raise Refusal("invalid_client_metadata", "grant_types must include authorization_code.")
     if "code" not in _texts(metadata, "response_types", ("code",)):
         raise Refusal("invalid_client_metadata", "response_types must include code.")
-    client = Client.objects.create(
-        identifier=f"mun_client_{random_text(24)}",
-        kind=Client.Kind.REGISTERED,
-        name=name,
-        home_url=home_url,
-        redirect_uris=addresses,
-    )
+    values = {"name": name, "home_url": home_url, "redirect_uris": addresses}
+    client = Client.objects.create(identifier=f"mun_client_{random_text(24)}", kind=Client.Kind.REGISTERED, **values)
     answer: JSONObject = {
         "client_id": client.identifier,
         "client_id_issued_at": int(client.created_at.timestamp()),
@@ -63,22 +54,15 @@ def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     }
-    if name:
-        answer["client_name"] = name
-    if home_url:
-        answer["client_uri"] = home_url
-    return client, answer
+    displayed = {"client_name": name, "client_uri": home_url}
+    return client, answer | {member: value for member, value in displayed.items() if value}
 
 
 def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
     """
-    Find a client by its identifier.
+    Find a client by its identifier; with *may_fetch*, fetch its metadata document if the stored one is an hour old.
 
-    Args:
-        may_fetch: fetch the client's metadata document if the stored one is older than an hour.
-
-    Raises:
-        Refusal: invalid_client if the document cannot be fetched or is invalid.
+    Raise a Refusal, invalid_client, if the document cannot be fetched or is invalid.
     """
     if len(identifier) > redirects.MAX_CHARACTERS or first_text_fault(identifier):
         return None
@@ -87,8 +71,7 @@ def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
         return client
     if client is not None and client.fetched_at and now() - client.fetched_at < DOCUMENT_KEPT:
         return client
-    document = client_documents.fetch(identifier)
-    return _keep(identifier, document)
+    return _keep(identifier, client_documents.fetch(identifier))
 
 
 def _keep(identifier: str, document: JSONMapping) -> Client:
@@ -181,10 +164,6 @@ def _mixes_alphabets(word: str) -> bool:
     letters = (c for c in unicodedata.normalize("NFKD", word) if c.isalpha())
     alphabets = {unicodedata.name(c, "").partition(" ")[0] for c in letters}
     return "LATIN" in alphabets and not alphabets.isdisjoint(_LIKE_LATIN)
-
-
-def is_document(identifier: str) -> bool:
-    return client_documents.is_document_address(identifier)
 
 
 def home_of(client: Client) -> str:

@@ -19,25 +19,16 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts import mail, revocation, scopes
-from muniment.accounts.models import Account
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
-from muniment.oauth import pkce
+from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
-from muniment.oauth.token_pairs import (
-    SECRET_CHARACTERS,
-    TokenPair,
-    access_handle,
-    first_pair,
-    handle_of,
-    new_handle,
-    next_pair,
-)
+from muniment.oauth.token_pairs import TokenPair
 
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
@@ -61,7 +52,7 @@ def issue_code(
     """Issue a code for the consent just given on the website; raise Forbidden for any other actor."""
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
-    code = CODE + random_text(SECRET_CHARACTERS)
+    code = CODE + random_text(token_pairs.SECRET_CHARACTERS)
     AuthorizationCode.objects.create(
         digest=token_digest(code),
         client=client,
@@ -77,43 +68,39 @@ def issue_code(
 
 def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resource: str | None) -> Issued:
     """
-    Redeem a code for a connection, once. A second attempt revokes the connection.
+    Redeem a code for a connection, once; a second attempt revokes it. Raise a Refusal: invalid_grant or invalid_target.
 
     Args:
         redirect_uri: repeated by the client; "" if not (OAuth 2.1 no longer requires it).
         resource: requested by the client; None uses the one consented to.
 
-    Raises:
-        Refusal: invalid_grant or invalid_target.
-
     Source: RFC 6749, sections 4.1.2 and 4.1.3; RFC 7636, section 4.6; RFC 8707, section 2.2.
     """
-    refusal: Refusal | None = None
-    made: tuple[Grant, TokenPair] | None = None
+    outcome: Refusal | tuple[Grant, TokenPair]
     with transaction.atomic():
         row = _held_code(code)
         if row is None or row.client.identifier != client_id:
-            refusal = Refusal("invalid_grant", "The code was not issued to this client.")
+            outcome = Refusal("invalid_grant", "The code was not issued to this client.")
         elif row.grant is not None:
             _end(row.grant, "code used twice")
-            refusal = Refusal("invalid_grant", "The code was already used; its tokens have been revoked.")
+            outcome = Refusal("invalid_grant", "The code was already used; its tokens have been revoked.")
         elif now() >= row.expires_at:
-            refusal = Refusal("invalid_grant", "The code has expired; start again.")
+            outcome = Refusal("invalid_grant", "The code has expired; start again.")
         elif redirect_uri and redirect_uri != row.redirect_uri:
-            refusal = Refusal("invalid_grant", "redirect_uri differs from the one in the authorization request.")
+            outcome = Refusal("invalid_grant", "redirect_uri differs from the one in the authorization request.")
         elif not pkce.proves(verifier, row.challenge):
-            refusal = Refusal("invalid_grant", "code_verifier does not match the code_challenge.")
+            outcome = Refusal("invalid_grant", "code_verifier does not match the code_challenge.")
         elif resource is not None and resource != row.resource:
-            refusal = Refusal("invalid_target", "resource is not the one the user agreed to.")
+            outcome = Refusal("invalid_target", "resource is not the one the user agreed to.")
         elif not row.account.is_active:
-            refusal = Refusal("invalid_grant", "The account is closed.")
+            outcome = Refusal("invalid_grant", "The account is closed.")
         else:
-            made = _connect(row)
-    if refusal is not None:
-        raise refusal
-    assert made is not None  # noqa: S101 - either an error or a connection
-    _mail_new_app(made[0])
-    return Issued(made[1], int(ACCESS_LIFETIME.total_seconds()), made[0].scopes)
+            outcome = _connect(row)
+    if isinstance(outcome, Refusal):
+        raise outcome
+    grant, pair = outcome
+    _mail_new_app(grant)
+    return Issued(pair, int(ACCESS_LIFETIME.total_seconds()), grant.scopes)
 
 
 def _held_code(code: str) -> AuthorizationCode | None:
@@ -124,8 +111,8 @@ def _held_code(code: str) -> AuthorizationCode | None:
 
 
 def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
-    handle, at = new_handle(), now()
-    pair = first_pair(handle)
+    handle, at = token_pairs.new_handle(), now()
+    pair = token_pairs.first_pair(handle)
     grant = Grant.objects.create(
         handle=handle,
         account=row.account,
@@ -144,32 +131,26 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
 
 def refresh(token: str, *, client_id: str, resource: str | None, narrower: str = "") -> Issued:
     """
-    Issue the next pair. The previous token returns the same pair for two minutes; older ones revoke the connection.
+    Issue the next pair, or raise a Refusal: invalid_grant, invalid_scope or invalid_target.
+
+    The previous token returns the same pair for two minutes; older ones revoke the connection.
 
     Args:
         narrower: scopes that the client requests; they must be among those it has, and it keeps all of those.
 
-    Raises:
-        Refusal: invalid_grant, invalid_scope or invalid_target.
-
     Source: RFC 6749, section 6; RFC 9700, section 4.14.2; decisions, section 4, lifetimes.
     """
-    handle = handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
-    refusal: Refusal | None = None
-    issued: Issued | None = None
+    handle = token_pairs.handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
+    outcome: Issued | Refusal = Refusal("invalid_grant", "The refresh token was not issued to this client.")
     if handle is not None:
         with transaction.atomic():
             rows = Grant.objects.select_related("client", "account").select_for_update(of=("self",))
             grant = rows.filter(handle=handle, client__identifier=client_id).first()
             if grant is not None:
                 outcome = _renewed(grant, token, resource=resource, asked=narrower)
-                if isinstance(outcome, Refusal):
-                    refusal = outcome
-                else:
-                    issued = outcome
-    if issued is None:
-        raise refusal or Refusal("invalid_grant", "The refresh token was not issued to this client.")
-    return issued
+    if isinstance(outcome, Refusal):
+        raise outcome
+    return outcome
 
 
 def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> Issued | Refusal:
@@ -186,7 +167,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
         return Refusal("invalid_target", "resource is not the one the user agreed to.")
     if asked and not set(asked.split()) & set(grant.scopes.split()):
         return Refusal("invalid_scope", "The user agreed to none of these scopes.")
-    pair = next_pair(grant.handle, token)
+    pair = token_pairs.next_pair(grant.handle, token)
     if is_current:
         grant.replaced_access_digest = grant.access_digest
         grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
@@ -222,7 +203,7 @@ def revoke(token: str) -> None:
         if token.startswith(ACCESS):
             grant = rows.filter(Q(access_digest=presented) | Q(replaced_access_digest=presented)).first()
         elif token.startswith(REFRESH):
-            handle = handle_of(token)
+            handle = token_pairs.handle_of(token)
             grant = rows.filter(handle=handle).first() if handle else None
         if grant is not None:
             _end(grant, "revoked by the app")
@@ -265,7 +246,6 @@ def _end(grant: Grant, because: str) -> None:
 
 
 def _mail_new_app(grant: Grant) -> None:
-    account: Account = grant.account
     lines = [
         gettext("%(app)s was connected to your account. It can:")
         % {"app": grant.client.name or gettext("An unnamed app")},
@@ -275,12 +255,12 @@ def _mail_new_app(grant: Grant) -> None:
         gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
         % {"address": f"{settings.BASE_URL}/manage/tokens"},
     ]
-    mail.send(account.email, gettext("An app was connected to your account"), "\n".join(lines))
+    mail.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 
 
 def live_access(text: str, at: datetime) -> Grant | None:
     presented = token_digest(text)
-    handle = access_handle(text)
+    handle = token_pairs.access_handle(text)
     grant = Grant.objects.select_related("client", "account").filter(handle=handle).first() if handle else None
     if grant is None or grant.revoked_at is not None or not grant.account.is_active:
         return None

@@ -13,10 +13,7 @@ _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
 def check_challenge(challenge: str, method: str) -> str:
     """
-    Validate the challenge of an authorization request.
-
-    Raises:
-        Refusal: invalid_request. `plain` and requests without PKCE are not supported.
+    Return the challenge of an authorization request; refuse `plain`, and requests without PKCE, as invalid_request.
 
     Source: RFC 7636, sections 4.2 to 4.4.1; OAuth 2.1, section 4.1.1.
     """

@@ -23,22 +23,17 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+")
 
 def check(uri: str) -> str:
     """
-    Validate a redirect address and return it.
-
-    Raises:
-        Refusal: invalid_redirect_uri, with the violated rule.
+    Return a redirect address; raise a Refusal, invalid_redirect_uri, with the rule that it violates.
 
     Source: decisions, section 4, redirects; RFC 6749, section 3.1.2; RFC 8252, section 7; RFC 9700, section 4.1.
     """
-    fault = _fault(uri)
-    if fault is not None:
+    if fault := _fault(uri):
         raise Refusal("invalid_redirect_uri", f"The redirect_uri {echo(uri)} {fault}.")
     return uri
 
 
 def _fault(uri: str) -> str | None:
-    fault = _form_fault(uri)
-    if fault is not None:
+    if fault := _form_fault(uri):
         return fault
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
@@ -58,10 +53,8 @@ def _form_fault(uri: str) -> str | None:
         "has a fragment": "#" in uri,
         "has no scheme; it must be absolute": not _SCHEME.match(uri),
     }
-    return next((fault for fault, holds in faults.items() if holds), None) or _authority_fault(uri)
-
-
-def _authority_fault(uri: str) -> str | None:
+    if fault := next((fault for fault, holds in faults.items() if holds), None):
+        return fault
     try:
         parts = urlsplit(uri)
         parts.port  # noqa: B018 - reading it is what checks it

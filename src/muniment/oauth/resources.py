@@ -15,13 +15,7 @@ def manage_server(base: str) -> str:
 
 def requested(asked: list[str], base: str) -> str | None:
     """
-    Parse the ``resource`` parameters of a request.
-
-    Returns:
-        The resource, or None if absent.
-
-    Raises:
-        Refusal: invalid_target for another resource, or several.
+    Return the resource of a request's ``resource`` parameters, or None; refuse others, and several, as invalid_target.
 
     Source: RFC 8707, section 2; clients send a trailing slash and other cases of the host.
     """

@@ -13,14 +13,12 @@ from collections.abc import Awaitable, Callable
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Q
-
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import MAX_TOKEN_CHARACTERS, is_personal, token_digest
-from muniment.oauth import grants
+from muniment.oauth import grants, resources
 from muniment.oauth.models import Grant
 
 CHECK_INTERVAL_S: Final = 0.4
@@ -76,13 +74,13 @@ def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
 
 
 def _is_for(bound: str, resource: str | None) -> bool:
-    return bound == resource if resource is not None else bound.endswith("/api/manage/mcp")
+    return bound == resource if resource is not None else bound.endswith(resources.PATH)
 
 
 def _note(model: Any, row: Any, today: Any, client: str) -> None:
     """Record the day and the app of the last use: one write per day, and one when the app changes."""
     if (row.last_used_on, row.last_used_by) != (today, client):
-        model.objects.filter(Q(pk=row.pk)).update(last_used_on=today, last_used_by=client)
+        model.objects.filter(pk=row.pk).update(last_used_on=today, last_used_by=client)
 
 
 class TokenAuthenticator:

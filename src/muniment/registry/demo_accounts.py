@@ -1,6 +1,7 @@
 """The demo's accounts: an owner with listings in several states, and a reviewer with items to decide."""
 
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
     with migration_lock():
         summary = None if Company.objects.exists() else import_registry(Path(__file__).parents[1] / "demo")
         sign_ins = demo_sign_ins() if renews else []
-    mail.print_messages()
+    mail.echo = partial(print, end="", flush=True)
     return summary, sign_ins
 
 

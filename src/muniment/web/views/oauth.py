@@ -26,6 +26,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, pkce, redirects, resources
+from muniment.oauth.client_documents import is_document_address
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
 from muniment.store.database.retry import with_retry
@@ -257,7 +258,7 @@ def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
     """Return the client; None if its metadata document would be fetched for a visitor who is not signed in."""
     identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
     client = clients.find_client(identifier, may_fetch=is_signed_in)
-    if client is None and (is_signed_in or not clients.is_document(identifier)):
+    if client is None and (is_signed_in or not is_document_address(identifier)):
         raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
     return client
 
