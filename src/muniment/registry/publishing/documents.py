@@ -1,7 +1,7 @@
 """Load the rows of companies, people and frameworks, and render their documents."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from itertools import islice
 from typing import Any, Final
@@ -25,21 +25,28 @@ from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument
 
 CHUNK: Final = 500
+TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 
 def all_documents() -> Iterator[PublishedDocument]:
     """Render every public document, in the order of publication."""
-    kinds: tuple[tuple[type[models.Model], Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
-        (Company, lambda keys: company_documents(keys, None)),
-        (Person, person_documents),
-        (Framework, framework_documents),
-    )
-    for model, render in kinds:
+    for kind, model in TABLES.items():
         public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name
         keys = iter(list(public.values_list("pk", flat=True)))
         while chunk := list(islice(keys, CHUNK)):
-            found = render(chunk)
+            found = render(kind, chunk)
             yield from (found[key] for key in chunk)
+
+
+def render(kind: str, keys: list[int], loaded: dict[int, CompanyView] | None = None) -> dict[int, PublishedDocument]:
+    """Render rows of one kind, by primary key; *loaded* receives the views of companies."""
+    match kind:
+        case "company":
+            return company_documents(keys, loaded)
+        case "person":
+            return person_documents(keys)
+        case _:
+            return framework_documents(keys)
 
 
 def company_views(keys: list[int]) -> dict[int, CompanyView]:
@@ -68,7 +75,6 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
 
 
 def company_documents(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, PublishedDocument]:
-    """Render companies, by primary key; *loaded* receives their views."""
     views = company_views(keys)
     if loaded is not None:
         loaded.update(views)

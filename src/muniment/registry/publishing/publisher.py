@@ -9,27 +9,19 @@ Source: decisions, section 2, only reviewed; createdAt, order.
 """
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
-from django.db import connection, connections, models, transaction
+from django.db import connection, connections, transaction
 from django.dispatch import Signal
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.registry.models import Company, Framework, Person, Position, State
-from muniment.registry.publishing.documents import (
-    CHUNK,
-    all_documents,
-    company_documents,
-    framework_documents,
-    person_documents,
-)
+from muniment.registry.models import Framework, Person, Position, State
+from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
@@ -88,37 +80,43 @@ class _Move(NamedTuple):
     number: int | None
 
 
-def _store(vendor: str) -> ModuleType:
-    """Return the module of the published tables: in the SQLite file, or as the feed on PostgreSQL."""
-    return importlib.import_module("muniment.store.published" if vendor == "sqlite" else "muniment.store.postgres_feed")
+_CHANGES: Final = {(True, True): "updated", (True, False): "published", (False, True): "unlisted", (False, False): ""}
+"""The change of a document by whether its row is public and was public before."""
+_Standing = tuple[int, str, bool, bool, int | None]
+"""A row: its key and slug, whether it is public and was public before, its publication number."""
+
+
+def _feed(using: str = "default") -> tuple[Any, Any]:
+    """Return the module of the published tables, in the SQLite file or on PostgreSQL, and the connection it takes."""
+    chosen: Any = connections[using]
+    chosen.ensure_connection()
+    name = "muniment.store.published" if chosen.vendor == "sqlite" else "muniment.store.postgres_feed"
+    return importlib.import_module(name), chosen.connection
 
 
 def create_tables(using: str = "default") -> None:
-    chosen: Any = connections[using]
-    if chosen.vendor != "sqlite" and importlib.util.find_spec("muniment.store.postgres_feed") is None:
-        return  # the feed is installed with the replica
-    chosen.ensure_connection()
-    _store(chosen.vendor).create(chosen.connection)
+    store, raw = _feed(using)
+    store.create(raw)
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
     """Return the edition, the epoch and the time of the last change of the published documents."""
-    chosen: Any = connections[using]
-    chosen.ensure_connection()
-    edition, epoch, at = _store(chosen.vendor).head(chosen.connection)
+    store, raw = _feed(using)
+    edition, epoch, at = store.head(raw)
     return edition, epoch, at
 
 
 def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
     """Return kind, key and ETag of every published document. Call it in a transaction or a snapshot."""
-    chosen: Any = connections[using]
-    found: Iterator[tuple[str, str, str]] = _store(chosen.vendor).etags(chosen.connection)
+    store, raw = _feed(using)
+    found: Iterator[tuple[str, str, str]] = store.etags(raw)
     return found
 
 
 def clear(*, edition: int) -> None:
     """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
-    _store(connection.vendor).clear(_raw(), edition=edition)
+    store, raw = _feed()
+    store.clear(raw, edition=edition)
 
 
 def publish_all(*, at: str) -> None:
@@ -128,8 +126,9 @@ def publish_all(*, at: str) -> None:
     Args:
         at: the time of their last change, in wire form.
     """
+    store, raw = _feed()
     with connection.wrap_database_errors:
-        _store(connection.vendor).load(_raw(), all_documents(), at=at)
+        store.load(raw, all_documents(), at=at)
 
 
 def renew_outdated() -> bool:
@@ -142,7 +141,8 @@ def renew_outdated() -> bool:
     if not _is_outdated():
         return False
     with transaction.atomic():
-        _store(connection.vendor).reserve(_raw(), 0)
+        store, raw = _feed()
+        store.reserve(raw, 0)
         if not _is_outdated():
             return False  # another node did it while this one waited
         clear(edition=head()[0])
@@ -151,8 +151,9 @@ def renew_outdated() -> bool:
 
 
 def _is_outdated() -> bool:
+    store, raw = _feed()
     try:
-        _store(connection.vendor).check(_raw())
+        store.check(raw)
     except SchemaMismatch:
         return True
     return False
@@ -168,14 +169,14 @@ def publish(affected: AffectedRows) -> int | None:
     Returns:
         The new edition, or None if nothing public changed.
     """
-    store, raw = _store(connection.vendor), _raw()
+    store, raw = _feed()
     # The raw connection raises the driver's errors; callers expect Django's.
     with connection.wrap_database_errors:
         store.reserve(raw, 0)  # locks the edition, so that the following decisions stay valid
     moves = [
-        *_company_moves(affected.companies),
-        *_person_moves(affected.people),
-        *_framework_moves(affected.frameworks),
+        *_moves("company", affected.companies, _companies),
+        *_moves("person", affected.people, _people),
+        *_moves("framework", affected.frameworks, _frameworks),
     ]
     if not moves:
         return None
@@ -194,86 +195,42 @@ def publish(affected: AffectedRows) -> int | None:
     return edition
 
 
-def _raw() -> Any:
-    connection.ensure_connection()
-    return connection.connection
+def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[_Standing]]) -> list[_Move]:
+    """Return the changes of the documents of *keys*, in their order."""
+    moves = {}
+    for pk, slug, public, was_public, number in find(list(keys)) if keys else ():
+        if change := _CHANGES[bool(public), bool(was_public)]:
+            moves[pk] = _Move(kind, pk, slug, change, number)
+    return [moves[key] for key in keys if key in moves]
 
 
-def _change(*, public: bool, was_public: bool) -> str:
-    if public:
-        return "updated" if was_public else "published"
-    return "unlisted" if was_public else ""
+def _companies(keys: list[int]) -> Iterator[_Standing]:
+    statement = "SELECT id, slug, state, published, publication_number FROM registry_company"
+    for pk, slug, state, was_public, number in rows(f"{statement} WHERE id IN ({marks(keys)})", keys):
+        yield pk, slug, state == State.PUBLISHED, was_public, number
 
 
-def _in_order(keys: dict[int, None], moves: Iterable[_Move]) -> list[_Move]:
-    by_key = {move.pk: move for move in moves if move.change}
-    return [by_key[key] for key in keys if key in by_key]
-
-
-def _company_moves(keys: dict[int, None]) -> list[_Move]:
-    if not keys:
-        return []
-    found = rows(
-        f"SELECT id, slug, state, published, publication_number FROM registry_company WHERE id IN ({marks(keys)})",
-        list(keys),
-    )
-    return _in_order(
-        keys,
-        (
-            _Move("company", pk, slug, _change(public=state == State.PUBLISHED, was_public=was_public), number)
-            for pk, slug, state, was_public, number in found
-        ),
-    )
-
-
-def _person_moves(keys: dict[int, None]) -> list[_Move]:
-    if not keys:
-        return []
-    named = set(
-        Position.objects.filter(person_id__in=list(keys), company__state=State.PUBLISHED).values_list(
-            "person_id", flat=True
-        )
-    )
-    found = Person.objects.filter(pk__in=list(keys)).values_list(
+def _people(keys: list[int]) -> Iterator[_Standing]:
+    places = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
+    named = set(places.values_list("person_id", flat=True))
+    found = Person.objects.filter(pk__in=keys)
+    for pk, slug, listed, was_public, number in found.values_list(
         "pk", "slug", "listed", "published", "publication_number"
-    )
-    return _in_order(
-        keys,
-        (
-            _Move("person", pk, slug, _change(public=listed or pk in named, was_public=was_public), number)
-            for pk, slug, listed, was_public, number in found
-        ),
-    )
+    ):
+        yield pk, slug, listed or pk in named, was_public, number
 
 
-def _framework_moves(keys: dict[int, None]) -> list[_Move]:
-    if not keys:
-        return []
-    found = Framework.objects.filter(pk__in=list(keys)).values_list(
+def _frameworks(keys: list[int]) -> Iterator[_Standing]:
+    found = Framework.objects.filter(pk__in=keys)
+    for pk, slug, kind, listed, was_public, number, state in found.values_list(
         "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
-    )
-    return _in_order(
-        keys,
-        (
-            _Move(
-                "framework",
-                pk,
-                slug,
-                _change(
-                    public=listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED), was_public=was_public
-                ),
-                number,
-            )
-            for pk, slug, kind, listed, was_public, number, state in found
-        ),
-    )
-
-
-_TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
+    ):
+        public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
+        yield pk, slug, public, was_public, number
 
 
 def _write_moves(moves: list[_Move]) -> None:
-    for kind, model in _TABLES.items():
+    for kind, model in TABLES.items():
         changed = [
             (move.number, move.change != "unlisted", move.pk)
             for move in moves
@@ -290,24 +247,15 @@ def _write_moves(moves: list[_Move]) -> None:
 def _entries(
     moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None
 ) -> Iterator[PublishedEntry]:
-    kinds: tuple[tuple[str, Callable[[list[int]], dict[int, PublishedDocument]]], ...] = (
-        ("company", lambda keys: company_documents(keys, loaded)),
-        ("person", person_documents),
-        ("framework", framework_documents),
-    )
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], PublishedDocument] = {}
-        for kind, render in kinds:
+        for kind in TABLES:
             keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
             if keys:
-                documents.update({(kind, pk): document for pk, document in render(keys).items()})
+                documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
         for sequence, move in chunk:
+            document = documents.get((move.kind, move.pk))
             yield PublishedEntry(
-                sequence=sequence,
-                kind=move.kind,
-                key=move.slug,
-                change=move.change,
-                at=at,
-                document=documents.get((move.kind, move.pk)),
+                sequence=sequence, kind=move.kind, key=move.slug, change=move.change, at=at, document=document
             )
