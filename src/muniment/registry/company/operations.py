@@ -26,7 +26,7 @@ from muniment.registry.company.editing import Difference, compare, write
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, FundingRound, GivenSlug, HistoryEntry, Ownership, PendingChange, State
 from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object
+from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.registry.sql import rows
 from muniment.schema.validation import Fault
 
@@ -91,15 +91,6 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
     return _read_whole(actor, owned(actor, slug))
 
 
-def _with_status(actor: Actor, company: Company, bundle: JSONObject | None = None) -> OwnedCompany:
-    ((pending, role),) = rows(
-        "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
-        " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
-        (company.pk, company.pk, actor.account_id),
-    )
-    return _owned_company(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
-
-
 def _owned_company(
     actor: Actor, company: Company, pending: JSONObject, role: str | None, bundle: JSONObject | None = None
 ) -> OwnedCompany:
@@ -119,9 +110,13 @@ def _owned_company(
 
 def _read_whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
     view = view or company_views([company.pk])[company.pk]
-    bundle = company_bundle(view, company_object(view, settings.SCHEMA))
-    bundle["fundingRounds"] = [each.to_document(settings.SCHEMA.funding_round) for each in view.rounds]
-    return _with_status(actor, company, bundle)
+    bundle = company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
+    ((pending, role),) = rows(
+        "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
+        " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
+        (company.pk, company.pk, actor.account_id),
+    )
+    return _owned_company(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
 
 
 def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> OwnedCompany:

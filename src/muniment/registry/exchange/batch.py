@@ -37,9 +37,8 @@ class BatchCounts:
     changed: int = 0
     unchanged: int = 0
 
-    @property
-    def total(self) -> int:
-        return self.new + self.changed + self.unchanged
+    def __add__(self, other: "BatchCounts") -> "BatchCounts":
+        return BatchCounts(self.new + other.new, self.changed + other.changed, self.unchanged + other.unchanged)
 
 
 @dataclass(slots=True)

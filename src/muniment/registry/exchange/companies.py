@@ -5,6 +5,7 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,36 +45,23 @@ REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
 StoredPositions = list[tuple[str, str, str | None, Any, int]]
 """Stored positions: the person's slug and name, title, extra, the person's key."""
-
-
-@dataclass(slots=True)
-class _Parts:
-    """The stored parts of a batch's companies."""
-
-    positions: dict[int, StoredPositions]
-    proposals: dict[int, list[Any]]
-    cap_table: dict[int, list[Any]]
-    funding_rounds: dict[int, list[RoundRow]]
+_Parts = dict[str, dict[int, list[Any]]]
+"""Stored parts, by the part's name in a row and the company's key."""
 
 
 def _parts(keys: list[int]) -> _Parts:
-    parts = _Parts(defaultdict(list), defaultdict(list), defaultdict(list), defaultdict(list))
-    if not keys:
-        return parts
-    places = Position.objects.filter(company_id__in=keys).order_by("company_id", "rank")
-    for company, *place in places.values_list(
-        "company_id", "person__slug", "person__name", "title", "extra", "person_id"
-    ):
-        parts.positions[company].append(tuple(place))
-    for model, target in ((Proposal, parts.proposals), (CapTableEntry, parts.cap_table)):
-        found = model.objects.filter(company_id__in=keys).order_by("company_id", "rank")
-        for company, document in found.values_list("company_id", "document"):
-            target[company].append(document)
-    rounds = FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank")
-    for each in rounds:
-        parts.funding_rounds[each.company_id].append(
-            RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
-        )
+    def stored(model: type[models.Model], *columns: str) -> Iterable[Any]:
+        found = model._default_manager.filter(company_id__in=keys).order_by("company_id", "rank")  # noqa: SLF001 - Django's public name
+        return found.values_list("company_id", *columns)
+
+    parts: _Parts = defaultdict(lambda: defaultdict(list))
+    for key, *place in stored(Position, "person__slug", "person__name", "title", "extra", "person_id"):
+        parts["positions"][key].append(tuple(place))
+    for name, model in (("proposals", Proposal), ("cap_table", CapTableEntry)):
+        for key, document in stored(model, "document"):
+            parts[name][key].append(document)
+    for key, *values in stored(FundingRound, *RoundRow._fields):
+        parts["funding_rounds"][key].append(RoundRow(*values))
     return parts
 
 
@@ -96,14 +84,11 @@ class _People:
         slug = place.slug
         if not slug:
             slug = here.get(place.name) or next((each[0] for each in stored if each[1] == place.name), "")
-            slug = slug or self.free_slug(place.name)
+            slug = slug or free_slug("person", place.name, {*self.known, *self.made})
             here[place.name] = slug
         if slug not in self.known and slug not in self.made:
             self.made[slug] = Person(slug=slug, name=place.name)
         return slug
-
-    def free_slug(self, name: str) -> str:
-        return free_slug("person", name, {*self.known, *self.made})
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -132,7 +117,7 @@ class _CompanyBatch:
         rows = without_used_slugs(self.run, "company", rows, stored)
         parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
-        slugs.update(place[0] for places in parts.positions.values() for place in places)
+        slugs.update(place[0] for places in parts["positions"].values() for place in places)
         people = _People(self.run, existing_rows(Person, slugs))
         rows = self._without_unknown_people(rows, people)
         for line, row in rows:
@@ -154,18 +139,14 @@ class _CompanyBatch:
         gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
         kept = []
         for line, row in rows:
-            faults = [
-                Fault(f"positions[{index}].person.slug", f"is unknown: no person has the slug {place.slug!r}")
-                if place.slug not in gone
-                else Fault(
-                    f"positions[{index}].person.slug",
-                    f"{place.slug!r} was used by a deleted person and cannot be reused",
-                )
-                for index, place in enumerate(row.positions or ())
-                if people.unknown(place) or place.slug in gone
-            ]
-            for fault in faults:
-                self.run.tell(line, fault)
+            faults = []
+            for index, place in enumerate(row.positions or ()):
+                if place.slug in gone:
+                    faults.append((index, f"{place.slug!r} was used by a deleted person and cannot be reused"))
+                elif people.unknown(place):
+                    faults.append((index, f"is unknown: no person has the slug {place.slug!r}"))
+            for index, reason in faults:
+                self.run.tell(line, Fault(f"positions[{index}].person.slug", reason))
             if not faults:
                 kept.append((line, row))
         return kept
@@ -195,7 +176,7 @@ class _CompanyBatch:
         columns = dict(row.columns)
         if not self.run.draft:
             columns["state"] = State.PUBLISHED
-        stored = parts.positions.get(company.pk, [])
+        stored: StoredPositions = parts["positions"][company.pk]
         places = self._places(row, stored, people)
         kept = CompanyRow(row.slug, {})
         before: JSONObject = {}
@@ -215,7 +196,7 @@ class _CompanyBatch:
             ("cap_table", "capTable", CapTableEntry),
             ("funding_rounds", "fundingRounds", FundingRound),
         ):
-            given, stored_part = getattr(row, name), getattr(parts, name).get(company.pk, [])
+            given, stored_part = getattr(row, name), parts[name][company.pk]
             if given is not None and given != stored_part:
                 setattr(kept, name, given)
                 before[key] = self._part_on_wire(stored_part)
@@ -248,28 +229,18 @@ class _CompanyBatch:
         update_rows(self.changed)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        positions: list[Position] = []
-        proposals: list[Proposal] = []
-        holders: list[CapTableEntry] = []
-        rounds: list[FundingRound] = []
+        parts: dict[type[models.Model], list[Any]] = defaultdict(list)
         for company, row, places in self.new_parts:
             for rank, (slug, title, extra) in enumerate(places or ()):
                 person = people.known.get(slug) or people.made[slug]
-                positions.append(Position(company=company, person=person, rank=rank, title=title, extra=extra))
+                parts[Position].append(Position(company=company, person=person, rank=rank, title=title, extra=extra))
                 self.affected_people[person.pk] = None
-            key = company.pk
-            proposals += [Proposal(company_id=key, rank=n, document=each) for n, each in enumerate(row.proposals or ())]
-            holders += [
-                CapTableEntry(company_id=key, rank=n, document=each) for n, each in enumerate(row.cap_table or ())
-            ]
-            rounds += [
-                FundingRound(company_id=key, rank=n, **each._asdict())
-                for n, each in enumerate(row.funding_rounds or ())
-            ]
-        Position.objects.bulk_create(positions)
-        Proposal.objects.bulk_create(proposals)
-        CapTableEntry.objects.bulk_create(holders)
-        FundingRound.objects.bulk_create(rounds)
+            for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
+                parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]
+            rounds = enumerate(row.funding_rounds or ())
+            parts[FundingRound] += [FundingRound(company=company, rank=n, **each._asdict()) for n, each in rounds]
+        for model, made in parts.items():
+            model._default_manager.bulk_create(made)  # noqa: SLF001 - Django's public name
         new = [history.entry(self.run.actor, "imported", before={}, after={}, company=company) for company in self.made]
         HistoryEntry.objects.bulk_create([*new, *self.entries])
         self._publish(people)

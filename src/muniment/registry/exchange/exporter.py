@@ -18,10 +18,9 @@ from django.conf import settings
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.parts import RoundRow
-from muniment.registry.models import Company, Framework, FrameworkSpecification, FundingRound, Person, State
+from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, State
 from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import CompanyView, company_bundle, company_object, company_reference
+from muniment.registry.publishing.rendering import CompanyView, company_line, company_object, company_reference
 from muniment.store.database.snapshots import snapshot
 
 CHUNK: Final = 500
@@ -81,15 +80,10 @@ def _companies() -> Iterator[JSONObject]:
     published = Company.objects.filter(state=State.PUBLISHED).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):
         views = company_views(keys)
-        rounds: dict[int, list[JSONObject]] = {key: [] for key in keys}
-        for each in FundingRound.objects.filter(company_id__in=keys).order_by("company_id", "rank"):
-            found = RoundRow(each.name, each.target_minor, each.opened_on, each.closed_on)
-            rounds[each.company_id].append(found.to_document(settings.SCHEMA.funding_round))
-        for key in keys:
-            yield _company(views[key], rounds[key])
+        yield from (_company(views[key]) for key in keys)
 
 
-def _company(view: CompanyView, rounds: list[JSONObject]) -> JSONObject:
+def _company(view: CompanyView) -> JSONObject:
     row = view.columns
     company = company_object(view, settings.SCHEMA)
     del company["raising"], company["updatedAt"]  # derived from the rounds; updatedAt is a member of the line
@@ -100,8 +94,7 @@ def _company(view: CompanyView, rounds: list[JSONObject]) -> JSONObject:
         company["treasury"] = settings.SCHEMA.company.by_name["treasury"].kind.wire(row["treasury_minor"])
     if row["listed_on"]:
         company["listedAt"] = row["listed_on"].isoformat()
-    bundle = company_bundle(view, company)
-    return {**bundle, "fundingRounds": rounds, "updatedAt": timestamp(row["updated_at"])}
+    return {**company_line(view, company, settings.SCHEMA), "updatedAt": timestamp(row["updated_at"])}
 
 
 def _people() -> Iterator[JSONObject]:
@@ -116,10 +109,9 @@ def _frameworks(private: bool) -> Iterator[JSONObject]:  # noqa: FBT001 - privat
     for framework in published:
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
         company = framework.company if framework.company and framework.company.state == State.PUBLISHED else None
-        columns = company and {name: getattr(company, name) for name in ("slug", "name", "symbol", "icon")}
         derived = {
             "isOpen": latest is not None and not framework.closed,
-            "company": company_reference(columns) if columns else None,
+            "company": company_reference(vars(company)) if company else None,
         }
         shown = settings.SCHEMA.framework.published(vars(framework), derived)
         updated_at = shown.pop("updatedAt")

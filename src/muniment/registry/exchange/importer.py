@@ -64,6 +64,13 @@ class RowFault(NamedTuple):
         return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
 
 
+Tell = Callable[[RowFault], object]
+
+
+def _silent(_bad: RowFault) -> None:
+    pass
+
+
 class Source(NamedTuple):
     """A file to import, and the kind of its lines."""
 
@@ -83,7 +90,7 @@ class Summary:
         parts = [
             f"{kind}: {counts.new:,} new, {counts.changed:,} changed, {counts.unchanged:,} unchanged"
             for kind, counts in self.counts.items()
-            if counts.total
+            if counts != BatchCounts()
         ]
         parts.append(f"{self.bad:,} invalid rows" if self.bad else "no invalid rows")
         return "; ".join(parts)
@@ -137,8 +144,8 @@ def import_registry(
     draft: bool = False,
     dry_run: bool = False,
     strict: bool = False,
-    tell: Callable[[RowFault], object] = lambda _bad: None,
-    warn: Callable[[RowFault], object] = lambda _bad: None,
+    tell: Tell = _silent,
+    warn: Tell = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
 ) -> Summary:
     """
@@ -158,20 +165,18 @@ def import_registry(
         OSError: a file cannot be read.
     """
     sources = sources_of(path)
-    found = Summary()
+
+    def run(warn: Tell, *, dry: bool) -> Summary:
+        state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)
+        return _Import(state, tell, warn, progress).run(sources)
+
     with _bulk_write_settings():
-        if dry_run or strict:
-            found = _Import(actor, draft=draft, dry=True, tell=tell, warn=warn, progress=progress).run(sources)
-            if dry_run or found.bad:
-                return found
-        return _Import(
-            actor,
-            draft=draft,
-            dry=False,
-            tell=tell,
-            warn=(lambda _bad: None) if strict else warn,  # reported in the first pass
-            progress=progress,
-        ).run(sources)
+        if not dry_run and not strict:
+            return run(warn, dry=False)
+        found = run(warn, dry=True)
+        if dry_run or found.bad:
+            return found
+        return run(_silent, dry=False)  # the first pass told the warnings
 
 
 @contextmanager
@@ -195,22 +200,15 @@ def _bulk_write_settings() -> Iterator[None]:
                 cursor.execute(f"PRAGMA cache_size = {former}")
 
 
+@dataclass(slots=True)
 class _Import:
     """One pass over the files."""
 
-    def __init__(
-        self,
-        actor: Actor,
-        *,
-        draft: bool,
-        dry: bool,
-        tell: Callable[[RowFault], object],
-        warn: Callable[[RowFault], object],
-        progress: Callable[[Path, int], object],
-    ) -> None:
-        self.state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)
-        self.tell, self.warn, self.progress = tell, warn, progress
-        self.summary = Summary()
+    state: BatchRun
+    tell: Tell
+    warn: Tell
+    progress: Callable[[Path, int], object]
+    summary: Summary = field(default_factory=Summary)
 
     def run(self, sources: list[Source]) -> Summary:
         for source in sources:
@@ -260,10 +258,7 @@ class _Import:
             except DatabaseError as error:
                 if attempt == ATTEMPTS - 1 or not _lost_race(error):
                     raise
-        total = self.summary.counts[source.kind]
-        total.new += counts.new
-        total.changed += counts.changed
-        total.unchanged += counts.unchanged
+        self.summary.counts[source.kind] += counts
         self.summary.bad += len({bad.line for bad in rejected})
         self.summary.warnings += len(warned)
         for bad in rejected:

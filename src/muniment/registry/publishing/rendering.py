@@ -83,6 +83,12 @@ def company_bundle(view: CompanyView, company: Any) -> JSONObject:
     }
 
 
+def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSONObject:
+    """Return the bundle with every funding round, for exports and for owners."""
+    rounds = [each.to_document(schema.funding_round) for each in view.rounds]
+    return {**company_bundle(view, company), "fundingRounds": rounds}
+
+
 def position_in_company(place: PlaceView) -> JSONObject:
     further = place.extra.get("person")
     person = {"name": place.person_name, "slug": place.person_slug, **(_sorted(further) if further else {})}
