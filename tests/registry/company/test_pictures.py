@@ -6,12 +6,9 @@ import pytest
 from PIL import Image
 
 from make.pictures import bomb, moving, picture
-from make.registry import document, owner, published, reviewer
-from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import pictures
-from muniment.registry.models import HistoryEntry, Person, Picture
-from muniment.registry.people import profiles
+from muniment.registry.models import Picture
 
 pytestmark = pytest.mark.django_db
 PATH = "/pictures/{}-512.webp"
@@ -77,27 +74,3 @@ def test_a_photo_is_turned_upright():
 )
 def test_only_our_own_pictures_have_another_size(address, small):
     assert pictures.sized(address, 144) == small
-
-
-def test_a_portrait_is_shown_with_the_person_and_taken_away_again():
-    me = owner()
-    published(me, positions=[{"person": {"name": "Ada Moss"}}])
-    profiles.join_person(reviewer(), "ada-moss", me.account_id)
-    address = f"https://registry.example{PATH.format('a' * 32)}"
-    version = pictures.set_portrait(me, address).version
-    assert document("person", "ada-moss")["picture"] == address
-    assert pictures.set_portrait(me, "").version == version + 1
-    assert "picture" not in document("person", "ada-moss")
-    entries = HistoryEntry.objects.filter(person__slug="ada-moss", action="updated").order_by("pk")
-    assert [(entry.before, entry.after) for entry in entries] == [
-        ({"picture": None}, {"picture": address}),
-        ({"picture": address}, {"picture": None}),
-    ]
-
-
-@pytest.mark.parametrize("stranger", ["visitor", "account without a profile"])
-def test_a_portrait_belongs_to_an_account_with_a_profile(stranger):
-    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
-    with pytest.raises(BadRequest):
-        pictures.set_portrait(VISITOR if stranger == "visitor" else owner(), PATH.format("a" * 32))
-    assert "picture" not in Person.objects.get(slug="ada-moss").extra

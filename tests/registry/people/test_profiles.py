@@ -19,6 +19,7 @@ from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import decisions
 
 pytestmark = pytest.mark.django_db
+PORTRAIT = f"https://registry.example/pictures/{'a' * 32}-512.webp"
 
 
 @pytest.fixture
@@ -149,3 +150,26 @@ def test_a_new_name_is_published_with_the_listings_that_show_it_and_no_others(ad
     before = len(changes())
     profiles.update_profile(me, ProfileChange(name="Ada M. Moss"))
     assert sorted(each[:2] for each in changes()[before:]) == [("company", showing), ("person", ada)]
+
+
+def test_a_portrait_is_shown_with_the_person_and_taken_away_again():
+    me = owner()
+    published(me, positions=[{"person": {"name": "Ada Moss"}}])
+    profiles.join_person(reviewer(), "ada-moss", me.account_id)
+    version = profiles.set_portrait(me, PORTRAIT).version
+    assert document("person", "ada-moss")["picture"] == PORTRAIT
+    assert profiles.set_portrait(me, "").version == version + 1
+    assert "picture" not in document("person", "ada-moss")
+    entries = HistoryEntry.objects.filter(person__slug="ada-moss", action="updated").order_by("pk")
+    assert [(entry.before, entry.after) for entry in entries] == [
+        ({"picture": None}, {"picture": PORTRAIT}),
+        ({"picture": PORTRAIT}, {"picture": None}),
+    ]
+
+
+@pytest.mark.parametrize("stranger", ["visitor", "account without a profile"])
+def test_a_portrait_belongs_to_an_account_with_a_profile(stranger):
+    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
+    with pytest.raises(BadRequest):
+        profiles.set_portrait(VISITOR if stranger == "visitor" else owner(), PORTRAIT)
+    assert "picture" not in Person.objects.get(slug="ada-moss").extra

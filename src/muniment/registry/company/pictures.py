@@ -10,14 +10,8 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
-from django.db import transaction
-
-from muniment.kernel.actor import Actor
-from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest
-from muniment.registry import history
-from muniment.registry.models import Person, Picture
-from muniment.registry.people.profiles import publish_person
+from muniment.registry.models import Picture
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -98,28 +92,3 @@ def sized(address: str, size: int) -> str:
     """Return the path of a stored image in *size*; empty if the address is not one of ours."""
     match = _ADDRESS.fullmatch(address)
     return f"/pictures/{match['digest']}-{size}.webp" if match else ""
-
-
-def set_portrait(actor: Actor, address: str) -> Person:
-    """
-    Set the portrait of the actor's own profile; empty removes it.
-
-    Raises:
-        BadRequest: the account has no profile.
-    """
-    account_id = actor.account_id or 0  # no account has this number
-    with transaction.atomic():
-        person = Person.objects.select_for_update().filter(account_id=account_id).first()
-        if person is None:
-            raise BadRequest("This account has no profile.", "Claim or create your profile first.")
-        before = person.extra.get("picture")
-        extra = {key: value for key, value in person.extra.items() if key != "picture"}
-        person.extra = {**extra, "picture": address} if address else extra
-        person.version += 1
-        person.updated_at = now()
-        person.save()
-        history.entry(
-            actor, "updated", before={"picture": before}, after={"picture": address or None}, person=person
-        ).save()
-        publish_person(person, renamed=False)
-        return person

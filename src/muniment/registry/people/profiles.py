@@ -53,18 +53,11 @@ def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False
     """
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
-        found = Person.objects.select_for_update().filter(account_id=actor.account_id) if actor.account_id else None
-        person = found.first() if found is not None else None
-        if person is None:
-            raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
+        person = _own_profile(actor, "Claim or create your profile at /manage/profile first.")
         difference = _compare(person, edit)
         if difference and not dry_run:
             difference.write_columns(person)
-            person.version += 1
-            person.updated_at = now()
-            person.save()
-            history.entry(actor, "updated", before=difference.before, after=difference.after, person=person).save()
-            publish_person(person, renamed="name" in difference.after)
+            _write(actor, person, "updated", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
@@ -75,10 +68,38 @@ def _compare(person: Person, edit: Edit) -> Difference:
     return found
 
 
-def publish_person(person: Person, *, renamed: bool) -> None:
-    """Publish a person and, after a new name, the companies that show it."""
+def set_portrait(actor: Actor, address: str) -> Person:
+    """
+    Set the portrait of the actor's own profile; empty removes it.
+
+    Raises:
+        BadRequest: the account has no profile.
+    """
+    with transaction.atomic():
+        person = _own_profile(actor, "Claim or create your profile first.")
+        before = person.extra.get("picture")
+        extra = {key: value for key, value in person.extra.items() if key != "picture"}
+        person.extra = {**extra, "picture": address} if address else extra
+        _write(actor, person, "updated", {"picture": before}, {"picture": address or None})
+        return person
+
+
+def _own_profile(actor: Actor, hint: str) -> Person:
+    account_id = actor.account_id or 0  # no account has this number
+    person = Person.objects.select_for_update().filter(account_id=account_id).first()
+    if person is None:
+        raise BadRequest("This account has no profile.", hint)
+    return person
+
+
+def _write(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
+    """Save a person with the history, and publish them and, after a new name, the companies that show it."""
+    person.version += 1
+    person.updated_at = now()
+    person.save()
+    history.entry(actor, action, before=before, after=after, person=person).save()
     affected = AffectedRows()
-    if renamed:
+    if "name" in after:
         affected.person_with_companies(person.pk)
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=person.updated_at)
     publish(affected.person(person.pk))
@@ -127,9 +148,6 @@ def join_person(actor: Actor, slug: str, account_id: int) -> Person:
         taken = Person.objects.filter(account_id=account_id).exclude(pk=person.pk).exists()
         if taken or person.account_id not in {None, account_id}:
             raise Conflict("The person or the account is already linked to another.", "Unlink them first.")
-        person.account_id, person.listed, person.updated_at = account_id, True, now()
-        person.version += 1
-        person.save()
-        history.entry(actor, "joined", before={}, after={"account": account_id}, person=person).save()
-        publish_person(person, renamed=False)
+        person.account_id, person.listed = account_id, True
+        _write(actor, person, "joined", {}, {"account": account_id})
         return person

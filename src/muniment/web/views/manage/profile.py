@@ -65,7 +65,7 @@ def portrait(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     try:
         path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
-        pictures.set_portrait(actor, f"{address(request)}{path}" if path else "")
+        profiles.set_portrait(actor, f"{address(request)}{path}" if path else "")
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
         return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
