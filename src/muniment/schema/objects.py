@@ -16,15 +16,7 @@ from muniment.schema.record import Field, Record, change_of
 
 
 class Schema(Struct, frozen=True, dict=True):
-    """
-    The records of the registry's objects.
-
-    Args:
-        company: a company.
-        person: a person.
-        framework: a framework.
-        funding_round: a funding round.
-    """
+    """The records of the registry's objects."""
 
     company: Record
     person: Record

@@ -22,8 +22,7 @@ COMPANY_OF_POSITION: Final = Record(
 )
 
 POSITION_OF_PERSON: Final = Record(
-    "",
-    (Field("title", Text(), "Position", example="Steward"), Field("company", COMPANY_OF_POSITION, "Company")),
+    "", (Field("title", Text(), "Position", example="Steward"), Field("company", COMPANY_OF_POSITION, "Company"))
 )
 
 PERSON: Final = Record(

@@ -16,7 +16,6 @@ MODERN = "2026-07-28"
 LEGACY: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_LEGACY = LEGACY[-1]
 
-_Object = JSONObject
 _Version = Literal["2.0"]
 _Level = Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 
@@ -40,18 +39,18 @@ class _Implementation(Struct):
 class _Modes(Struct):
     """Members of the elicitation and sampling capabilities."""
 
-    form: _Object | None = None
-    url: _Object | None = None
-    context: _Object | None = None
-    tools: _Object | None = None
+    form: JSONObject | None = None
+    url: JSONObject | None = None
+    context: JSONObject | None = None
+    tools: JSONObject | None = None
 
 
 class _ModernCapabilities(Struct):
     elicitation: _Modes | None = None
     sampling: _Modes | None = None
-    roots: _Object | None = None
-    experimental: dict[str, _Object] | None = None
-    extensions: dict[str, _Object] | None = None
+    roots: JSONObject | None = None
+    experimental: dict[str, JSONObject] | None = None
+    extensions: dict[str, JSONObject] | None = None
 
 
 class _Roots(Struct):
@@ -62,12 +61,12 @@ class _LegacyCapabilities(Struct):
     elicitation: _Modes | None = None
     sampling: _Modes | None = None
     roots: _Roots | None = None
-    experimental: dict[str, _Object] | None = None
-    extensions: dict[str, _Object] | None = None
+    experimental: dict[str, JSONObject] | None = None
+    extensions: dict[str, JSONObject] | None = None
     tasks: None = None
 
 
-class ModernMeta(Struct):
+class _ModernMeta(Struct):
     """The envelope of each request in the modern protocol."""
 
     version: str = field(name="io.modelcontextprotocol/protocolVersion")
@@ -77,31 +76,29 @@ class ModernMeta(Struct):
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
 
 
-class LegacyMeta(Struct):
-    """The optional envelope of a request in the legacy protocols."""
-
+class _LegacyMeta(Struct):
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
 
 
 class _ModernCallParams(Struct, forbid_unknown_fields=True):
     name: str
-    meta: ModernMeta = field(name="_meta")
-    arguments: _Object | None = None
+    meta: _ModernMeta = field(name="_meta")
+    arguments: JSONObject | None = None
 
 
 class _LegacyCallParams(Struct, forbid_unknown_fields=True):
     name: str
-    meta: LegacyMeta | None = field(default=None, name="_meta")
-    arguments: _Object | None = None
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
+    arguments: JSONObject | None = None
 
 
 class _ModernListParams(Struct, forbid_unknown_fields=True):
-    meta: ModernMeta = field(name="_meta")
+    meta: _ModernMeta = field(name="_meta")
     cursor: None = None
 
 
 class _LegacyListParams(Struct, forbid_unknown_fields=True):
-    meta: LegacyMeta | None = field(default=None, name="_meta")
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
     cursor: None = None
 
 
@@ -109,7 +106,7 @@ class _InitializeParams(Struct, forbid_unknown_fields=True):
     protocol_version: str = field(name="protocolVersion")
     capabilities: _LegacyCapabilities
     client: _Implementation = field(name="clientInfo")
-    meta: LegacyMeta | None = field(default=None, name="_meta")
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
 
 
 class _Message(Struct, tag_field="method", forbid_unknown_fields=True):
@@ -168,13 +165,13 @@ class Ping(_Request, tag="ping"):
 class Initialized(_Message, tag="notifications/initialized"):
     """The notification that ends the handshake."""
 
-    params: _Object | None = None
+    params: JSONObject | None = None
 
 
 class Cancelled(_Message, tag="notifications/cancelled"):
     """A notification that the client no longer waits; there is nothing to cancel here."""
 
-    params: _Object | None = None
+    params: JSONObject | None = None
 
 
 Modern = ModernCall | ModernList | Discover | Initialized | Cancelled
@@ -190,7 +187,7 @@ class _SummaryParams(Struct):
     name: Annotated[str, msgspec.Meta(max_length=200)] | UnsetType = UNSET
 
 
-class RequestSummary(Struct):
+class _Summary(Struct):
     """The part of an unusual request that is needed before the SDK reads it."""
 
     method: str
@@ -204,10 +201,10 @@ class RequestSummary(Struct):
         return self.params.name
 
 
-_decode_summary = msgspec.json.Decoder(RequestSummary).decode
+_decode_summary = msgspec.json.Decoder(_Summary).decode
 
 
-def summarize(body: bytes) -> RequestSummary | None:
+def summarize(body: bytes) -> _Summary | None:
     """Return the summary of an unusual body; None if it is not a JSON object with a method."""
     try:
         return _decode_summary(body)

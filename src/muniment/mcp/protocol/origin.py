@@ -1,10 +1,11 @@
 """Check Host, Origin, content type and size of a request before it is read."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from muniment.kernel.problems import Problem
+from muniment.kernel.problems import Forbidden, Problem
 
 MAX_BODY_BYTES = 1 << 20
 _MAX_CACHED = 1_000
@@ -15,13 +16,6 @@ class Misdirected(Problem):
 
     code = "bad_request"
     status = HTTPStatus.MISDIRECTED_REQUEST
-
-
-class ForeignOrigin(Problem):
-    """A page of another origin calls a server on this machine."""
-
-    code = "bad_request"
-    status = HTTPStatus.FORBIDDEN
 
 
 class UnsupportedType(Problem):
@@ -81,7 +75,7 @@ class OriginPolicy:
 
         Raises:
             Misdirected: 421, the Host is unknown.
-            ForeignOrigin: 403, the Origin may not call a loopback Host.
+            Forbidden: a page of another Origin calls a server on this machine.
         """
         pair = (host, origin)
         if pair in self._admitted:
@@ -94,7 +88,7 @@ class OriginPolicy:
         name = _host_of(host)
         if _is_loopback(name):
             if origin and not self._is_local(origin):
-                raise ForeignOrigin(
+                raise Forbidden(
                     f"The Origin {origin[:100]} is not allowed to call this server at the Host {host[:100]}.",
                     "Use the public URL, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
                 )
@@ -111,22 +105,13 @@ class OriginPolicy:
         return scheme in {"http", "https"} and _is_loopback(_host_of(authority)) and "/" not in authority
 
 
-_json_accepted: dict[bytes, bool] = {}
-
-
+@lru_cache(_MAX_CACHED)
 def accepts_json(accept: bytes) -> bool:
     """Return whether an Accept header (empty if missing) accepts application/json."""
-    known = _json_accepted.get(accept)
-    if known is None:
-        types = [part.partition(b";")[0].strip().lower() for part in accept.split(b",")]
-        known = not accept.strip() or any(kind in {b"application/json", b"application/*", b"*/*"} for kind in types)
-        if len(_json_accepted) < _MAX_CACHED:
-            _json_accepted[accept] = known
-    return known
+    types = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
+    return not accept.strip() or bool(types & {b"application/json", b"application/*", b"*/*"})
 
 
 def is_json(content_type: bytes) -> bool:
     """Return whether a Content-Type header is application/json."""
-    return content_type == b"application/json" or (
-        content_type.partition(b";")[0].strip().lower() == b"application/json"
-    )
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"

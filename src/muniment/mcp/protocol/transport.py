@@ -223,8 +223,7 @@ class ToolServer:
     def _check_types(headers: dict[bytes, bytes]) -> None:
         if not is_json(headers.get(b"content-type", b"")):
             raise UnsupportedType(
-                "The Content-Type of a request must be application/json.",
-                "Send Content-Type: application/json.",
+                "The Content-Type of a request must be application/json.", "Send Content-Type: application/json."
             )
         if not accepts_json(headers.get(b"accept", b"")):
             raise NotAcceptable(

@@ -25,6 +25,15 @@ def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> Json
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
+def strings(*names: str) -> JSONObject:
+    return dict.fromkeys(names, STRING)
+
+
+def cut_marks(*names: str) -> JSONObject:
+    """Return the schemas of the members that truncation adds to the texts *names*."""
+    return {f"{name}{end}": kind for name in names for end, kind in (("Truncated", BOOLEAN), ("Url", STRING))}
+
+
 def list_of(item: JsonSchema) -> JsonSchema:
     return {"type": "array", "items": item}
 
@@ -34,19 +43,13 @@ def one_of(*values: str) -> JsonSchema:
 
 
 def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSchema) -> JsonSchema:
-    """
-    Return the schema of a record as truncation leaves it.
-
-    Args:
-        without: members that this answer lacks.
-    """
+    """Return the schema of a record as truncation leaves it, *without* members that this answer lacks."""
     schema = record.definition(ANSWER)
     long = [field.name for field in record.fields if isinstance(field.kind, Text) and field.kind.lines > 1]
-    cut = {f"{name}{end}": kind for name in long for end, kind in (("Truncated", BOOLEAN), ("Url", STRING))}
     shown = {name: each for name, each in schema["properties"].items() if name not in without}
     # The largest items of a list, and records that do not fit at all, have only their names.
     identity = [field.name for field in record.fields if field.required and field.name in shown]
-    properties = {**shown, **more, **cut, "truncated": BOOLEAN, "url": STRING}
+    properties = {**shown, **more, **cut_marks(*long), "truncated": BOOLEAN, "url": STRING}
     return {"type": "object", "properties": properties, "required": identity}
 
 

@@ -20,7 +20,6 @@ from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
-    BOOLEAN,
     INTEGER,
     MOMENT,
     STRING,
@@ -29,6 +28,7 @@ from muniment.mcp.tools.output_schemas import (
     one_of,
     paged,
     single,
+    strings,
 )
 from muniment.mcp.tools.owner_tool import PAGE, SLUG, owner_tool
 from muniment.oauth.token_authentication import Bridge
@@ -172,11 +172,10 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         fundingRounds=schema.bundle.by_name["fundingRounds"].schema(ANSWER),
         **common,
         reviewerNote=nullable(STRING),
-        reviewerNoteTruncated=BOOLEAN,
-        reviewerNoteUrl=STRING,
+        **output_schemas.cut_marks("reviewerNote"),
         publicUrl=nullable(STRING),
     )
-    listing = {"id": STRING, "name": STRING, "state": one_of(*State.values), "role": STRING, "version": INTEGER}
+    listing = {**strings("id", "name"), "state": one_of(*State.values), "role": STRING, "version": INTEGER}
     person = output_schemas.record_of(profile(schema.person))
     return (
         tool(
@@ -232,7 +231,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                     {
                         "person": nullable(person),
                         "email": STRING,
-                        "companies": list_of(object_of({"id": STRING, "name": STRING, "role": STRING})),
+                        "companies": list_of(object_of(strings("id", "name", "role"))),
                         "scopes": list_of(one_of(*SCOPES)),
                         "companiesTotal": INTEGER,
                     },

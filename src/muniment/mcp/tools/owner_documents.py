@@ -17,7 +17,17 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import truncation
-from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, MOMENT, STRING, object_of, one_of, paged, single
+from muniment.mcp.tools.output_schemas import (
+    INTEGER,
+    MOMENT,
+    STRING,
+    cut_marks,
+    object_of,
+    one_of,
+    paged,
+    single,
+    strings,
+)
 from muniment.mcp.tools.owner_tool import ID, PAGE, SLUG, owner_tool
 from muniment.oauth.token_authentication import Bridge
 
@@ -25,29 +35,23 @@ _MAX_BASE64: Final = 16_384
 """Above the limit of small files, so that the operation can refer to the other tool."""
 _NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
+_CUT: Final = cut_marks("filename", "note")
 _DOCUMENT: Final = object_of(
     {
-        "documentId": STRING,
-        "companySlug": STRING,
-        "filename": STRING,
-        "contentType": STRING,
+        **strings("documentId", "companySlug", "filename", "contentType"),
         "sizeBytes": INTEGER,
         "sha256": STRING,
         "state": one_of(*DocumentState.values),
         "createdAt": MOMENT,
         "textState": one_of(*TextState.values),
         "note": {**STRING, "description": "why it was rejected, not scanned, or has no text"},
-        "filenameTruncated": BOOLEAN,
-        "filenameUrl": STRING,
-        "noteTruncated": BOOLEAN,
-        "noteUrl": STRING,
+        **_CUT,
     },
-    optional=("note", "filenameTruncated", "filenameUrl", "noteTruncated", "noteUrl"),
+    optional=("note", *_CUT),
 )
 _UPLOAD: Final = object_of(
     {
-        "uploadId": STRING,
-        "url": STRING,
+        **strings("uploadId", "url"),
         "method": one_of("PUT"),
         "headers": object_of({"Content-Type": STRING}),
         "command": {**STRING, "description": "for a shell in the file's folder, on the user's computer"},

@@ -13,18 +13,8 @@ from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import truncation
-from muniment.mcp.tools.output_schemas import (
-    BOOLEAN,
-    INTEGER,
-    MOMENT,
-    NUMBER,
-    STRING,
-    list_of,
-    object_of,
-    one_of,
-    single,
-)
+from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, list_of, object_of, one_of, single, strings
 from muniment.mcp.tools.owner_tool import ID, SLUG, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.frameworks.specification import SOURCES
@@ -33,20 +23,19 @@ from muniment.schema.record import nullable
 _NOTE_CHARACTERS: Final = 200
 _TIME: Final = nullable(MOMENT)
 _TEXT: Final = nullable(STRING)
-_SCORE: Final = nullable(NUMBER)
+_SCORE: Final = nullable(output_schemas.NUMBER)
+_CUT: Final = output_schemas.cut_marks("note")
 _ENTRY: Final = object_of(
     {
         "entryId": STRING,
         "amount": INTEGER,
-        "kind": STRING,
-        "note": STRING,
+        **strings("kind", "note"),
         "balance": INTEGER,
         "at": MOMENT,
         "runId": STRING,
-        "noteTruncated": BOOLEAN,
-        "noteUrl": STRING,
+        **_CUT,
     },
-    optional=("runId", "noteTruncated", "noteUrl"),
+    optional=("runId", *_CUT),
 )
 _CREDITS: Final = object_of(
     {
@@ -60,16 +49,14 @@ _CREDITS: Final = object_of(
 )
 _RUN: Final = object_of(
     {
-        "runId": STRING,
-        "companySlug": STRING,
-        "frameworkId": STRING,
+        **strings("runId", "companySlug", "frameworkId"),
         "state": one_of(*RunState.values),
         "cost": {**INTEGER, "description": "credits"},
         "progress": {
             **object_of({"done": INTEGER, "total": INTEGER, "step": STRING}),
             "description": "done and total criteria",
         },
-        "shouldPoll": BOOLEAN,
+        "shouldPoll": output_schemas.BOOLEAN,
         "pollAfterSeconds": nullable(INTEGER),
         "error": _TEXT,
         "createdAt": MOMENT,
@@ -92,14 +79,14 @@ _STARTED: Final = object_of(
     }
 )
 _STATUS: Final = one_of("met", "partial", "not_met", "insufficient", "not_applicable")
-_NAMED: Final = {"id": STRING, "title": STRING}
+_NAMED: Final = strings("id", "title")
 _CITATION: Final = object_of({"source": STRING, "documentId": _TEXT, "page": nullable(INTEGER), "quote": STRING})
 _CRITERION: Final = object_of(
     {
         **_NAMED,
         "status": _STATUS,
         "level": _SCORE,
-        "maxLevel": NUMBER,
+        "maxLevel": output_schemas.NUMBER,
         "rationale": STRING,
         "citations": list_of(_CITATION),
         "remediation": _TEXT,
@@ -110,16 +97,14 @@ _CRITERION: Final = object_of(
 _COUNTS: Final[JSONObject] = {"type": "object", "additionalProperties": INTEGER}
 _REPORT: Final = object_of(
     {
-        "reportId": STRING,
-        "runId": STRING,
-        "frameworkId": STRING,
-        "frameworkName": STRING,
+        **strings("reportId", "runId", "frameworkId", "frameworkName"),
         "specificationVersion": INTEGER,
-        "companySlug": STRING,
-        "companyName": STRING,
+        **strings("companySlug", "companyName"),
         "createdAt": MOMENT,
         "inputHash": STRING,
-        "overall": object_of({"score": _SCORE, "band": _TEXT, "coverage": NUMBER, "confidence": NUMBER}),
+        "overall": object_of(
+            {"score": _SCORE, "band": _TEXT, "coverage": output_schemas.NUMBER, "confidence": output_schemas.NUMBER}
+        ),
         "sections": list_of(
             object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
         ),
@@ -131,7 +116,7 @@ _REPORT: Final = object_of(
         "nextTotal": INTEGER,
         "sectionsTotal": INTEGER,
         "markdown": STRING,
-        "truncated": BOOLEAN,
+        "truncated": output_schemas.BOOLEAN,
         "url": {**STRING, "description": "the page of the report"},
     }
 )

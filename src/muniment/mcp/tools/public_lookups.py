@@ -124,26 +124,20 @@ class PublicTools:
         return self._detail("framework", framework_id, fit, "list_frameworks")
 
     def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
-        other, tool = (
-            ("program", "get_program_framework") if kind == "score" else ("scoring framework", "get_scoring_framework")
-        )
+        other, tool = ("program", "program") if kind == "score" else ("scoring framework", "scoring")
 
         def handler(arguments: Arguments, caller: Caller) -> bytes:
             body = self.get_framework(arguments, caller)
             if msgspec.json.decode(body, type=_Framework).data.kind != kind:
                 framework_id = arguments["frameworkId"]
-                raise NotFound(
-                    f"{framework_id} is a {other}.", f"Call {tool} with frameworkId {framework_id}, or get_framework."
-                )
+                hint = f"Call get_{tool}_framework with frameworkId {framework_id}, or get_framework."
+                raise NotFound(f"{framework_id} is a {other}.", hint)
             return body
 
         return handler
 
     def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
-        def handler(_: Arguments, caller: Caller) -> bytes | Awaitable[bytes]:
-            return self.list_frameworks({"kind": kind}, caller)
-
-        return handler
+        return lambda _, caller: self.list_frameworks({"kind": kind}, caller)
 
     def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
         return self._reader.stats().body

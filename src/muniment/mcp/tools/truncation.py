@@ -110,11 +110,7 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
 
 
 def _shrink(
-    data: JSONObject,
-    lists: Iterable[str],
-    steps: Iterable[tuple[int, int]],
-    parts: Iterable[JSONObject],
-    url: str,
+    data: JSONObject, lists: Iterable[str], steps: Iterable[tuple[int, int]], parts: Iterable[JSONObject], url: str
 ) -> bytes:
     """Cut the texts of *parts* and the *lists* of *data*, step by step, until it fits."""
     for characters, length in steps:
