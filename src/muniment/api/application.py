@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from muniment.api import reference_pages
-from muniment.api.handlers import V1, Context, Result, Values
+from muniment.api.handlers import COLLECTIONS, V1, Context, Result, Values
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, plain, preflight
 from muniment.api.routes import ROUTES, Route
@@ -27,15 +27,12 @@ from muniment.store.published import KINDS
 from muniment.store.reader import Reader
 
 log = logging.getLogger(__name__)
-
-
 MAX_WAITING: Final = 64
 """Concurrent slow queries; beyond this limit clients must retry."""
 MAX_CACHED_TARGET: Final = 1024
 SEGMENT: Final = 4
 """The index of the path segment that identifies a resource: ``/api/v1/companies/{slug}``."""
 FILE_CHUNK_BYTES: Final = 256 << 10
-_COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 
 
 class Api:
@@ -52,10 +49,8 @@ class Api:
         self.context = Context(reader, self.exports, config.base_url)
         self.reader = reader
         self.cache = reader.answers
-        self._fixed = {route.path: route for route in ROUTES if "{" not in route.path}
-        self._nested = {
-            (prefix, suffix): route for route in ROUTES if "{" in route.path for prefix, _, suffix in [_cut(route.path)]
-        }
+        self._fixed = {route.path: route for route in ROUTES if not route.missing}
+        self._nested = {(route.segment[0], route.segment[2]): route for route in ROUTES if route.missing}
         self._lines = {
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
         }
@@ -78,13 +73,13 @@ class Api:
 
     def names(self, collection: str, key: str) -> bool:
         """Return whether *key* identifies a member of ``companies``, ``people`` or ``frameworks``."""
-        kind = next((kind for kind, room in _COLLECTIONS.items() if room == collection), "")
+        kind = next((kind for kind, room in COLLECTIONS.items() if room == collection), "")
         return self.reader.document(kind, key) is not None
 
     def details(self) -> tuple[tuple[bytes, str, bytes], ...]:
         """Return the prefix, the kind and the header lines of each route that answers one document."""
         return tuple(
-            (f"{V1}/{_COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
+            (f"{V1}/{COLLECTIONS[kind]}/".encode(), kind, self._lines.get(f"get{kind.title()}", b"")) for kind in KINDS
         )
 
     def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
@@ -121,11 +116,10 @@ class Api:
         if path is None:
             raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
         shown = path if len(path) == 1 else path.removesuffix("/")
-        if shown.startswith("/exports/") and shown.count("/") == 2:
-            return await self._file(method, shown.removeprefix("/exports/"), send)
+        file = self._file(shown)
         page = self._pages.get(shown)
         route, segment = (None, "") if page else self._route(raw_path)
-        if page is None and route is None:
+        if file is None and page is None and route is None:
             raise NotFound(
                 f"There is nothing at {path[:200]}.", "GET /openapi.json describes all endpoints; /docs shows them."
             )
@@ -133,6 +127,9 @@ class Api:
             return preflight()
         if method not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method, ALLOW)
+        if file is not None:
+            await _send_file(send, file, head_only=method == "HEAD")
+            return None
         headers = dict(scope["headers"])
         if page is not None:
             key: object = shown
@@ -162,12 +159,8 @@ class Api:
         route = self._fixed.get("/".join(parts))
         if route is not None or len(parts) <= SEGMENT:
             return route, ""
-        prefix, segment, suffix = (
-            "/".join((*parts[:SEGMENT], "")),
-            parts[SEGMENT],
-            "/".join(("", *parts[SEGMENT + 1 :])),
-        )
-        return self._nested.get((prefix, suffix)), segment
+        prefix, suffix = "/".join((*parts[:SEGMENT], "")), "/".join(("", *parts[SEGMENT + 1 :]))
+        return self._nested.get((prefix, suffix)), parts[SEGMENT]
 
     def _lines_of(self, scope: Scope) -> bytes:
         """Return the header lines that a route adds to errors too; none without a route."""
@@ -175,13 +168,13 @@ class Api:
         return self._lines[route.operation_id] if route else b""
 
     async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
-        if route.segment_name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
-            prefix, _, _ = _cut(route.path)
+        prefix, name, suffix = route.segment
+        if name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
             raise NotFound(
                 f"The {route.missing} identifier is not valid.",
                 f"It has 1 to {MAX_SLUG_CHARACTERS} characters; GET {prefix[:-1]} lists them.",
             )
-        path = route.path.replace(f"{{{route.segment_name}}}", quote(segment)) if segment else route.path
+        path = f"{prefix}{quote(segment)}{suffix}" if segment else route.path
         values, is_plain = read(route.by_name, query, path)
         target = raw_path + b"?" + query if query else raw_path
         canonical_key = (route.operation_id, segment, *values.values())
@@ -215,27 +208,24 @@ class Api:
             waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
         return await asyncio.shield(waiting)
 
-    async def _file(self, method: str, name: str, send: Send) -> Response | None:
-        path = self.exports.find(name)
-        if path is None:
-            raise NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
-        if method == "OPTIONS":
-            return preflight()
-        if method not in {"GET", "HEAD"}:
-            raise MethodNotAllowed(method, ALLOW)
-        await _send_file(send, path, head_only=method == "HEAD")
-        return None
+    def _file(self, path: str) -> Path | None:
+        """Return the export at *path*; None for any other path."""
+        if not path.startswith("/exports/") or path.count("/") != 2:
+            return None
+        name = path.removeprefix("/exports/")
+        found = self.exports.find(name)
+        if found is None:
+            raise _no_export(name)
+        return found
+
+
+def _no_export(name: str) -> NotFound:
+    return NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
 
 
 def _raw_path(scope: Scope) -> bytes:
     found: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return found
-
-
-def _cut(path: str) -> tuple[str, str, str]:
-    prefix, _, rest = path.partition("{")
-    name, _, suffix = rest.partition("}")
-    return prefix, name, suffix
 
 
 async def _send(send: Send, response: Response, *, head_only: bool) -> None:
@@ -248,9 +238,7 @@ async def _send_file(send: Send, path: Path, *, head_only: bool) -> None:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise NotFound(
-            f'There is no export named "{path.name}".', f"GET {V1}/exports lists the current files."
-        ) from None
+        raise _no_export(path.name) from None
     with file:
         headers = {
             "Content-Disposition": f'attachment; filename="{path.name}"',

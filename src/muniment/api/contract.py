@@ -94,11 +94,15 @@ def _headers(*names: str) -> Part:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
+def _response(name: str) -> Part:
+    return {"$ref": f"#/components/responses/{name}"}
+
+
 def _error(description: str, example: str, *headers: str) -> Part:
     return {
         "description": description,
         "headers": _headers(*_ALWAYS, *headers),
-        "content": {"application/json": {"schema": ref("Error"), "example": {"error": ERROR_EXAMPLES[example]}}},
+        "content": {"application/json": {"schema": ref("Error"), "example": ERROR_EXAMPLES[example].to_wire()}},
     }
 
 
@@ -111,15 +115,13 @@ def _operation(route: Route, example: Any) -> Part:
             "headers": _headers(*_ALWAYS, *_CACHED, *pages, *own),
             "content": {"application/json": {"schema": ref(route.schema), "example": example}},
         },
-        "304": {"$ref": "#/components/responses/NotModified"},
+        "304": _response("NotModified"),
+        **({"400": _response("BadRequest")} if route.parameters else {}),
+        **({"404": _response("NotFound")} if route.missing else {}),
+        "405": _response("MethodNotAllowed"),
+        "429": _response("TooMany"),
+        "500": _response("InternalError"),
     }
-    if route.parameters:
-        responses["400"] = {"$ref": "#/components/responses/BadRequest"}
-    if route.missing:
-        responses["404"] = {"$ref": "#/components/responses/NotFound"}
-    responses["405"] = {"$ref": "#/components/responses/MethodNotAllowed"}
-    responses["429"] = {"$ref": "#/components/responses/TooMany"}
-    responses["500"] = {"$ref": "#/components/responses/InternalError"}
     return {
         "operationId": route.operation_id,
         "tags": [route.tag],
@@ -154,12 +156,13 @@ _IF_NONE_MATCH: Final[Part] = {
 
 
 def _segment(route: Route) -> list[Part]:
-    if not route.segment_name:
+    _, name, _ = route.segment
+    if not name:
         return []
     example = {"company": "blue-river-trust", "person": "ada-fluss", "framework": "river-score"}[route.missing]
     return [
         {
-            "name": route.segment_name,
+            "name": name,
             "in": "path",
             "required": True,
             "description": f"The {route.missing}'s identifier, from the list.",
@@ -170,12 +173,8 @@ def _segment(route: Route) -> list[Part]:
 
 
 def _parameter(parameter: Parameter) -> Part:
-    described: Part = {
-        "name": parameter.name,
-        "in": "query",
-        "description": parameter.description,
-        "schema": dict(parameter.schema),
-    }
+    described: Part = {"name": parameter.name, "in": "query", "description": parameter.description}
+    described["schema"] = dict(parameter.schema)
     if parameter.example:
         kind, example = parameter.schema["type"], parameter.example
         described["example"] = msgspec.json.decode(example) if kind in {"integer", "boolean"} else example

@@ -1,6 +1,8 @@
 """The handlers of the REST routes: each queries the reader and returns a finished answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -18,6 +20,7 @@ from muniment.store.reader import FeedGapError, Found, ListPage, Reader
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100
+COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 
 
 class Context(NamedTuple):
@@ -53,11 +56,9 @@ def _list_query(path: str, values: Values) -> JSONObject:
         raise BadRequest(
             'sort is "relevance" without q; relevance needs search words.', f"For example: {path}?sort=newest"
         )
-    if size is None:
-        size = MAX_IDS if values["ids"] is not None else 25
     return {
         "page": page or 1,
-        "page_size": size,
+        "page_size": size or (MAX_IDS if values["ids"] is not None else 25),
         "q": values["q"] or "",
         "sort": sort,
         "cursor": cursor,
@@ -85,20 +86,16 @@ def list_people(context: Context, path: str, values: Values, headers: bytes) -> 
     return _list_result("person", path, values, page, headers)
 
 
-class _cursor_of:  # noqa: N801 - reads as a statement
+@contextmanager
+def _cursor_of(path: str) -> Iterator[None]:
     """Turn an invalid cursor into a parameter error."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, CursorError):
-            raise BadRequest(
-                f"cursor {error}; it takes the pagination.nextCursor of an earlier page.",
-                f"Start again without it: {self._path}?pageSize=25",
-            ) from None
+    try:
+        yield
+    except CursorError as error:
+        raise BadRequest(
+            f"cursor {error}; it takes the pagination.nextCursor of an earlier page.",
+            f"Start again without it: {path}?pageSize=25",
+        ) from None
 
 
 def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Result:
@@ -153,40 +150,32 @@ def _query_text(value: object) -> str:
     return str(value)
 
 
-def _detail(context: Context, kind: str, path: str, key: str, headers: bytes) -> Result:
+def _detail(kind: str, context: Context, key: str, _values: Values, headers: bytes) -> Result:
     found = context.reader.document(kind, key)
     if found is None:
-        raise unknown(context, kind, path, key)
+        raise _unknown(context, kind, key)
     return Result(_document_answer(found, headers), found.edition, ((kind, key),))
+
+
+get_company = partial(_detail, "company")
+get_person = partial(_detail, "person")
+get_framework = partial(_detail, "framework")
 
 
 def _document_answer(found: Found, headers: bytes) -> Answer:
     return Answer(found.body, found.etag.encode(), found.updated_at, headers)
 
 
-def unknown(context: Context, kind: str, path: str, key: str) -> NotFound:
+def _unknown(context: Context, kind: str, key: str) -> NotFound:
     """Return the error for an unknown key, with similar ones."""
-    noun, member = {"company": ("slug", "id"), "person": ("slug", "slug"), "framework": ("frameworkId", "frameworkId")}[
-        kind
-    ]
+    noun = "frameworkId" if kind == "framework" else "slug"
+    member = "id" if kind == "company" else noun
     near = context.reader.nearest(kind, key[:MAX_IDS])
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return NotFound(
         f'There is no {kind} with the {noun} "{truncated(key)}".',
-        f"GET {path} lists all; the {member} of each item is its {noun}.{meant}",
+        f"GET {V1}/{COLLECTIONS[kind]} lists all; the {member} of each item is its {noun}.{meant}",
     )
-
-
-def get_company(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    return _detail(context, "company", f"{V1}/companies", key, headers)
-
-
-def get_person(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    return _detail(context, "person", f"{V1}/people", key, headers)
-
-
-def get_framework(context: Context, key: str, _values: Values, headers: bytes) -> Result:
-    return _detail(context, "framework", f"{V1}/frameworks", key, headers)
 
 
 def list_frameworks(context: Context, _path: str, values: Values, headers: bytes) -> Result:
@@ -205,12 +194,9 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
     """Return a page of a company's token holders."""
     found = context.reader.cap_table(key, values["page"] or 1, values["pageSize"] or 25)
     if found is None:
-        raise unknown(context, "company", f"{V1}/companies", key)
-    body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (
-        b",".join(found.items),
-        found.total,
-        msgspec.json.encode(found.next_page),
-    )
+        raise _unknown(context, "company", key)
+    next_page = msgspec.json.encode(found.next_page)
+    body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
     answer = Answer(body, digest(body).encode(), found.updated_at, headers)
     return Result(answer, found.edition, (("company", key),))
 

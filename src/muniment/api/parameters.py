@@ -53,14 +53,9 @@ def whole_number(name: str, description: str, *, minimum: int, maximum: int | No
             raise ValueError
         return int(text)
 
-    return Parameter(
-        name,
-        description,
-        {"type": "integer", "minimum": minimum, "maximum": top, "default": default},
-        f"a whole number from {minimum} to {top}, in digits",
-        parse,
-        str(default),
-    )
+    schema = {"type": "integer", "minimum": minimum, "maximum": top, "default": default}
+    rule = f"a whole number from {minimum} to {top}, in digits"
+    return Parameter(name, description, schema, rule, parse, str(default))
 
 
 def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:

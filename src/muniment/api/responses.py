@@ -41,9 +41,6 @@ class Response(msgspec.Struct, frozen=True, gc=False):
         return tuple((name, value) for name, _, value in pairs)
 
 
-_FORM = b"content-type: %s\r\ncontent-length: %d\r\n"
-
-
 def status_line(status: int) -> bytes:
     return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
 
@@ -51,9 +48,7 @@ def status_line(status: int) -> bytes:
 def plain(status: int, headers: Mapping[str, str], body: bytes, *, content_type: bytes = JSON) -> Response:
     """Return a response without alternative encodings."""
     lines = b"".join(f"{name.lower()}: {value}\r\n".encode("latin-1", "replace") for name, value in headers.items())
-    form = (
-        b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body)) if status not in {204, 304} else b""
-    )
+    form = b"" if status in {204, 304} else b"content-type: %s\r\ncontent-length: %d\r\n" % (content_type, len(body))
     return Response(status, status_line(status) + form + CORS + lines, body)
 
 
@@ -66,16 +61,13 @@ def error_response(problem: Problem, lines: bytes = b"") -> Response:
 
 def preflight() -> Response:
     """Return the response to OPTIONS: any origin may read, with any header."""
-    return plain(
-        204,
-        {
-            "Allow": ALLOW,
-            "Access-Control-Allow-Methods": ALLOW,
-            "Access-Control-Allow-Headers": "*, Authorization",
-            "Access-Control-Max-Age": "86400",
-        },
-        b"",
-    )
+    headers = {
+        "Allow": ALLOW,
+        "Access-Control-Allow-Methods": ALLOW,
+        "Access-Control-Allow-Headers": "*, Authorization",
+        "Access-Control-Max-Age": "86400",
+    }
+    return plain(204, headers, b"")
 
 
 class Answer(msgspec.Struct, gc=False):
@@ -131,12 +123,8 @@ class Answer(msgspec.Struct, gc=False):
     def _common(self) -> bytes:
         """Return the header lines of every form, including the 304."""
         modified = b"last-modified: %s\r\n" % http_date(self.updated_at) if self.updated_at else b""
-        return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (
-            modified,
-            self.cache_control,
-            CORS,
-            self.lines,
-        )
+        rest = (self.cache_control, CORS, self.lines)
+        return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (modified, *rest)
 
 
 def http_date(moment: str) -> bytes:

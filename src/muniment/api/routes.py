@@ -1,7 +1,8 @@
 """The REST routes: their parameters and descriptions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from muniment.api.deprecation import Deprecation, deprecation_of
@@ -32,14 +33,6 @@ MAX_PAGE_SIZE: Final = 100
 MAX_CHANGES: Final = 1000
 
 
-def _always(_context: Context, _values: Values) -> bool:
-    return True
-
-
-def _never(_context: Context, _values: Values) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Route:
     """
@@ -60,13 +53,19 @@ class Route:
     schema: str
     answer: Handler
     parameters: tuple[Parameter, ...] = ()
-    quick: Callable[[Context, Values], bool] = _always
+    quick: Callable[[Context, Values], bool] = lambda _context, _values: True
     missing: str = ""
-    segment_name: str = ""
-    by_name: dict[str, Parameter] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "by_name", {parameter.name: parameter for parameter in self.parameters})
+    @cached_property
+    def by_name(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
+
+    @cached_property
+    def segment(self) -> tuple[str, str, str]:
+        """Return what precedes the segment in the path, the segment's name, and what follows it."""
+        prefix, _, rest = self.path.partition("{")
+        name, _, suffix = rest.partition("}")
+        return prefix, name, suffix
 
     @property
     def deprecation(self) -> Deprecation | None:
@@ -136,7 +135,6 @@ ROUTES: Final = (
         schema="CompanyDetail",
         answer=get_company,
         missing="company",
-        segment_name="slug",
     ),
     Route(
         path=f"{V1}/companies/{{slug}}/cap-table",
@@ -147,9 +145,8 @@ ROUTES: Final = (
         schema="CapTablePage",
         answer=list_cap_table,
         parameters=(PAGE, PAGE_SIZE),
-        quick=_never,
+        quick=lambda _context, _values: False,
         missing="company",
-        segment_name="slug",
     ),
     Route(
         path=f"{V1}/people",
@@ -171,7 +168,6 @@ ROUTES: Final = (
         schema="PersonDetail",
         answer=get_person,
         missing="person",
-        segment_name="slug",
     ),
     Route(
         path=f"{V1}/frameworks",
@@ -192,7 +188,6 @@ ROUTES: Final = (
         schema="FrameworkOne",
         answer=get_framework,
         missing="framework",
-        segment_name="frameworkId",
     ),
     Route(
         path=f"{V1}/stats",

@@ -7,6 +7,7 @@ Source: service document, Resources and their fields; decisions, section 2, abse
 from typing import Final
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound
 from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
 from muniment.schema.framework import COMPANY_OF_FRAMEWORK
 from muniment.schema.kinds import CONTRACT, JsonSchema
@@ -18,14 +19,13 @@ COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
 MOMENT: Final[JsonSchema] = {"type": "string", "format": "date-time"}
 
 
-def open_object(properties: JsonSchema, required: tuple[str, ...] = (), description: str = "") -> JsonSchema:
+def _open_object(properties: JsonSchema, *optional: str) -> JsonSchema:
     """Return the schema of an object that can have additional members."""
-    said = {"description": description} if description else {}
+    required = [name for name in properties if name not in optional]
     return {
         "type": "object",
-        **said,
         "properties": properties,
-        **({"required": list(required)} if required else {}),
+        **({"required": required} if required else {}),
         "additionalProperties": True,
     }
 
@@ -34,16 +34,16 @@ def ref(name: str) -> JsonSchema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def array_of(items: JsonSchema) -> JsonSchema:
-    return {"type": "array", "items": items}
+def _list_of(name: str, **others: JsonSchema) -> JsonSchema:
+    return _open_object({"data": {"type": "array", "items": ref(name)}, **others})
+
+
+def _one(name: str) -> JsonSchema:
+    return _open_object({"data": ref(name)})
 
 
 def _described(schema: JsonSchema, description: str) -> JsonSchema:
     return {**schema, "description": description}
-
-
-def nullable(*types: str) -> JsonSchema:
-    return {"type": [*types, "null"]}
 
 
 def schemas(schema: Schema) -> dict[str, JsonSchema]:
@@ -51,10 +51,11 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
         *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )
-    described = schema.framework.by_name["companyDescription"]
+    name = "companyDescription"
+    detail = _open_object({name: schema.framework.by_name[name].schema(CONTRACT)}, name)
     return {
         **{record.name: record.definition(CONTRACT) for record in records},
-        "FrameworkDetail": {"allOf": [ref("Framework"), open_object({described.name: described.schema(CONTRACT)})]},
+        "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
         **ENVELOPES,
     }
 
@@ -78,7 +79,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         },
         "required": ["error"],
     },
-    "Pagination": open_object(
+    "Pagination": _open_object(
         {
             "page": {"type": "integer", "minimum": 1},
             "pageSize": {"type": "integer", "minimum": 1, "maximum": 100},
@@ -86,19 +87,18 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "total": COUNT,
             "nextCursor": _described(TEXT, "The next `cursor`; absent on the last page."),
         },
-        ("page", "pageSize", "pageCount", "total"),
+        "nextCursor",
     ),
-    "Change": open_object(
+    "Change": _open_object(
         {
             "sequence": {"type": "integer", "minimum": 1},
             "kind": {"type": "string", "enum": ["company", "person", "framework"]},
             "id": _described(TEXT, "The slug or frameworkId."),
             "change": {"type": "string", "enum": ["published", "updated", "unlisted"]},
             "at": MOMENT,
-        },
-        ("sequence", "kind", "id", "change", "at"),
+        }
     ),
-    "Export": open_object(
+    "Export": _open_object(
         {
             "name": TEXT,
             "url": {"type": "string", "format": "uri-reference"},
@@ -107,28 +107,18 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "edition": _described(COUNT, "For GET /api/v1/changes?after="),
             "at": MOMENT,
-        },
-        ("name", "url", "rows", "bytes", "sha256", "edition", "at"),
+        }
     ),
-    "CompanyList": open_object(
-        {"data": array_of(ref("Company")), "pagination": ref("Pagination")}, ("data", "pagination")
-    ),
-    "CompanyDetail": open_object({"data": ref("CompanyBundle")}, ("data",)),
-    "CapTablePage": open_object(
-        {"data": array_of(ref("CapTableEntry")), "total": COUNT, "nextPage": nullable("integer")},
-        ("data", "total", "nextPage"),
-    ),
-    "PersonList": open_object(
-        {"data": array_of(ref("Person")), "pagination": ref("Pagination")}, ("data", "pagination")
-    ),
-    "PersonDetail": open_object({"data": ref("Person")}, ("data",)),
-    "FrameworkList": open_object({"data": array_of(ref("Framework"))}, ("data",)),
-    "FrameworkOne": open_object({"data": ref("FrameworkDetail")}, ("data",)),
-    "StatsOne": open_object({"data": ref("Stats")}, ("data",)),
-    "ChangeList": open_object(
-        {"data": array_of(ref("Change")), "nextAfter": _described(COUNT, "The next `after`.")}, ("data", "nextAfter")
-    ),
-    "ExportList": open_object({"data": array_of(ref("Export"))}, ("data",)),
+    "CompanyList": _list_of("Company", pagination=ref("Pagination")),
+    "CompanyDetail": _one("CompanyBundle"),
+    "CapTablePage": _list_of("CapTableEntry", total=COUNT, nextPage={"type": ["integer", "null"]}),
+    "PersonList": _list_of("Person", pagination=ref("Pagination")),
+    "PersonDetail": _one("Person"),
+    "FrameworkList": _list_of("Framework"),
+    "FrameworkOne": _one("FrameworkDetail"),
+    "StatsOne": _one("Stats"),
+    "ChangeList": _list_of("Change", nextAfter=_described(COUNT, "The next `after`.")),
+    "ExportList": _list_of("Export"),
 }
 
 
@@ -180,26 +170,16 @@ _EXAMPLES: Final[JSONObject] = {
     },
 }
 
-ERROR_EXAMPLES: Final[JSONObject] = {
-    "bad_request": {
-        "code": "bad_request",
-        "message": 'page is "0"; it takes a whole number from 1 to 999999999999999, in digits, at most once.',
-        "hint": "For example: /api/v1/companies?page=1",
-    },
-    "not_found": {
-        "code": "not_found",
-        "message": 'There is no company with the slug "blue-rivr".',
-        "hint": "GET /api/v1/companies lists all; the id of each item is its slug.",
-    },
-    "method_not_allowed": {
-        "code": "method_not_allowed",
-        "message": "POST is not allowed here.",
-        "hint": "Use one of: GET, HEAD, OPTIONS.",
-    },
-    "too_many": {"code": "bad_request", "message": "Too many requests.", "hint": "Wait as long as Retry-After says."},
-    "internal_error": {
-        "code": "internal_error",
-        "message": "Something went wrong on our side (request 01jexample0000000000000000).",
-        "hint": "Try again; if the error persists, send the operator the request id.",
-    },
+ERROR_EXAMPLES: Final = {
+    "bad_request": BadRequest(
+        'page is "0"; it takes a whole number from 1 to 999999999999999, in digits, at most once.',
+        "For example: /api/v1/companies?page=1",
+    ),
+    "not_found": NotFound(
+        'There is no company with the slug "blue-rivr".',
+        "GET /api/v1/companies lists all; the id of each item is its slug.",
+    ),
+    "method_not_allowed": MethodNotAllowed("POST", "GET, HEAD, OPTIONS"),
+    "too_many": BadRequest("Too many requests.", "Wait as long as Retry-After says."),
+    "internal_error": Internal("01jexample0000000000000000"),
 }

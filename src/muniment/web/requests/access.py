@@ -5,7 +5,6 @@ A form that is submitted after the session ended is kept in the session, for the
 """
 
 import functools
-import logging
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -21,7 +20,6 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
 
-log = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
 KEPT_FORM = "kept_form"
 AUTHOR = "author"

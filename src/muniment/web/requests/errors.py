@@ -1,9 +1,7 @@
 """Error pages: what is wrong, what to do, and the request id. JSON errors are not made here."""
 
-import logging
 import sys
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 
 from allauth.account.middleware import AccountMiddleware
@@ -16,7 +14,6 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.problems import Internal, Problem
 from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
 
-log = logging.getLogger(__name__)
 _TITLES = {
     400: gettext_lazy("Invalid request"),
     403: gettext_lazy("Not allowed"),
@@ -55,29 +52,23 @@ class ProblemMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return a Problem's page; leave other exceptions to Django."""
-        if not isinstance(exception, Problem):
-            return None
-        return page(request, exception.status, exception.message, exception.hint, exception)
+        if isinstance(exception, Problem):
+            return page(request, exception.status, exception.message, exception.hint, exception)
+        return None
 
 
 def page(request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None) -> HttpResponse:
-    nearest = [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())]
-    response = render(
-        request,
-        "problem.html",
-        {
-            "status": int(status),
-            "problem_title": _TITLES.get(int(status), _TITLES[400]),
-            "message": message,
-            "hint": hint,
-            "nearest": nearest,
-            "request_id": request_id(request),
-        },
-        status=int(status),
-    )
-    for name, value in (problem.headers if problem else {}).items():
+    context = {
+        "status": int(status),
+        "problem_title": _TITLES.get(int(status), _TITLES[400]),
+        "message": message,
+        "hint": hint,
+        "nearest": [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())],
+        "request_id": request_id(request),
+    }
+    response = render(request, "problem.html", context, status=int(status))
+    for name, value in {**(problem.headers if problem else {}), "Cache-Control": "no-store"}.items():
         response[name] = value
-    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -87,30 +78,22 @@ def request_id(request: HttpRequest) -> str:
 
 
 def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    return page(
-        request, HTTPStatus.NOT_FOUND, gettext("This page doesn't exist."), gettext("Check the address or search.")
-    )
+    return page(request, 404, gettext("This page doesn't exist."), gettext("Check the address or search."))
 
 
 def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     message = gettext("You don't have permission to view this page.")
-    return page(request, HTTPStatus.FORBIDDEN, message, gettext("Ask the operator of this registry for access."))
+    return page(request, 403, message, gettext("Ask the operator of this registry for access."))
 
 
 def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    return page(
-        request, HTTPStatus.BAD_REQUEST, gettext("We couldn't read the request."), gettext("Go back and try again.")
-    )
+    return page(request, 400, gettext("We couldn't read the request."), gettext("Go back and try again."))
 
 
 def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Return the page for a form from another site, or one that has expired."""
-    return page(
-        request,
-        HTTPStatus.FORBIDDEN,
-        gettext("The form expired or was not sent from this site."),
-        gettext("Allow cookies, go back, reload the page and submit the form again."),
-    )
+    message = gettext("The form expired or was not sent from this site.")
+    return page(request, 403, message, gettext("Allow cookies, go back, reload the page and submit the form again."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -119,14 +102,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
         return _without_database()
     problem = Internal(request_id(request) or "without an id")
-    return page(request, HTTPStatus.INTERNAL_SERVER_ERROR, problem.message, problem.hint)
+    return page(request, 500, problem.message, problem.hint)
 
 
 def _without_database() -> HttpResponse:
-    """Return a page without the base template, which would query the database."""
+    # Without the base template, which would query the database.
     text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
-    response = HttpResponse(f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>')
-    response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    response["Retry-After"] = str(RETRY_AFTER_S)
-    response["Cache-Control"] = "no-store"
-    return response
+    body = f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>'
+    return HttpResponse(body, status=503, headers={"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"})

@@ -156,27 +156,7 @@ WORDS = {
     "rejected": gettext_lazy("Declined"),
     "waiting": gettext_lazy("Change pending"),
 }
-TONES = {
-    "active": "good",
-    "published": "good",
-    "passed": "good",
-    "open": "good",
-    "raising": "good",
-    "approved": "good",
-    "accepted": "good",
-    "declined": "bad",
-    "succeeded": "good",
-    "expired": "bad",
-    "uploaded": "wait",
-    "ready": "good",
-    "upcoming": "wait",
-    "pending": "wait",
-    "submitted": "wait",
-    "changes_requested": "wait",
-    "waiting": "wait",
-    "created": "wait",
-    "queued": "wait",
-    "running": "wait",
-    "failed": "bad",
-    "rejected": "bad",
-}
+_GOOD = ("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready")
+_WAIT = ("uploaded", "upcoming", "pending", "submitted", "changes_requested", "waiting", "created", "queued", "running")
+_BAD = ("declined", "expired", "failed", "rejected")
+TONES = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")

@@ -17,23 +17,21 @@ TOKEN = "mun_pat_…"  # noqa: S105 - stands for the reader's own token
 def connect(request: HttpRequest) -> HttpResponse:
     """Show how to set up both tool servers in every client."""
     base = address(request)
-    return TemplateResponse(
-        request,
-        "registry/connect.html",
-        {
-            "room": "connect",
-            "public_url": f"{base}/api/mcp",
-            "manage_url": f"{base}/api/manage/mcp",
-            "rest_example": f"curl '{base}/api/v1/companies?pageSize=5'",
-            "clients": clients(base),
-        },
-    )
+    context = {
+        "room": "connect",
+        "public_url": f"{base}/api/mcp",
+        "manage_url": f"{base}/api/manage/mcp",
+        "rest_example": f"curl '{base}/api/v1/companies?pageSize=5'",
+        "clients": clients(base),
+    }
+    return TemplateResponse(request, "registry/connect.html", context)
 
 
 def clients(base: str) -> list[JSONObject]:
     """Return each client's instructions for the instance at *base*."""
     public, manage = f"{base}/api/mcp", f"{base}/api/manage/mcp"
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    with_token = {"url": manage, "headers": {"Authorization": f"Bearer {TOKEN}"}}
+    addresses = ((gettext("Public server"), public), (gettext("Owner server"), manage))
     return [
         _client(
             "claude-code",
@@ -41,10 +39,7 @@ def clients(base: str) -> list[JSONObject]:
             gettext("Run the command in a terminal. To sign in to the owner server, enter /mcp in Claude Code."),
             (gettext("Public server"), f"claude mcp add --transport http registry {public}"),
             (gettext("Owner server"), f"claude mcp add --transport http my-registry {manage}"),
-            (
-                gettext("Owner server, with a token"),
-                f'claude mcp add --transport http my-registry {manage} --header "Authorization: Bearer {TOKEN}"',
-            ),
+            (gettext("Owner server, with a token"), claude_command("my-registry", manage, TOKEN)),
         ),
         _client(
             "claude",
@@ -53,21 +48,14 @@ def clients(base: str) -> list[JSONObject]:
                 "Open Settings > Connectors > Add custom connector and paste an address. "
                 "For the owner server, sign in when asked."
             ),
-            (gettext("Public server"), public),
-            (gettext("Owner server"), manage),
+            *addresses,
         ),
         _client(
             "cursor",
             "Cursor",
             gettext("Add this to .cursor/mcp.json in a project, or to ~/.cursor/mcp.json for all projects."),
-            (
-                gettext("Both servers"),
-                _json({"mcpServers": {"registry": {"url": public}, "my-registry": {"url": manage}}}),
-            ),
-            (
-                gettext("Owner server, with a token"),
-                _json({"mcpServers": {"my-registry": {"url": manage, "headers": bearer}}}),
-            ),
+            (gettext("Both servers"), servers({"registry": {"url": public}, "my-registry": {"url": manage}})),
+            (gettext("Owner server, with a token"), servers({"my-registry": with_token})),
         ),
         _client(
             "vscode",
@@ -75,13 +63,9 @@ def clients(base: str) -> list[JSONObject]:
             gettext("Add this to .vscode/mcp.json in a workspace."),
             (
                 gettext("Both servers"),
-                _json(
-                    {
-                        "servers": {
-                            "registry": {"type": "http", "url": public},
-                            "my-registry": {"type": "http", "url": manage},
-                        }
-                    }
+                servers(
+                    {"registry": {"type": "http", "url": public}, "my-registry": {"type": "http", "url": manage}},
+                    key="servers",
                 ),
             ),
         ),
@@ -92,8 +76,7 @@ def clients(base: str) -> list[JSONObject]:
                 "Turn on Settings > Apps and connectors > Advanced > Developer mode. Then select Create and paste an "
                 "address. Choose no authentication for the public server and OAuth for the owner server."
             ),
-            (gettext("Public server"), public),
-            (gettext("Owner server"), manage),
+            *addresses,
         ),
         _client(
             "mcp-remote",
@@ -101,12 +84,10 @@ def clients(base: str) -> list[JSONObject]:
             gettext("Use the npm package mcp-remote. It forwards standard input and output to the server."),
             (
                 gettext("Both servers"),
-                _json(
+                servers(
                     {
-                        "mcpServers": {
-                            "registry": {"command": "npx", "args": ["-y", "mcp-remote", public]},
-                            "my-registry": {"command": "npx", "args": ["-y", "mcp-remote", manage]},
-                        }
+                        "registry": {"command": "npx", "args": ["-y", "mcp-remote", public]},
+                        "my-registry": {"command": "npx", "args": ["-y", "mcp-remote", manage]},
                     }
                 ),
             ),
@@ -129,26 +110,21 @@ def clients(base: str) -> list[JSONObject]:
 
 
 def _client(key: str, name: str, words: str, *snippets: tuple[str, str]) -> JSONObject:
-    return {
-        "id": key,
-        "name": name,
-        "words": words,
-        "snippets": [{"label": label, "text": text, "spoken": f"{name}: {label}"} for label, text in snippets],
-    }
+    shown = [{"label": label, "text": text, "spoken": f"{name}: {label}"} for label, text in snippets]
+    return {"id": key, "name": name, "words": words, "snippets": shown}
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+def claude_command(name: str, url: str, token: str) -> str:
+    return f'claude mcp add --transport http {name} {url} --header "Authorization: Bearer {token}"'
+
+
+def servers(value: JSONObject, *, key: str = "mcpServers") -> str:
+    """Return the JSON of a client's configuration file."""
+    return json.dumps({key: value}, indent=2, ensure_ascii=False)
 
 
 def _call(url: str, method: str, params: JSONObject, *, token: bool = False) -> str:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    lines = [
-        f"curl {url}",
-        "-H 'Content-Type: application/json'",
-        "-H 'Accept: application/json, text/event-stream'",
-        "-H 'MCP-Protocol-Version: 2025-11-25'",
-    ]
-    if token:
-        lines.append(f"-H 'Authorization: Bearer {TOKEN}'")
-    return " \\\n  ".join([*lines, f"-d '{body}'"])
+    headers = ["Content-Type: application/json", "Accept: application/json, text/event-stream"]
+    headers += ["MCP-Protocol-Version: 2025-11-25", *([f"Authorization: Bearer {TOKEN}"] if token else [])]
+    return " \\\n  ".join([f"curl {url}", *(f"-H '{header}'" for header in headers), f"-d '{body}'"])

@@ -1,6 +1,5 @@
 """The page of personal access tokens and connected apps."""
 
-import json
 from typing import Final
 
 from django import forms
@@ -21,6 +20,7 @@ from muniment.oauth.models import Grant
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.pagination import asked_page, pager
+from muniment.web.views.manage.connecting_agents import claude_command, servers
 
 HOME = "/manage/tokens"
 APPS = "apps"
@@ -162,44 +162,35 @@ def configurations(base: str, token: str) -> list[dict[str, str]]:
     """
     url, name = resources.manage_server(base), "my-registry"
     headers = {"Authorization": f"Bearer {token}"}
+    remote = {
+        "command": "npx",
+        "args": ["-y", "mcp-remote", url, "--header", "Authorization:${REGISTRY_AUTH}"],
+        "env": {"REGISTRY_AUTH": headers["Authorization"]},
+    }
     return [
         {
             "name": "Claude Code",
             "words": gettext("Run this command in a terminal."),
-            "text": f'claude mcp add --transport http {name} {url} --header "Authorization: Bearer {token}"',
+            "text": claude_command(name, url, token),
         },
         {
             "name": "Cursor",
             "words": gettext("Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json in a project."),
-            "text": _json({"mcpServers": {name: {"url": url, "headers": headers}}}),
+            "text": servers({name: {"url": url, "headers": headers}}),
         },
         {
             "name": "VS Code",
             "words": gettext("Add this to .vscode/mcp.json in a workspace. VS Code calls the transport http."),
-            "text": _json({"servers": {name: {"type": "http", "url": url, "headers": headers}}}),
+            "text": servers({name: {"type": "http", "url": url, "headers": headers}}, key="servers"),
         },
         {
             "name": "mcp-remote",
             "words": gettext("Use mcp-remote with clients that only run local commands."),
-            "text": _json(
-                {
-                    "mcpServers": {
-                        name: {
-                            "command": "npx",
-                            "args": ["-y", "mcp-remote", url, "--header", "Authorization:${REGISTRY_AUTH}"],
-                            "env": {"REGISTRY_AUTH": headers["Authorization"]},
-                        }
-                    }
-                }
-            ),
+            "text": servers({name: remote}),
         },
         {
             "name": gettext("Any other client"),
             "words": gettext("Use the transport type streamable-http."),
-            "text": _json({"mcpServers": {name: {"type": "streamable-http", "url": url, "headers": headers}}}),
+            "text": servers({name: {"type": "streamable-http", "url": url, "headers": headers}}),
         },
     ]
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
 
@@ -14,6 +14,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
+from muniment.store.reader import Found, ListPage
 from muniment.web.context import address
 from muniment.web.presenters import markdown
 from muniment.web.presenters.company import (
@@ -35,6 +36,7 @@ PEOPLE_PARAMETERS = ("q", "sort", "page")
 NEWEST_SHOWN = 6
 CAP_TABLE_SHOWN = 25
 CHANGES_SHOWN = 8
+_FLAGS = {"true": True, "false": False}
 _CHANGES = {
     "published": gettext_lazy("Published"),
     "updated": gettext_lazy("Updated"),
@@ -51,33 +53,29 @@ def home(request: HttpRequest) -> HttpResponse:
     stats = _decode(source.stats().body)["data"]
     newest = source.companies(CompanyQuery(page=1, page_size=NEWEST_SHOWN))
     frameworks = _decode(source.frameworks(None).body)["data"]
-    return TemplateResponse(
-        request,
-        "registry/home.html",
-        {
-            "hide_search": True,
-            "figures": [
-                {"label": gettext("reviewed companies"), "value": f"{stats['total']:,}"},
-                {"label": gettext("people"), "value": f"{stats['founders']:,}"},
-                {"label": gettext("raising now"), "value": f"{stats['projectsRaising']:,}"},
-                {"label": gettext("combined treasury"), "value": stats["totalTreasury"]},
-                {"label": gettext("frameworks"), "value": f"{stats['frameworks']:,}"},
-            ],
-            "newest": [_decode(item) for item in newest.items],
-            "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
-        },
-    )
+    context = {
+        "hide_search": True,
+        "figures": [
+            {"label": gettext("reviewed companies"), "value": f"{stats['total']:,}"},
+            {"label": gettext("people"), "value": f"{stats['founders']:,}"},
+            {"label": gettext("raising now"), "value": f"{stats['projectsRaising']:,}"},
+            {"label": gettext("combined treasury"), "value": stats["totalTreasury"]},
+            {"label": gettext("frameworks"), "value": f"{stats['frameworks']:,}"},
+        ],
+        "newest": [_decode(item) for item in newest.items],
+        "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
+    }
+    return TemplateResponse(request, "registry/home.html", context)
 
 
 @published(*COMPANY_PARAMETERS)
 def companies(request: HttpRequest) -> HttpResponse:
     """List companies: search, filters, pages."""
     query = request.GET
-    page = pagination.asked_page(query)
-    text = _search(query.get("q", ""))
+    page, text = pagination.asked_page(query), _search(query)
     status = pagination.chosen(query, "status", STATUSES)
-    has_token = pagination.chosen(query, "hasToken", ("true", "false"))
-    raising = pagination.chosen(query, "raising", ("true", "false"))
+    has_token = pagination.chosen(query, "hasToken", tuple(_FLAGS))
+    raising = pagination.chosen(query, "raising", tuple(_FLAGS))
     sort = pagination.chosen(query, "sort", (*SORTS, "relevance"))
     found = reader().companies(
         CompanyQuery(
@@ -88,153 +86,108 @@ def companies(request: HttpRequest) -> HttpResponse:
             type=query.get("type") or None,
             industry=query.get("industry") or None,
             theme=query.get("theme") or None,
-            has_token={"true": True, "false": False}.get(has_token),
-            raising={"true": True, "false": False}.get(raising),
+            has_token=_FLAGS.get(has_token),
+            raising=_FLAGS.get(raising),
             sort=_sort(sort),
         )
     )
-    return TemplateResponse(
-        request,
-        "registry/companies.html",
-        {
-            "room": "companies",
-            "hide_search": True,
-            "companies": [_decode(item) for item in found.items],
-            "total": found.total,
-            "q": text,
-            "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
-            "pager": pagination.pager(request, COMPANY_PARAMETERS, found),
-            "selects": [
-                _select("status", gettext("Status"), STATUSES, status),
-                _select("type", gettext("Type"), _values("type"), query.get("type", "")),
-                _select("industry", gettext("Industry"), _values("industry"), query.get("industry", "")),
-                _select("theme", gettext("Theme"), _values("theme"), query.get("theme", "")),
-                _select(
-                    "raising",
-                    gettext("Fundraising"),
-                    ("true", "false"),
-                    raising,
-                    {"true": gettext("Raising now"), "false": gettext("Not raising")},
-                ),
-            ],
-            "sorts": _sorts(sort),
-        },
-    )
+    rounds = {"true": gettext("Raising now"), "false": gettext("Not raising")}
+    context = {
+        **_list("companies", request, COMPANY_PARAMETERS, found, sort),
+        "q": text,
+        "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
+        "selects": [
+            _select("status", gettext("Status"), STATUSES, status),
+            _select("type", gettext("Type"), _values("type"), query.get("type", "")),
+            _select("industry", gettext("Industry"), _values("industry"), query.get("industry", "")),
+            _select("theme", gettext("Theme"), _values("theme"), query.get("theme", "")),
+            _select("raising", gettext("Fundraising"), tuple(_FLAGS), raising, rounds),
+        ],
+    }
+    return TemplateResponse(request, "registry/companies.html", context)
 
 
 @published(*PEOPLE_PARAMETERS)
 def people(request: HttpRequest) -> HttpResponse:
     """List people: search and pages."""
-    query = request.GET
-    page = pagination.asked_page(query)
-    text = _search(query.get("q", ""))
-    sort = pagination.chosen(query, "sort", SORTS)
+    page, text = pagination.asked_page(request.GET), _search(request.GET)
+    sort = pagination.chosen(request.GET, "sort", SORTS)
     found = reader().people(PeopleQuery(page=page, page_size=pagination.PAGE_SIZE, q=text, sort=_sort(sort)))
-    return TemplateResponse(
-        request,
-        "registry/people.html",
-        {
-            "room": "people",
-            "hide_search": True,
-            "people": [_decode(item) for item in found.items],
-            "total": found.total,
-            "q": text,
-            "pager": pagination.pager(request, PEOPLE_PARAMETERS, found),
-            "sorts": _sorts(sort),
-        },
-    )
+    context = {**_list("people", request, PEOPLE_PARAMETERS, found, sort), "q": text}
+    return TemplateResponse(request, "registry/people.html", context)
 
 
 @published("holders")
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one company: facts, body, team, proposals, distribution, cap table."""
-    found = reader().document("company", slug)
-    if found is None:
-        return _missing("company", slug)
+    found = _document("company", slug)
     bundle = _decode(found.body)["data"]
     facts = bundle["company"]
     holders = _holders(request, bundle.get("capTable") or [])
-    return TemplateResponse(
-        request,
-        "registry/company.html",
-        {
-            "room": "companies",
-            "has_claims": True,
-            "suggest_address": f"/companies/{quote(slug)}/suggest",
-            "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
-            "company": facts,
-            "chips": _chips(facts),
-            "facts": company_facts(facts, found.updated_at),
-            "links": links_of(facts),
-            "further": further_fields(facts, settings.SCHEMA.company),
-            "positions": bundle.get("positions") or [],
-            "holders": holders.items,
-            "holders_total": holders.total,
-            "holders_pager": _holders_pager(request, holders),
-            **shares(bundle),
-            "json_ld": json_for_script(profile_of_company(facts, bundle.get("positions") or [], address(request))),
-            "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
-            "canonical": f"{address(request)}/companies/{quote(slug)}",
-            "changes": [
-                {"what": _CHANGES.get(row.change, row.change), "day": day(row.at), "at": row.at}
-                for row in reader().changes_of("company", slug, CHANGES_SHOWN)
-            ],
-        },
-    )
+    context = {
+        "room": "companies",
+        "has_claims": True,
+        "suggest_address": f"/companies/{quote(slug)}/suggest",
+        "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
+        "company": facts,
+        "chips": _chips(facts),
+        "facts": company_facts(facts, found.updated_at),
+        "links": links_of(facts),
+        "further": further_fields(facts, settings.SCHEMA.company),
+        "positions": bundle.get("positions") or [],
+        "holders": holders.items,
+        "holders_total": holders.total,
+        "holders_pager": _holders_pager(request, holders),
+        **shares(bundle),
+        "json_ld": json_for_script(profile_of_company(facts, bundle.get("positions") or [], address(request))),
+        "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
+        "canonical": f"{address(request)}/companies/{quote(slug)}",
+        "changes": [
+            {"what": _CHANGES.get(row.change, row.change), "day": day(row.at), "at": row.at}
+            for row in reader().changes_of("company", slug, CHANGES_SHOWN)
+        ],
+    }
+    return TemplateResponse(request, "registry/company.html", context)
 
 
 @published()
 def person(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one person and the companies they hold a position in."""
-    found = reader().document("person", slug)
-    if found is None:
-        return _missing("person", slug)
-    facts = _decode(found.body)["data"]
-    return TemplateResponse(
-        request,
-        "registry/person.html",
-        {
-            "room": "people",
-            "has_claims": True,
-            "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
-            "person": facts,
-            "further": further_fields(facts, settings.SCHEMA.person),
-            "json_ld": json_for_script(profile_of_person(facts, address(request))),
-            "summary": markdown.plain(facts.get("bio") or "", 200),
-            "canonical": f"{address(request)}/people/{quote(slug)}",
-        },
-    )
+    facts = _decode(_document("person", slug).body)["data"]
+    context = {
+        "room": "people",
+        "has_claims": True,
+        "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
+        "person": facts,
+        "further": further_fields(facts, settings.SCHEMA.person),
+        "json_ld": json_for_script(profile_of_person(facts, address(request))),
+        "summary": markdown.plain(facts.get("bio") or "", 200),
+        "canonical": f"{address(request)}/people/{quote(slug)}",
+    }
+    return TemplateResponse(request, "registry/person.html", context)
 
 
 @published("kind")
 def frameworks(request: HttpRequest) -> HttpResponse:
     """List the assessment frameworks and programs."""
     kind = pagination.chosen(request.GET, "kind", ("score", "program"))
-    return TemplateResponse(
-        request,
-        "registry/frameworks.html",
-        {"room": "frameworks", "kind": kind, "frameworks": _decode(reader().frameworks(kind or None).body)["data"]},
-    )
+    found = _decode(reader().frameworks(kind or None).body)["data"]
+    context = {"room": "frameworks", "kind": kind, "frameworks": found}
+    return TemplateResponse(request, "registry/frameworks.html", context)
 
 
 @published()
 def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     """Show one framework and the company behind it."""
-    found = reader().document("framework", framework_id)
-    if found is None:
-        return _missing("framework", framework_id)
-    facts = _decode(found.body)["data"]
-    return TemplateResponse(
-        request,
-        "registry/framework.html",
-        {
-            "room": "frameworks",
-            "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
-            "framework": facts,
-            "summary": markdown.plain(facts["description"], 200),
-            "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
-        },
-    )
+    facts = _decode(_document("framework", framework_id).body)["data"]
+    context = {
+        "room": "frameworks",
+        "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
+        "framework": facts,
+        "summary": markdown.plain(facts["description"], 200),
+        "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
+    }
+    return TemplateResponse(request, "registry/framework.html", context)
 
 
 def json_for_script(value: object) -> str:
@@ -243,13 +196,11 @@ def json_for_script(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
-def _missing(kind: str, key: str) -> HttpResponse:
-    """
-    Raise NotFound with the nearest slugs.
-
-    Raises:
-        NotFound: always.
-    """
+def _document(kind: str, key: str) -> Found:
+    """Return a published document, or raise NotFound with the nearest slugs."""
+    found = reader().document(kind, key)
+    if found is not None:
+        return found
     folder, message = {
         "company": ("companies", gettext("No company has the slug “%(key)s”.")),
         "person": ("people", gettext("No person has the slug “%(key)s”.")),
@@ -261,12 +212,20 @@ def _missing(kind: str, key: str) -> HttpResponse:
     raise problem
 
 
-def _search(text: str) -> str:
-    return " ".join(text.replace("\0", " ").split())[:200]
+def _search(query: QueryDict) -> str:
+    return " ".join(query.get("q", "").replace("\0", " ").split())[:200]
 
 
-def _natural(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: ListPage, sort: str) -> JSONObject:
+    sorts = {"newest": gettext("Newest first"), "name": gettext("Name")}
+    return {
+        "room": room,
+        "hide_search": True,
+        room: [_decode(item) for item in found.items],
+        "total": found.total,
+        "pager": pagination.pager(request, parameters, found),
+        "sorts": _select("sort", gettext("Sort by"), SORTS, sort, sorts),
+    }
 
 
 def _values(name: str) -> tuple[str, ...]:
@@ -277,23 +236,12 @@ def _sort(chosen: str) -> Sort | None:
     return next((sort for sort in SORTS if sort == chosen), None)
 
 
-def _sorts(chosen: str) -> JSONObject:
-    return _select(
-        "sort", gettext("Sort by"), SORTS, chosen, {"newest": gettext("Newest first"), "name": gettext("Name")}
-    )
-
-
 def _select(
     name: str, label: str, values: tuple[str, ...], chosen: str, words: dict[str, str] | None = None
 ) -> JSONObject:
-    shown = values if not chosen or chosen in values else (chosen, *values)
-    return {
-        "name": name,
-        "label": label,
-        "options": [
-            {"value": value, "label": (words or {}).get(value, value), "chosen": value == chosen} for value in shown
-        ],
-    }
+    shown, words = values if not chosen or chosen in values else (chosen, *values), words or {}
+    options = [{"value": value, "label": words.get(value, value), "chosen": value == chosen} for value in shown]
+    return {"name": name, "label": label, "options": options}
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
@@ -303,8 +251,9 @@ def _chips(facts: JSONObject) -> list[dict[str, str]]:
 
 
 def _holders(request: HttpRequest, holders: list[JSONObject]) -> Page[JSONObject]:
-    last = Page(holders, 1, CAP_TABLE_SHOWN, len(holders)).page_count
-    page = min(max(_natural(request.GET.get("holders", "1")), 1), last)
+    text = request.GET.get("holders", "1")
+    asked = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+    page = min(max(asked, 1), Page(holders, 1, CAP_TABLE_SHOWN, len(holders)).page_count)
     start = (page - 1) * CAP_TABLE_SHOWN
     return Page(holders[start : start + CAP_TABLE_SHOWN], page, CAP_TABLE_SHOWN, len(holders))
 
