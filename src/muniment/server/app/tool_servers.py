@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ TOOL_PATHS: Final = (
     "/.well-known/mcp/server.json",
     "/.well-known/ai-catalog.json",
 )
+log = logging.getLogger("muniment.server")
 
 
 class ToolServers:
@@ -57,9 +59,12 @@ class ToolServers:
         async def mount() -> None:
             if former is not None:
                 await former
-            await self._mount_public()
-            if has_database:
-                await self._mount_owner()
+            # One that cannot start must not keep the other away.
+            for mount_one in (self._mount_public, self._mount_owner) if has_database else (self._mount_public,):
+                try:
+                    await mount_one()
+                except Exception:
+                    log.exception("a tool server did not start")
 
         self._mounting = asyncio.ensure_future(mount())
 
