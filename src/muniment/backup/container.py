@@ -40,32 +40,24 @@ class Damaged(BadRequest):
         super().__init__(message, "Use another backup.")
 
 
-class _Digested(io.RawIOBase):
+class _Digested:
     """Writes to a file and digests what is written."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self.sha256 = hashlib.sha256()
 
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
+    def write(self, piece: bytes) -> int:
         self.sha256.update(piece)
-        self._out.write(piece)
-        return len(piece)
+        return self._out.write(piece)
 
 
-def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]) -> int:
+def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]) -> None:
     """
     Write *parts* to *path*, verified, or nothing at all. Readable by this user only.
 
     Args:
         verify: checks the finished file before it gets its name; raises if something is wrong.
-
-    Returns:
-        The size of the file.
 
     Raises:
         Conflict: *path* exists, or another backup is being written there.
@@ -80,11 +72,9 @@ def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]
         out.write(_FRAME + digested.sha256.digest())
         out.flush()
         os.fsync(out.fileno())
-        size_bytes = out.tell()
         verify(draft)
         draft.rename(path)
         _keep_name(path.parent)
-    return size_bytes
 
 
 @contextmanager
@@ -94,9 +84,8 @@ def _draft(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         try:
             fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Conflict(
-                f"Another backup is being written to {path}.", "Wait until it finishes, or choose another file name."
-            ) from None
+            hint = "Wait until it finishes, or choose another file name."
+            raise Conflict(f"Another backup is being written to {path}.", hint) from None
         try:
             os.fchmod(out.fileno(), 0o600)
             out.truncate(0)  # left by a killed process
@@ -199,14 +188,13 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
             raise Damaged(f"{path} contains {member.name}, which is not a file.")
         digest = hashlib.sha256()
         pieces = hashed(iter(functools.partial(content.read, PIECE_BYTES), b""), digest)
-        if member.name == _ENTRIES:
-            for _ in pieces:
-                pass
-            listed = digest.digest()
-            continue
-        yield Part(member.name, member.size, pieces)
+        if member.name != _ENTRIES:
+            yield Part(member.name, member.size, pieces)
         for _ in pieces:
             pass
-        seen.update(_line(member.name, member.size, digest.hexdigest()))
+        if member.name == _ENTRIES:
+            listed = digest.digest()
+        else:
+            seen.update(_line(member.name, member.size, digest.hexdigest()))
     if listed != seen.digest():
         raise Damaged(f"The entries of {path} do not match its list.")

@@ -31,6 +31,7 @@ from muniment.registry.publishing import publisher
 from muniment.store.database.migrations import migration_lock, pending
 
 HERE: Final = "default"
+Tell = Callable[[str], object]
 
 
 @dataclass(slots=True)
@@ -47,9 +48,7 @@ class Mismatch(Exception):  # noqa: N818 - its message names the difference
     """The written data differs from the data read."""
 
 
-def load(
-    parts: Iterator[Part], config: Config, storage: Storage | None, *, tell: Callable[[str], object] = lambda _: None
-) -> Loaded:
+def load(parts: Iterator[Part], config: Config, storage: Storage | None, *, tell: Tell = lambda _: None) -> Loaded:
     """
     Load an instance into the empty one of *config*.
 
@@ -110,7 +109,7 @@ def require_empty() -> None:
 class _Loading:
     """One run of :func:`load`."""
 
-    def __init__(self, header: Header, config: Config, storage: Storage | None, tell: Callable[[str], object]) -> None:
+    def __init__(self, header: Header, config: Config, storage: Storage | None, tell: Tell) -> None:
         self.loaded = Loaded(header)
         self._config = config
         self._storage = storage
@@ -123,7 +122,7 @@ class _Loading:
 
     def prepare(self) -> None:
         require_empty()
-        wanted = set(self.loaded.header.migrations)
+        wanted = frozenset(self.loaded.header.migrations)
         if rows.applied(HERE) != wanted:
             self._tell("database schema")
             _drop_everything()
@@ -242,9 +241,8 @@ class _Loading:
 def _drop_everything() -> None:
     """Drop the tables of an unused instance: their schema is of another version."""
     present: Any = connection.introspection.table_names()
-    ours = {*rows.tables(rows.applied(HERE) & set(rows.loader().disk_migrations or ())), *rows.LEFT_OUT}
-    names = [name for name in present if name in {*ours, "accounts_cache", "django_migrations"}]
+    known = rows.tables(rows.applied(HERE) & set(rows.loader().disk_migrations or ()))
     how = "CASCADE" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
-        for name in names:
+        for name in sorted({*known, *rows.LEFT_OUT, "accounts_cache", "django_migrations"} & set(present)):
             cursor.execute(f"DROP TABLE {connection.ops.quote_name(name)} {how}")

@@ -5,13 +5,12 @@ The old instance must not be in use meanwhile, or later writes would be lost. SQ
 PostgreSQL, other connections of the same user are checked at the start and at the end.
 """
 
-from collections.abc import Callable
 from contextlib import closing
 from typing import Final
 
 from django.db import OperationalError, connections
 
-from muniment.backup.loading import Loaded, load, require_empty
+from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
@@ -20,7 +19,6 @@ from muniment.kernel.problems import Conflict
 from muniment.settings import database
 
 SOURCE: Final = "source"
-Tell = Callable[[str], object]
 
 
 def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Loaded:

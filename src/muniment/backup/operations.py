@@ -1,18 +1,16 @@
 """Back up and restore an instance."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from muniment.backup import container
 from muniment.backup.contents import Part
-from muniment.backup.loading import Loaded, load, require_empty
+from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.proof import VerifiedBackup, verify
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
-
-Tell = Callable[[str], object]
 
 
 def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:

@@ -86,8 +86,8 @@ def loader() -> MigrationLoader:
     return MigrationLoader(None)
 
 
-def applied(using: str) -> set[tuple[str, str]]:
-    return set(MigrationRecorder(connections[using]).applied_migrations())
+def applied(using: str) -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationRecorder(connections[using]).applied_migrations())
 
 
 def unknown(migrations: Migrations) -> list[str]:
@@ -95,13 +95,9 @@ def unknown(migrations: Migrations) -> list[str]:
     return sorted(f"{app}.{name}" for app, name in migrations if (app, name) not in known)
 
 
-def tables(migrations: Migrations) -> dict[str, Table]:
-    """Return every table of a database with *migrations*, and the change feed; raise TypeError for unknown types."""
-    return _tables(frozenset(migrations))
-
-
 @lru_cache(maxsize=4)
-def _tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
+def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
+    """Return every table of a database with *migrations*, and the change feed; raise TypeError for unknown types."""
     state = loader().project_state(list(migrations))
     found = [
         _table(model)
@@ -144,12 +140,8 @@ def read(using: str, table: Table) -> Iterator[bytes]:
             cursor.execute(statement, after)
             rows = cursor.fetchall()
         for row in rows:
-            yield _encode(
-                [
-                    value if value is None or convert is None else convert(value)
-                    for value, convert in zip(row, converters, strict=True)
-                ]
-            )
+            pairs = zip(row, converters, strict=True)
+            yield _encode([value if value is None or convert is None else convert(value) for value, convert in pairs])
         if len(rows) < BATCH:
             return
         after = [rows[-1][place]]
@@ -175,17 +167,14 @@ def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> 
     converters = [_IN.get(table.types[column]) for column in columns]
     names = ", ".join(map(quoted, columns))
     marks = ", ".join(["%s"] * len(columns))
+
+    def values(line: bytes) -> list[Any]:
+        pairs = zip(msgspec.json.decode(line), converters, strict=True)
+        return [value if value is None or convert is None else convert(value, ops) for value, convert in pairs]
+
     with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({marks})",
-            [
-                [
-                    value if value is None or convert is None else convert(value, ops)
-                    for value, convert in zip(msgspec.json.decode(line), converters, strict=True)
-                ]
-                for line in lines
-            ],
-        )
+        statement = f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({marks})"
+        cursor.executemany(statement, [values(line) for line in lines])
 
 
 def count(using: str, table: Table) -> Tally:
@@ -207,12 +196,10 @@ def filled(using: str) -> list[str]:
     present = connection.introspection.table_names()
     if "django_migrations" not in present:
         return []
-    known = set(applied(using)) & set(loader().disk_migrations or ())
+    known = applied(using) & set(loader().disk_migrations or ())
     found = []
-    for name in sorted(tables(known)):
-        if name in IN_EVERY_INSTANCE or name not in present:
-            continue
-        with connection.cursor() as cursor:
+    with connection.cursor() as cursor:
+        for name in sorted((tables(known).keys() - IN_EVERY_INSTANCE) & set(present)):
             cursor.execute(f"SELECT 1 FROM {connection.ops.quote_name(name)} LIMIT 1")
             if cursor.fetchone():
                 found.append(name)
@@ -249,6 +236,5 @@ def set_next_ids(using: str, found: dict[str, Table], given: dict[str, int]) -> 
                 cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [name])
                 cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [name, number])
             else:
-                cursor.execute(
-                    "SELECT setval(pg_get_serial_sequence(%s, %s), %s)", [f'"{name}"', found[name].counter, number]
-                )
+                statement = "SELECT setval(pg_get_serial_sequence(%s, %s), %s)"
+                cursor.execute(statement, [f'"{name}"', found[name].counter, number])

@@ -72,7 +72,7 @@ class RunningInstance:
             stack.enter_context(snapshot(self.using))
             yield from self._snapshot(migrations)
 
-    def _snapshot(self, migrations: set[tuple[str, str]]) -> Iterator[Part]:
+    def _snapshot(self, migrations: frozenset[tuple[str, str]]) -> Iterator[Part]:
         found = rows.tables(migrations)
         edition, _, at = publisher.head(self.using)
         files = sorted(file for file in (self.config.data / "keys").glob("*") if file.is_file())
@@ -132,9 +132,8 @@ class RunningInstance:
 
 
 def no_instance() -> Conflict:
-    return Conflict(
-        "There is no instance here.", "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them."
-    )
+    hint = "Check MUNIMENT_DATA and MUNIMENT_DATABASE_URL; muniment doctor shows them."
+    return Conflict("There is no instance here.", hint)
 
 
 def _pieces(file: Path) -> Iterator[bytes]:
