@@ -15,7 +15,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
-from muniment.registry.company.parts import PositionRow, RoundRow
+from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import CapTableEntry, Company, Framework, FundingRound, Person, Position, Proposal, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -115,15 +115,10 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
     )
     people = {person.slug: person for person in Person.objects.filter(slug__in=[place.slug for place in given])}
     named = {name: slug for slug, name, *_ in reversed(stored)}
-    faults = [
-        Fault(
-            f"positions[{index}].person.slug",
-            f"is unknown: no person has the slug {place.slug!r}; give only a name for a new person",
-        )
-        for index, place in enumerate(given)
-        if place.slug and place.slug not in people
-    ]
-    if faults:
+    unknown = {index: place.slug for index, place in enumerate(given) if place.slug and place.slug not in people}
+    if unknown:
+        reason = "is unknown: no person has the slug {!r}; give only a name for a new person"
+        faults = [Fault(f"positions[{index}].person.slug", reason.format(slug)) for index, slug in unknown.items()]
         raise BadFields(faults, "GET /api/v1/people lists the slugs of people.")
     wanted = [(place.slug or named.get(place.name, ""), place.name, place.title, place.extra) for place in given]
     if [(slug, title, extra) for slug, _, title, extra in wanted] == [
@@ -146,7 +141,7 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
             if slug:
                 key = keys[slug]
             else:
-                key = created[name] = created.get(name) or make_person(name).pk
+                key = created[name] = created.get(name) or _make_person(name).pk
             rows.append(Position(company=company, person_id=key, rank=rank, title=title, extra=extra))
         Position.objects.bulk_create(rows)
         affected.person(*(row.person_id for row in rows), *(place[4] for place in stored))
@@ -154,7 +149,7 @@ def _compare_positions(company: Company, given: list[PositionRow], found: Differ
     found.steps.append(write)
 
 
-def make_person(name: str) -> Person:
+def _make_person(name: str) -> Person:
     """Create a person named in a position; public while a published listing names them."""
     return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())
 
@@ -162,30 +157,24 @@ def make_person(name: str) -> Person:
 def _compare_round(company: Company, given: JSONObject, found: Difference) -> None:
     rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
     current = next((each for each in rounds if each.closed_on is None), None)
-    opened = current or FundingRound(
-        company=company, rank=(rounds[-1].rank + 1 if rounds else 0), opened_on=now().date()
-    )
+    rank = rounds[-1].rank + 1 if rounds else 0
+    opened = current or FundingRound(company=company, rank=rank, opened_on=now().date())
     if current is None and given.get("closed") and "opened" not in given:
-        raise BadFields(
-            [Fault("fundingRound.closed", "is given, but no round is open")],
-            "Open a round first: name, target, opened.",
-        )
-    stored = _round(opened) if current else None
+        fault = Fault("fundingRound.closed", "is given, but no round is open")
+        raise BadFields([fault], "Open a round first: name, target, opened.")
+    record = settings.SCHEMA.funding_round
+    stored = record.exact(vars(opened)) if current else None
     for name, value in given.items():
-        part = settings.SCHEMA.funding_round.by_name[name]
+        part = record.by_name[name]
         setattr(opened, part.column, part.kind.empty if value is None else value)
     if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
-        raise BadFields(
-            [Fault("fundingRound.closed", "is before opened")], "Give a closing date after the opening date."
-        )
-    if stored == _round(opened):
+        fault = Fault("fundingRound.closed", "is before opened")
+        raise BadFields([fault], "Give a closing date after the opening date.")
+    changed = record.exact(vars(opened))
+    if stored == changed:
         return
-    found.before["fundingRound"], found.after["fundingRound"] = stored, _round(opened)
+    found.before["fundingRound"], found.after["fundingRound"] = stored, changed
     found.steps.append(lambda _: opened.save())
-
-
-def _round(row: FundingRound) -> JSONObject:
-    return RoundRow(row.name, row.target_minor, row.opened_on, row.closed_on).to_document(settings.SCHEMA.funding_round)
 
 
 def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:

@@ -44,7 +44,7 @@ ATTEMPTS: Final = 5
 """Attempts per batch on PostgreSQL, where a concurrent writer can win."""
 KINDS: Final = ("people", "companies", "frameworks")
 """In order of dependency."""
-_READ: Final[dict[str, Callable[[JSONObject, Schema], tuple[Any, Validation]]]] = {
+_READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
     "people": read_person,
     "companies": read_company,
     "frameworks": read_framework,
@@ -219,29 +219,22 @@ class _Import:
     def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
         seen: dict[str, int] = {}
         for line in read_lines(source.path):
-            row, faults, warnings = self._read(source.kind, line)
+            validation = Validation(change=False)
+            row = None if line.value is None else _READ[source.kind](line.value, self.state.schema, validation)
+            faults = [line.fault] if line.fault else validation.faults
             if row is not None and row.slug in seen:
-                reason = f"{row.slug!r} is already in line {seen[row.slug]}"
-                row, faults = None, [Fault(_SLUG_FIELDS[source.kind], reason)]
-            for warning in warnings if row is not None else ():
-                self.summary.warnings += 1
-                self.warn(RowFault(source.path.name, line.number, *warning))
-            if row is None:
+                faults = [Fault(_SLUG_FIELDS[source.kind], f"{row.slug!r} is already in line {seen[row.slug]}")]
+            if row is None or faults:
                 self.summary.bad += 1
                 for fault in faults:
                     self.tell(RowFault(source.path.name, line.number, *fault))
                 self.progress(source.path, line.read)
-            else:
-                seen[row.slug] = line.number
-                yield line, row
-
-    def _read(
-        self, kind: str, line: ImportLine
-    ) -> tuple[CompanyRow | PersonRow | FrameworkRow | None, list[Fault], list[Fault]]:
-        if line.value is None:
-            return None, [line.fault] if line.fault else [], []
-        row, validation = _READ[kind](line.value, self.state.schema)
-        return row, validation.faults, validation.warnings
+                continue
+            for warning in validation.warnings:
+                self.summary.warnings += 1
+                self.warn(RowFault(source.path.name, line.number, *warning))
+            seen[row.slug] = line.number
+            yield line, row
 
     def _write(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> None:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}

@@ -44,19 +44,19 @@ class FrameworkRow:
     updated_at: datetime | None = None
 
 
-def read_company(line: JSONObject, schema: Schema) -> tuple[CompanyRow | None, Validation]:
+def read_company(line: JSONObject, schema: Schema, validation: Validation) -> CompanyRow | None:
     """Read a line of companies.jsonl; no row if it has faults."""
-    validation = Validation(change=False)
     found = validation.read(schema.bundle, line)
     if validation.faults:
-        return None, validation
+        return None
     columns = schema.company.columns(found["company"])
     updated_at = columns.pop("updated_at")
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
-    given = {name: found.get(name, []) if name in line else None for name in _PARTS}
+    parts = ("positions", "proposals", "capTable", "fundingRounds")
+    given = {name: found.get(name, []) if name in line else None for name in parts}
     positions, rounds = given["positions"], given["fundingRounds"]
-    row = CompanyRow(
+    return CompanyRow(
         columns.pop("slug"),
         columns,
         None if positions is None else [PositionRow.from_document(each) for each in positions],
@@ -65,39 +65,33 @@ def read_company(line: JSONObject, schema: Schema) -> tuple[CompanyRow | None, V
         None if rounds is None else [RoundRow.from_document(each, schema.funding_round) for each in rounds],
         found.get("updatedAt") or updated_at,
     )
-    return row, validation
 
 
-_PARTS = ("positions", "proposals", "capTable", "fundingRounds")
-
-
-def read_person(line: JSONObject, schema: Schema) -> tuple[PersonRow | None, Validation]:
+def read_person(line: JSONObject, schema: Schema, validation: Validation) -> PersonRow | None:
     """Read a line of people.jsonl; no row if it has faults."""
-    validation = Validation(change=False)
     found = validation.read(schema.person, line)
     if validation.faults:
-        return None, validation
+        return None
     columns = schema.person.columns(found)
     updated_at = columns.pop("updated_at")
-    return PersonRow(columns.pop("slug"), columns, updated_at), validation
+    return PersonRow(columns.pop("slug"), columns, updated_at)
 
 
-def read_framework(line: JSONObject, schema: Schema) -> tuple[FrameworkRow | None, Validation]:
+def read_framework(line: JSONObject, schema: Schema, validation: Validation) -> FrameworkRow | None:
     """Read a line of frameworks.jsonl; no row if it has faults."""
-    validation = Validation(change=False)
     found = validation.read(schema.framework_line, line)
     specification = line.get("specification")
     if isinstance(specification, dict):
         validation.faults += [Fault(f"specification.{path}", reason) for path, reason in faults_of(specification)]
     if validation.faults:
-        return None, validation
+        return None
     framework = found["framework"]
     company, is_open = framework.pop("company", {}), framework.pop("isOpen", None)
     columns = schema.framework.columns(framework)
     updated_at = columns.pop("updated_at")
     if "runCost" in found:
         columns["run_cost"] = found["runCost"]
-    row = FrameworkRow(
+    return FrameworkRow(
         columns.pop("slug"),
         columns,
         company.get("slug") or company.get("id") or "",
@@ -105,4 +99,3 @@ def read_framework(line: JSONObject, schema: Schema) -> tuple[FrameworkRow | Non
         specification,
         found.get("updatedAt") or updated_at,
     )
-    return row, validation

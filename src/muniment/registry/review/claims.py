@@ -37,8 +37,9 @@ def claim_company(actor: Actor, slug: str, text: str) -> Petition:
         Conflict: the actor owns it, or has already requested it.
         BadFields: the text is empty or invalid.
     """
-    company = _public_company(actor, slug)
-    if company.ownerships.filter(account_id=_account(actor)).exists():
+    account_id = _account(actor)
+    company = _public_company(slug)
+    if company.ownerships.filter(account_id=account_id).exists():
         raise Conflict("You already own this listing.", "Edit it at /manage.")
     return _save_request(actor, Petition(kind="claim", company=company, text=_check_text(text)))
 
@@ -74,16 +75,16 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
         BadFields: nothing changes, or a value is invalid.
         Conflict: the actor already has an open suggestion for it.
     """
-    company = _public_company(actor, slug)
+    _account(actor)
+    company = _public_company(slug)
     difference = compare(company, read_change(change, settings.SCHEMA))
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
         raise BadFields(
             [Fault("text", "is empty, and no field has changed")], "Change a field, or describe what is wrong."
         )
-    return _save_request(
-        actor, Petition(kind="suggestion", company=company, changes=changes, text=_check_text(text, needed=False))
-    )
+    text = _check_text(text, needed=False)
+    return _save_request(actor, Petition(kind="suggestion", company=company, changes=changes, text=text))
 
 
 def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str = "") -> Petition:
@@ -127,8 +128,7 @@ def _account(actor: Actor) -> int:
     return require_account(actor, "An account is required.")
 
 
-def _public_company(actor: Actor, slug: str) -> Company:
-    _account(actor)
+def _public_company(slug: str) -> Company:
     company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first()
     if company is None:
         raise NotFound(f"No company has the slug {slug[:200]!r}.", "Search at /companies.")

@@ -25,22 +25,15 @@ from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 
 _TASK: Final = "decide on listings"
-_FROM: Final[dict[str, tuple[str, ...]]] = {
-    "submitted": (State.DRAFT, State.CHANGES_REQUESTED),
-    "approved": (State.SUBMITTED,),
-    "changes requested": (State.SUBMITTED,),
-    "rejected": (State.SUBMITTED,),
-    "unlisted": (State.PUBLISHED,),
-    "relisted": (State.UNLISTED,),
+_STEPS: Final[dict[str, tuple[tuple[str, ...], State]]] = {
+    "submitted": ((State.DRAFT, State.CHANGES_REQUESTED), State.SUBMITTED),
+    "approved": ((State.SUBMITTED,), State.PUBLISHED),
+    "changes requested": ((State.SUBMITTED,), State.CHANGES_REQUESTED),
+    "rejected": ((State.SUBMITTED,), State.REJECTED),
+    "unlisted": ((State.PUBLISHED,), State.UNLISTED),
+    "relisted": ((State.UNLISTED,), State.PUBLISHED),
 }
-_TO: Final = {
-    "submitted": State.SUBMITTED,
-    "approved": State.PUBLISHED,
-    "changes requested": State.CHANGES_REQUESTED,
-    "rejected": State.REJECTED,
-    "unlisted": State.UNLISTED,
-    "relisted": State.PUBLISHED,
-}
+"""The states that a step starts from, and the one it leads to."""
 
 
 def _require_note(note: str) -> str:
@@ -92,20 +85,22 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
 
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
-    note = note if _TO[step] == State.PUBLISHED else _require_note(note)
+    note = note if step in {"approved", "relisted"} else _require_note(note)
     return _move(actor, slug, step, expected_version=expected_version, note=note)
 
 
 def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = None, note: str = "") -> Company:
+    starts, end = _STEPS[step]
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         expect_version(company, expected_version)
-        if company.state not in _FROM[step]:
+        if company.state not in starts:
             raise Conflict(
                 f"{slug!r} is {company.get_state_display().lower()} and cannot be {step}.",
                 "Reload it: someone else may have decided.",
             )
-        before, company.state = company.state, _TO[step]
+        old, new = {"state": company.state}, {"state": end}
+        company.state = end
         company.reviewer_note = "" if step in {"submitted", "approved", "relisted"} else note
         company.submitted_at = now() if step == "submitted" else company.submitted_at
         if step == "approved" and company.listed_on is None:
@@ -113,9 +108,7 @@ def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = 
         company.version += 1
         company.updated_at = now()
         company.save()
-        history.entry(
-            actor, step, before={"state": before}, after={"state": company.state}, company=company, note=note
-        ).save()
+        history.entry(actor, step, before=old, after=new, company=company, note=note).save()
         publish_company(company, AffectedRows(), changed={"state"})
         transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
         return company
@@ -126,8 +119,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
     Approve or decline the pending change of a published listing.
 
     Args:
-        change_id: the pending change; reviewers decide on what they saw, so a replaced change is a conflict.
-        approve: publish the fields, or keep the current ones.
+        change_id: reviewers decide on what they saw, so a replaced change is a conflict.
         note: shown to the owner; required to decline.
 
     Raises:
