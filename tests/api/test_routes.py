@@ -3,6 +3,7 @@
 import pytest
 
 from make.published import company
+from muniment.store import published
 
 LISTS = ["/api/v1/companies", "/api/v1/people"]
 
@@ -258,12 +259,41 @@ def test_the_feed_tells_what_happened_and_when_it_no_longer_can(rest):
         (3, "company-1", "unlisted"),
     ]
     assert answer.json["nextAfter"] == 3
-    assert rest.ask("/api/v1/changes?after=3").json == {"data": [], "nextAfter": 3}
+    feed = rest.reader.changes(3, 1).feed_id
+    assert rest.ask("/api/v1/changes?after=3").json == {"data": [], "nextAfter": 3, "feedId": feed, "head": 3}
     rest.publisher.connection.execute("DELETE FROM published_change WHERE sequence = 1")
     gone = rest.ask("/api/v1/changes?after=0&limit=2")
     assert gone.status == 400
     assert "/api/v1/exports" in gone.error["hint"]
     assert rest.ask("/" + gone.error["hint"].split(" /")[-1]).status == 200
+
+
+def test_a_number_beyond_the_head_belongs_to_another_feed_and_is_refused(rest):
+    rest.publish(company(1))
+    feed = rest.ask("/api/v1/changes").json
+    ahead = rest.ask("/api/v1/changes?after=2")
+    assert (ahead.status, ahead.error["code"]) == (400, "bad_request")
+    assert "latest change is 1" in ahead.error["message"]
+    assert "/api/v1/exports" in ahead.error["hint"]
+    assert rest.ask("/" + ahead.error["hint"].split(" /")[-1]).status == 200
+    published.clear(rest.publisher.connection, edition=1)
+    rest.publish(company(1))
+    rebuilt = rest.ask("/api/v1/changes?after=1").json
+    assert (rebuilt["head"], rebuilt["feedId"] != feed["feedId"]) == (2, True)
+
+
+def test_another_process_may_have_published_the_number_that_a_follower_has(rest):
+    rest.publish(company(1))
+    rest.publisher.publish(company(2))
+    answer = rest.ask("/api/v1/changes?after=2")
+    assert (answer.status, answer.json["head"]) == (200, 2)
+
+
+def test_a_replica_that_cannot_ask_its_source_refuses_no_number(rest):
+    rest.publish(company(1))
+    rest.reader._catch_up = lambda: False
+    answer = rest.ask("/api/v1/changes?after=9")
+    assert (answer.status, answer.json["nextAfter"], answer.json["head"]) == (200, 9, 1)
 
 
 def test_an_unlisted_company_is_gone_everywhere_at_once(rest):

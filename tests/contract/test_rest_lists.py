@@ -314,7 +314,7 @@ def test_following_the_changes_from_the_start_finds_everything_that_is_published
     after, told = 0, []
     while True:
         answer = demo.get(f"/api/v1/changes?after={after}").json()
-        assert set(answer) == {"data", "nextAfter"}
+        assert set(answer) == {"data", "nextAfter", "feedId", "head"}
         if not answer["data"]:
             break
         assert [change["sequence"] for change in answer["data"]] == sorted(c["sequence"] for c in answer["data"])

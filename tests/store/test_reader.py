@@ -8,7 +8,7 @@ import pytest
 from make.published import Publisher, company, framework, person
 from muniment.store import published_index
 from muniment.store.queries import CompanyQuery
-from muniment.store.reader import FeedGapError, Reader
+from muniment.store.reader import FeedAheadError, FeedGapError, Reader
 
 
 @pytest.fixture
@@ -122,6 +122,8 @@ def test_the_feed_continues_from_a_number_and_reports_when_it_cannot(publisher, 
     assert ([row.sequence for row in changes.rows], changes.next_after) == ([1, 2, 3, 4, 5], 5)
     assert [row.key for row in reader.changes(5, 5).rows] == ["company-6", "company-7"]
     assert (reader.changes(7, 5).rows, reader.changes(7, 5).next_after) == ([], 7)
+    with pytest.raises(FeedAheadError):
+        reader.changes(8, 5)
     publisher.connection.execute("DELETE FROM published_change WHERE sequence <= 3")
     with pytest.raises(FeedGapError):
         reader.changes(2, 5)

@@ -16,7 +16,7 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.exports import ExportFile, Exports
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
-from muniment.store.reader import FeedGapError, Found, ListPage, Reader
+from muniment.store.reader import FeedAheadError, FeedGapError, Found, ListPage, Reader
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100
@@ -211,11 +211,20 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             f"Download a full copy from {V1}/exports, then continue here after its edition: "
             f"{path}?after={context.reader.edition}",
         ) from None
+    except FeedAheadError:
+        raise BadRequest(
+            f"after is {values['after']}, but the feed's latest change is {context.reader.edition}: the number belongs "
+            "to another feed, for example before a restore.",
+            f"Download a full copy from {V1}/exports, then continue here after its edition. feedId changes whenever "
+            f"the numbers start over: {path}?after={context.reader.edition}",
+        ) from None
     rows = [
         {"sequence": row.sequence, "kind": row.kind, "id": row.key, "change": row.change, "at": row.at}
         for row in found.rows
     ]
-    body = msgspec.json.encode({"data": rows, "nextAfter": found.next_after})
+    body = msgspec.json.encode(
+        {"data": rows, "nextAfter": found.next_after, "feedId": found.feed_id, "head": found.edition}
+    )
     return Result(Answer(body, digest(body).encode(), found.updated_at, headers), found.edition, (("*", "*"),))
 
 
@@ -242,6 +251,11 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
 
 def companies_quick(context: Context, values: Values) -> bool:
     return context.reader.is_quick(_company_query(f"{V1}/companies", values))
+
+
+def changes_quick(context: Context, values: Values) -> bool:
+    """Return whether the feed has that number; a replica asks its source otherwise."""
+    return (values["after"] or 0) <= context.reader.edition
 
 
 def people_quick(context: Context, values: Values) -> bool:

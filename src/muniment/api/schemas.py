@@ -117,7 +117,15 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "FrameworkList": _list_of("Framework"),
     "FrameworkOne": _one("FrameworkDetail"),
     "StatsOne": _one("Stats"),
-    "ChangeList": _list_of("Change", nextAfter=_described(COUNT, "The next `after`.")),
+    "ChangeList": open_object(
+        {
+            "data": array_of(ref("Change")),
+            "nextAfter": _described(COUNT, "The next `after`."),
+            "feedId": _described(TEXT, "The feed that the sequence numbers belong to; another after a restore."),
+            "head": _described(COUNT, "The latest sequence number of the feed."),
+        },
+        ("data", "nextAfter"),
+    ),
     "ExportList": _list_of("Export"),
 }
 
@@ -154,6 +162,8 @@ _EXAMPLES: Final[JSONObject] = {
             }
         ],
         "nextAfter": 7,
+        "feedId": "9f1c2ab34d5e6f70",
+        "head": 7,
     },
     "ExportList": {
         "data": [

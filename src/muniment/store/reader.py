@@ -8,7 +8,7 @@ file and carries its edition.
 import difflib
 import sqlite3
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,16 +71,27 @@ class ChangeRow(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Entries of the change feed, and the sequence number to continue from."""
+    """
+    Entries of the change feed, and the sequence number to continue from.
+
+    Args:
+        feed_id: the feed that the numbers belong to; new after a restore or a rebuild.
+        edition: the feed's highest number.
+    """
 
     rows: list[ChangeRow]
     next_after: int
+    feed_id: str
     edition: int
     updated_at: str
 
 
 class FeedGapError(LookupError):
     """The change feed does not reach back that far; start again from an export."""
+
+
+class FeedAheadError(LookupError):
+    """The change feed has not reached that number: it belongs to another feed. Start again from an export."""
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -100,11 +111,20 @@ class Reader(PublishedFile):
     Args:
         path: the file; its tables must exist (:func:`muniment.store.published.create`).
         cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
+        catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
     """
 
-    def __init__(self, path: Path, *, currency: str = "USD", cache_bytes: int = 32 << 20) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        currency: str = "USD",
+        cache_bytes: int = 32 << 20,
+        catch_up: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(path, cache_bytes=cache_bytes)
         self._currency = currency
+        self._catch_up = catch_up
         self._positions = Positions(cache_bytes // 2)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
@@ -198,8 +218,20 @@ class Reader(PublishedFile):
         )
 
     def changes(self, after: int, limit: int) -> Changes:
-        """Return at most *limit* changes after number *after*; raise FeedGapError if some are no longer available."""
+        """
+        Return at most *limit* changes after number *after*.
+
+        Raises:
+            FeedGapError: some of them are no longer available.
+            FeedAheadError: no change has that number yet, here or, on a replica, at its source.
+        """
+        is_level = True
+        if after > self.edition:
+            is_level = self._catch_up()
+            self.refresh()
         with self.snapshot() as (connection, state):
+            if after > state.edition and is_level:
+                raise FeedAheadError(after)
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:
                 raise FeedGapError(after)
@@ -211,7 +243,7 @@ class Reader(PublishedFile):
                     (after, limit),
                 )
             ]
-        return Changes(rows, rows[-1].sequence if rows else after, state.edition, state.at)
+        return Changes(rows, rows[-1].sequence if rows else after, state.feed_id, state.edition, state.at)
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
         """Return the latest changes of one document that the feed still has."""

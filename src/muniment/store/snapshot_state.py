@@ -19,6 +19,11 @@ class SnapshotState(NamedTuple):
     blocks: dict[str, list[int]]
     sums: dict[str, list[int]]
 
+    @property
+    def feed_id(self) -> str:
+        """Return the id of the feed that the sequence numbers belong to; new after a restore or a rebuild."""
+        return self.epoch.rpartition(":")[2]
+
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()

@@ -20,12 +20,16 @@ class RegistryFile:
     Args:
         front: receives the API as soon as the file is filled; a new replica is built first.
         on_registry: called in the event loop when the app has the API.
+        catch_up: as :class:`Reader`.
     """
 
-    def __init__(self, config: Config, front: App, *, on_registry: Callable[[], None]) -> None:
+    def __init__(
+        self, config: Config, front: App, *, on_registry: Callable[[], None], catch_up: Callable[[], bool]
+    ) -> None:
         self._config = config
         self._front = front
         self._on_registry = on_registry
+        self._catch_up = catch_up
         self.reader: Reader | None = None
         self._api: Api | None = None
         self._edition = -1
@@ -41,7 +45,7 @@ class RegistryFile:
                 _make_tables(config)
             with contextlib.closing(sqlite3.connect(file)) as own:
                 published.check(own)
-            reader = Reader(file, currency=config.currency, cache_bytes=config.cache_mb << 20)
+            reader = Reader(file, currency=config.currency, cache_bytes=config.cache_mb << 20, catch_up=self._catch_up)
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables
         self.reader = reader

@@ -100,7 +100,7 @@ class Process:
         self._tools = ToolServers(
             self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
         )
-        self._registry_file = RegistryFile(config, self.front, on_registry=self._tools.mount)
+        self._registry_file = RegistryFile(config, self.front, on_registry=self._tools.mount, catch_up=self._catch_up)
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._startup: Startup | None = None
@@ -246,6 +246,15 @@ class Process:
         if self._follower is not None:
             self._follower.catch_up_if_possible()
         self._registry_file.refresh()
+
+    def _catch_up(self) -> bool:
+        """Bring a replica to the newest edition and return whether it is known to be there. Called in any thread."""
+        if not self.config.on_postgresql:
+            return True
+        if self._follower is None:
+            return False
+        self._follower.catch_up_if_possible()
+        return self._follower.status.newest == self._follower.status.edition
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
