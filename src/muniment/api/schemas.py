@@ -117,14 +117,15 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "FrameworkList": _list_of("Framework"),
     "FrameworkOne": _one("FrameworkDetail"),
     "StatsOne": _one("Stats"),
-    "ChangeList": open_object(
+    "ChangeList": _open_object(
         {
-            "data": array_of(ref("Change")),
+            "data": {"type": "array", "items": ref("Change")},
             "nextAfter": _described(COUNT, "The next `after`."),
             "feedId": _described(TEXT, "The feed that the sequence numbers belong to; another after a restore."),
             "head": _described(COUNT, "The latest sequence number of the feed."),
         },
-        ("data", "nextAfter"),
+        "feedId",
+        "head",
     ),
     "ExportList": _list_of("Export"),
 }

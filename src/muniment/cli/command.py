@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from muniment import config
 from muniment.kernel.problems import Problem
 from muniment.server.observability.logs import masked
+
+if TYPE_CHECKING:
+    from muniment.registry.publishing.upgrade import Upgrade
 
 MODULES: Final = {
     **dict.fromkeys(("backup", "move", "restore"), "backup"),
@@ -75,12 +78,12 @@ def use_django() -> None:
     django.setup()
 
 
-def migrated() -> int:
-    """Load Django, apply database migrations, and return how many were pending."""
+def migrated() -> "Upgrade":
+    """Load Django, and bring the database and the published documents to this version."""
     use_django()
     from django.db import DatabaseError
 
-    from muniment.store.database.migrations import migrate as bring_up_to_date
+    from muniment.registry.publishing.upgrade import bring_up_to_date
 
     try:
         return bring_up_to_date()

@@ -76,9 +76,14 @@ def openapi() -> None:
 @main.command()
 def migrate() -> None:
     """
-    Apply database migrations.
+    Apply database migrations, and render published documents again if their form changed.
 
     `serve` and `import` do this automatically; use this command to run it as a separate deployment step.
     """
-    applied = migrated()
-    click.echo(f"{applied} migrations applied." if applied else "Nothing to do: no migrations are pending.")
+    upgrade = migrated()
+    if upgrade.migrations:
+        click.echo(f"{upgrade.migrations} migrations applied.")
+    if upgrade.renewed:
+        click.echo("The published documents were rendered again in this version's form.")
+    if not any(upgrade):
+        click.echo("Nothing to do: no migrations are pending.")

@@ -14,7 +14,6 @@ from rich.progress import Progress, TimeElapsedColumn
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
-from muniment.store.database.migrations import migrate as bring_up_to_date
 
 
 @main.command("import")
@@ -32,6 +31,7 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     """
     use_django()
     from muniment.registry.exchange.importer import import_registry, sources_of
+    from muniment.registry.publishing.upgrade import bring_up_to_date
 
     def tell(label: str, bad: object) -> None:
         bar.console.print(f"{label}{bad}", style="", highlight=False, markup=False, soft_wrap=True)
@@ -82,6 +82,7 @@ def export(folder: Path, *, private: bool) -> None:
     """
     use_django()
     from muniment.registry.exchange.exporter import export_registry
+    from muniment.registry.publishing.upgrade import bring_up_to_date
 
     try:
         bring_up_to_date()

@@ -12,7 +12,7 @@ the same snapshot as the items, without counting.
 import contextlib
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 from zlib import crc32
 
@@ -27,7 +27,9 @@ Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+READABLE_SCHEMAS: Final = frozenset({2, SCHEMA_VERSION})
+"""Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
 CHANGES_KEPT: Final = 200_000
@@ -136,6 +138,8 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     Raises:
         SchemaMismatch: they exist in another version; :func:`clear` them and publish everything again.
     """
+    if _exists(connection):
+        check(connection)  # first: statements of this version may not fit tables of another
     for statement in _TABLES:
         connection.execute(statement)
     connection.execute(
@@ -145,21 +149,38 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     for kind in KINDS:
         connection.execute("INSERT INTO published_total VALUES (?, 0, 0, '0') ON CONFLICT DO NOTHING", (kind,))
         connection.execute("INSERT INTO published_block VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (kind,))
-    check(connection)
+
+
+def _exists(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'published_meta'").fetchone() is not None
 
 
 def check(connection: sqlite3.Connection) -> None:
     """Raise SchemaMismatch if another version of the software wrote the tables."""
+    _require(connection, {SCHEMA_VERSION})
+
+
+def check_readable(connection: sqlite3.Connection) -> None:
+    """Raise SchemaMismatch if this version cannot even read the tables."""
+    _require(connection, READABLE_SCHEMAS)
+
+
+def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
     (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
-    if schema != SCHEMA_VERSION:
+    if schema not in versions:
         message = f"the published tables have schema {schema}, this version writes {SCHEMA_VERSION}"
         raise SchemaMismatch(message)
 
 
 def prepare_copy(connection: sqlite3.Connection) -> None:
-    """Create the tables of a replica file; drop those of another version, since the feed has their content."""
+    """
+    Create the tables of a replica file.
+
+    Those of another version are dropped, since the feed has their content; if they can be read, they are served until
+    the feed's documents are rendered again.
+    """
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
-        check(connection)
+        check_readable(connection)
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:

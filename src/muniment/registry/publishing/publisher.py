@@ -10,6 +10,7 @@ Source: decisions, section 2, only reviewed; createdAt, order.
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from muniment.registry.models import Framework, Person, Position, State
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
+from muniment.store.database.migrations import migration_lock
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
 published = Signal()
@@ -96,7 +98,8 @@ def _feed(using: str = "default") -> tuple[Any, Any]:
 
 def create_tables(using: str = "default") -> None:
     store, raw = _feed(using)
-    store.create(raw)
+    with suppress(SchemaMismatch):  # renewed once all migrations are applied
+        store.create(raw)
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
@@ -140,11 +143,12 @@ def renew_outdated() -> bool:
     """
     if not _is_outdated():
         return False
-    with transaction.atomic():
+    # Rendering takes longer than a writer may wait, so other processes wait for the lock of the migrations.
+    with migration_lock(), transaction.atomic():
+        if not _is_outdated():
+            return False
         store, raw = _feed()
         store.reserve(raw, 0)
-        if not _is_outdated():
-            return False  # another node did it while this one waited
         clear(edition=head()[0])
         publish_all(at=timestamp(now()))
     return True

@@ -159,12 +159,12 @@ class Startup:
 
     def _bring_up_database(self) -> None:
         from muniment.registry.publishing import publisher
-        from muniment.store.database.migrations import migrate
+        from muniment.registry.publishing.upgrade import bring_up_to_date
 
-        applied = migrate()
-        if applied:
-            log.info("database migrations applied", extra={"migrations": applied})
-        if publisher.renew_outdated():
+        upgrade = bring_up_to_date()
+        if upgrade.migrations:
+            log.info("database migrations applied", extra={"migrations": upgrade.migrations})
+        if upgrade.renewed:
             log.warning("every document was published again: another version had written them")
         publisher.published.connect(self._hear_published, dispatch_uid="muniment.server")
         if not self._has_database:
