@@ -125,7 +125,10 @@ def test_every_public_answer_and_export_is_the_same(upgraded):
     feed = json.loads(upgraded.answers["/api/v1/changes?after=0"])
     assert feed.pop("feedId")
     assert feed.pop("head") == feed["nextAfter"]
-    answers = {**upgraded.answers, "/api/v1/changes?after=0": json.dumps(feed, separators=(",", ":"), ensure_ascii=False)}
+    answers = {
+        **upgraded.answers,
+        "/api/v1/changes?after=0": json.dumps(feed, separators=(",", ":"), ensure_ascii=False),
+    }
     before = {asked if isinstance(asked, str) else json.dumps(asked): answer for asked, answer in recorded()}
     assert len(before) > 100
     assert before.keys() == answers.keys()
