@@ -205,9 +205,9 @@ ROUTES: Final = (
         tag="Registry",
         summary="Follow changes",
         description="Items published, updated or unlisted after a sequence number, oldest first. "
-        "Continue with `nextAfter`. If `feedId` is another than before, the numbers have started over, for example after "
-        "a restore: start again from an export. An `after` beyond `head` is an error for the same reason. An erased "
-        "person is `unlisted` under the slug for 30 days, and then under a random id.",
+        "Continue with `nextAfter`. If `feedId` is not the one that you had, the numbers have started over, for example "
+        "after a restore: start again from an export. An `after` beyond `head` is an error for the same reason. "
+        "An erased person is `unlisted` under the slug for 30 days, and then under a random id.",
         schema="ChangeList",
         answer=list_changes,
         parameters=(AFTER, LIMIT),
