@@ -205,7 +205,7 @@ ROUTES: Final = (
         tag="Registry",
         summary="Follow changes",
         description="Items published, updated or unlisted after a sequence number, oldest first. "
-        "Continue with `nextAfter`. If `feedId` is not the one that you had, the numbers have started over, for example "
+        "Continue with `nextAfter`. If `feedId` has changed, the numbers have started over, for example "
         "after a restore: start again from an export. An `after` beyond `head` is an error for the same reason. "
         "An erased person is `unlisted` under the slug for 30 days, and then under a random id.",
         schema="ChangeList",
