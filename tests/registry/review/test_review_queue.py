@@ -11,7 +11,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import Company, PendingChange, Taking
+from muniment.registry.models import PendingChange, Taking
 from muniment.registry.review import claims, decisions, review_queue
 
 pytestmark = pytest.mark.django_db
@@ -135,61 +135,3 @@ def test_an_item_that_does_not_exist_cannot_be_assigned(subject):
     with pytest.raises(Conflict):
         review_queue.assign(reviewer(), subject)
     assert not Taking.objects.exists()
-
-
-# ------------------------------------------------------------------ likely duplicates
-
-
-def twins(actor, name="", website="", symbol="", **more):
-    return {found.slug: why for found, why in review_queue.likely_duplicates(actor, name, website, symbol, **more)}
-
-
-def test_a_listing_of_the_same_name_website_or_symbol_is_a_likely_duplicate():
-    by_name = published(owner(), name="Tidal Works").slug
-    by_site = published(owner(), website="https://www.tidal.example/about").slug
-    by_symbol = published(owner(), symbol="TIDE").slug
-    published(owner(), website="https://nottidal.example", symbol="TIDES")
-    found = twins(owner(), " tidal works ", "http://tidal.example:8080", "tide")
-    assert found == {by_name: "name", by_site: "website", by_symbol: "symbol"}
-    assert twins(owner(), " ", "", " ") == {}
-    assert by_name not in twins(owner(), "Tidal Works", besides=by_name)
-
-
-def test_a_strangers_draft_is_a_duplicate_for_reviewers_alone():
-    me = owner()
-    slug = draft(me, name="Tidal Works").slug
-    assert twins(me, "Tidal Works") == {slug: "name"}
-    assert twins(reviewer(), "Tidal Works") == {slug: "name"}
-    assert twins(owner(), "Tidal Works") == twins(agent_of(reviewer()), "Tidal Works") == {}
-
-
-def test_at_most_three_duplicates_by_each_of_name_website_and_symbol_and_six_in_all():
-    for number in range(4):
-        published(owner(), name="Tidal Works", symbol=f"A{number}")
-        published(owner(), website=f"https://tidal.example/{number}")
-        published(owner(), symbol="TIDE")
-    assert list(twins(owner(), "Tidal Works").values()) == ["name"] * 3
-    assert list(twins(owner(), website="https://tidal.example").values()) == ["website"] * 3
-    assert list(twins(owner(), symbol="TIDE").values()) == ["symbol"] * 3
-    assert list(twins(owner(), "Tidal Works", "tidal.example", "TIDE").values()) == ["name"] * 3 + ["website"] * 3
-
-
-def test_a_rejected_listing_is_no_duplicate():
-    slug = submitted(name="Tidal Works")
-    decisions.reject_company(reviewer(), slug, "Not an organization.")
-    assert Company.objects.filter(name="Tidal Works").exists()
-    assert twins(reviewer(), "Tidal Works") == {}
-
-
-@pytest.mark.parametrize(
-    ("address", "host"),
-    [
-        ("https://www.Tidal.example/a?b", "tidal.example"),
-        ("tidal.example", "tidal.example"),
-        ("http://tidal.example:80", "tidal.example"),
-        ("localhost", ""),
-        ("", ""),
-    ],
-)
-def test_the_host_of_an_address(address, host):
-    assert review_queue.host_of(address) == host

@@ -73,10 +73,8 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
     mine = Company.objects.filter(ownerships__account_id=actor.account_id)
     found = Page.of(mine.order_by("-updated_at", "pk"), page, page_size)
     waiting = PendingChange.objects.filter(company__in=found.items, decision="").values_list("company_id", "changes")
-    held = Ownership.objects.filter(company__in=found.items, account_id=actor.account_id).values_list(
-        "company_id", "role"
-    )
-    pending, roles = dict(waiting), dict(held)
+    held = Ownership.objects.filter(company__in=found.items, account_id=actor.account_id)
+    pending, roles = dict(waiting), dict(held.values_list("company_id", "role"))
     items = [_owned_company(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found.items]
     return found.with_items(items)
 
@@ -124,7 +122,6 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     Create a draft that *actor* owns.
 
     Args:
-        actor: any actor with an account.
         change: at least the name.
         slug: the permanent address of the listing; derived from the name when empty.
 
@@ -163,7 +160,6 @@ def update_company(
 
     Args:
         change: absent fields stay; None clears a nullable field.
-        expected_version: raise Conflict if the listing has another version.
         dry_run: return the diff without changing anything.
 
     Raises:
@@ -265,19 +261,14 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         entry = HistoryEntry.objects.filter(company=company, pk=entry_id).first()
         if entry is None:
             raise no_company(slug)
-        change = _as_change(entry.before)
+        editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
+        change = CompanyChange({key: value for key, value in entry.before.items() if key in editable})
         if entry.action == "asked" or not change:
             raise BadRequest(
                 "This history entry has no change that can be reverted.",
                 "Choose an entry that shows a field before and after.",
             )
-        edit = read_change(change, settings.SCHEMA)
-        return _update(actor, company, edit, "reverted", replace=True)
-
-
-def _as_change(before: JSONObject) -> CompanyChange:
-    editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
-    return CompanyChange({key: value for key, value in before.items() if key in editable})
+        return _update(actor, company, read_change(change, settings.SCHEMA), "reverted", replace=True)
 
 
 def open_funding_round(
@@ -355,8 +346,7 @@ def leave_company(actor: Actor, slug: str) -> None:
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        own: Any = {"company": company, "account_id": actor.account_id}
-        deleted, _ = Ownership.objects.filter(**own).delete()
+        deleted, _ = Ownership.objects.filter(company=company, account=actor.account_id).delete()
         if not deleted:
             raise no_company(slug)
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

@@ -30,10 +30,8 @@ _TASK: Final = "author frameworks"
 def _framework(framework_id: str) -> Framework:
     found = Framework.objects.select_for_update(of=("self",)).filter(slug=framework_id).first()
     if found is None:
-        raise NotFound(
-            f"There is no framework with the frameworkId {framework_id[:200]!r}.",
-            "GET /api/v1/frameworks lists the ids.",
-        )
+        message = f"There is no framework with the frameworkId {framework_id[:200]!r}."
+        raise NotFound(message, "GET /api/v1/frameworks lists the ids.")
     return found
 
 
@@ -42,10 +40,8 @@ def _company(slug: str | None) -> Company | None:
         return None
     found = Company.objects.filter(slug=slug).first()
     if found is None:
-        raise BadFields(
-            [Fault("company", f"is unknown: no company has the slug {slug!r}")],
-            "GET /api/v1/companies lists the slugs.",
-        )
+        fault = Fault("company", f"is unknown: no company has the slug {slug!r}")
+        raise BadFields([fault], "GET /api/v1/companies lists the slugs.")
     return found
 
 
@@ -65,7 +61,6 @@ def create_framework(
     Create a framework: listed at once, runnable once it is authored.
 
     Args:
-        actor: a reviewer.
         description: the public summary, Markdown.
         company: the slug of the company behind it; a program needs one.
         framework_id: the permanent id; derived from the name when empty.
@@ -108,7 +103,6 @@ def update_framework(
     Change the fields given.
 
     Args:
-        actor: a reviewer.
         run_cost: the credits that a run costs; None for the registry's setting.
 
     Raises:
@@ -119,9 +113,8 @@ def update_framework(
     require_reviewer(actor, _TASK)
     given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
     values = {key: value for key, value in given.items() if value is not UNSET}
-    document = {
-        wire: values[key] for wire, key in (("frameworkName", "name"), ("description", "description")) if key in values
-    }
+    wire_names = {"name": "frameworkName", "description": "description"}
+    document = {wire: values[key] for key, wire in wire_names.items() if key in values}
     validation = Validation(change=True)
     validation.read(settings.SCHEMA.framework_change, document)
     if "run_cost" in values:
@@ -166,11 +159,7 @@ def author_framework(actor: Actor, framework_id: str, document: JSONObject) -> F
 
 
 def current_specification(framework_id: str) -> FrameworkSpecification | None:
-    """
-    Return the current version of a framework's specification, or None before it is authored.
-
-    It is private: only assessments and reviewers may use it.
-    """
+    """Return a framework's current specification, or None. Private: only assessments and reviewers may use it."""
     found = FrameworkSpecification.objects.filter(framework__slug=framework_id).select_related("framework")
     return found.order_by("-version").first()
 

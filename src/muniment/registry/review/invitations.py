@@ -38,7 +38,6 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     Invite *email* to co-own a listing.
 
     Args:
-        actor: an owner of the listing.
         email: the address; whether it has an account is not revealed.
 
     Raises:
@@ -62,9 +61,8 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
         ).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
-            raise Conflict(
-                f"This listing already has {MAX_OPEN} open invitations.", "Wait until they are accepted or expire."
-            )
+            message = f"This listing already has {MAX_OPEN} open invitations."
+            raise Conflict(message, "Wait until they are accepted or expire.")
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
             company=company, email=address, token_digest=_digest(token), invited_by_id=account_id
@@ -74,11 +72,9 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         text = gettext(
             "%(inviter)s invites you to co-own the listing of %(name)s.\n\n%(link)s\n\n"
             "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it.\n"
-        ) % {
-            "inviter": inviter or gettext("An owner"),
-            "name": company.name,
-            "link": f"{base_url}/manage/invitations/{token}",
-        }
+        )
+        link = f"{base_url}/manage/invitations/{token}"
+        text %= {"inviter": inviter or gettext("An owner"), "name": company.name, "link": link}
         subject = gettext("Co-own the listing of %(name)s") % {"name": company.name}
         transaction.on_commit(lambda: mail.send(address, subject, text))
         return invitation

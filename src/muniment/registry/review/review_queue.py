@@ -2,6 +2,7 @@
 Moderation queue of the reviewers, oldest first, and who is working on each item.
 
 Assigning an item locks nothing: it informs the other reviewers. The decisions themselves prevent double decisions.
+Every operation raises Forbidden if the actor is not a reviewer.
 """
 
 from dataclasses import dataclass
@@ -9,15 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Conflict
-from muniment.registry.company.access import decides, require_reviewer
-from muniment.registry.models import Company, Ownership, PendingChange, Petition, State, Taking
+from muniment.registry.company.access import require_reviewer
+from muniment.registry.models import Company, PendingChange, Petition, State, Taking
 
 ASSIGNED_FOR = timedelta(hours=4)
 _TASK = "see the review queue"
@@ -46,23 +47,13 @@ _REQUESTS = {"claim": "listing claim", "profile": "profile claim", "suggestion":
 
 
 def count_queue(actor: Actor) -> int:
-    """
-    Count the items in the queue.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-    """
+    """Count the items in the queue."""
     require_reviewer(actor, _TASK)
     return _open_items().count()
 
 
 def list_queue(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[QueueItem]:
-    """
-    Return the items in the queue, oldest first.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-    """
+    """Return the items in the queue, oldest first."""
     require_reviewer(actor, _TASK)
     found = Page.of(_open_items().order_by("since", "of", "pk"), page, page_size)
     described = _describe(found.items)
@@ -113,24 +104,13 @@ def _describe(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tu
         described["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
     asked = Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person")
     for petition in asked:
-        name = str(petition.company or petition.person)
-        described["petition", petition.pk] = (
-            f"petition:{petition.pk}",
-            _REQUESTS[petition.kind],
-            name,
-            str(petition.account),
-        )
+        name, what = str(petition.company or petition.person), _REQUESTS[petition.kind]
+        described["petition", petition.pk] = (f"petition:{petition.pk}", what, name, str(petition.account))
     return described
 
 
 def assign(actor: Actor, subject: str) -> None:
-    """
-    Assign an item to the actor.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-        Conflict: it is not open, or no longer.
-    """
+    """Assign an item to the actor; raise Conflict if it is not open, or no longer."""
     require_reviewer(actor, _TASK)
     if actor.account_id is None:
         return  # on the command line
@@ -151,12 +131,7 @@ def _is_open(subject: str) -> bool:
 
 
 def unassign(actor: Actor, subject: str) -> None:
-    """
-    Unassign an item.
-
-    Raises:
-        Forbidden: the actor is not a reviewer.
-    """
+    """Unassign an item."""
     require_reviewer(actor, _TASK)
     Taking.objects.filter(subject=subject).delete()
 
@@ -165,41 +140,3 @@ def assignee(subject: str) -> str:
     """Return the account that *subject* is assigned to; empty if unassigned."""
     found = Taking.objects.filter(subject=subject, at__gt=now() - ASSIGNED_FOR).select_related("account").first()
     return str(found.account) if found else ""
-
-
-def likely_duplicates(
-    actor: Actor, name: str, website: str, symbol: str, *, besides: str = ""
-) -> list[tuple[Company, str]]:
-    """
-    Return listings that may be the same, by name, website host or symbol.
-
-    Reviewers see all of them, others only public listings and their own.
-
-    Returns:
-        At most six, each with what matches.
-    """
-    found: dict[int, tuple[Company, str]] = {}
-    everything = Company.objects.exclude(slug=besides).exclude(state=State.REJECTED)
-    if not decides(actor):
-        own = Ownership.objects.filter(account=actor.account_id).values("company_id")
-        everything = everything.filter(Q(state=State.PUBLISHED) | Q(pk__in=own))
-    if name.strip():
-        for company in everything.filter(name__iexact=name.strip())[:3]:
-            found[company.pk] = (company, "name")
-    host = host_of(website)
-    if host:
-        near = everything.filter(website__icontains=host)[:20]
-        same = [company for company in near if host_of(company.website) == host]
-        for company in same[:3]:
-            found.setdefault(company.pk, (company, "website"))
-    if symbol.strip():
-        for company in everything.filter(symbol__iexact=symbol.strip())[:3]:
-            found.setdefault(company.pk, (company, "symbol"))
-    return list(found.values())[:6]
-
-
-def host_of(address: str) -> str:
-    """Return the host of a URL without ``www.``; empty if there is none."""
-    rest = address.strip().lower().partition("://")[2] or address.strip().lower()
-    host = rest.partition("/")[0].partition(":")[0].removeprefix("www.")
-    return host if "." in host else ""

@@ -19,6 +19,7 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.review import decisions, review_queue
+from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
@@ -80,7 +81,7 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             edit = read_change(change, settings.SCHEMA)  # first: a long text makes the search fail in the database
             parts = (edit["name"], edit["website"] or "", edit["symbol"] or "")
-            duplicates = review_queue.likely_duplicates(actor, *parts)
+            duplicates = likely_duplicates(actor, *parts)
             if not duplicates or request.POST.get("different") == "yes":
                 made = operations.create_company(actor, change, slug=slug)
                 messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
@@ -104,7 +105,7 @@ def suggest_slug(request: HttpRequest) -> HttpResponse:
     name, website, symbol = (
         request.GET.get(key, "")[:limit] for key, limit in (("name", 200), ("website", 500), ("symbol", 32))
     )
-    duplicates = review_queue.likely_duplicates(actor_of(request), name, website, symbol)
+    duplicates = likely_duplicates(actor_of(request), name, website, symbol)
     context = {"suggested": slug_from_name(name), "duplicates": duplicates}
     return render(request, "manage/suggested.html", context)
 

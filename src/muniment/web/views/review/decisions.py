@@ -13,6 +13,7 @@ from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.review import claims, decisions, review_queue
+from muniment.registry.review.duplicates import host_of, likely_duplicates
 from muniment.web.forms import plain
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, reviewer
@@ -171,10 +172,10 @@ def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONO
     """Return the checks of a listing, each with whether it passed and its finding."""
     facts = {**mine.bundle["company"], **changes}
     website, name = facts.get("website") or "", facts.get("name") or ""
-    host = review_queue.host_of(website)
+    host = host_of(website)
     address = (facts.get("socials") or {}).get("email") or ""
     same_host = bool(host) and address.lower().endswith(f"@{host}")
-    twins = review_queue.likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
+    twins = likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
     lacking = missing_of(facts)
     if not facts.get("body"):
         lacking.append(gettext("full description"))
