@@ -9,7 +9,8 @@ from django.conf import settings
 
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
-from muniment.mcp.tools.owner_server import BearerAuthentication, owner_declarations
+from muniment.mcp.tools.bearer_authentication import BearerAuthentication
+from muniment.mcp.tools.owner_server import owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
 from services.mcp import Answer, Asker, modern

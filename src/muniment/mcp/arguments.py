@@ -75,20 +75,12 @@ class _Value:
                 f"The argument {name} takes {self.accepted}, not {_quoted(value)}.",
                 f"Call again with {name} as {self.accepted}" + (", or omit it." if value is None else "."),
             )
-        if given is str and not _is_text(value):
+        if given is str and value.encode(errors="ignore").decode() != value:
             raise BadRequest(
                 f"The argument {name} contains an unpaired surrogate, which is not valid text.",
                 f"Call again with {name} as valid Unicode text.",
             )
         return value if self.items is None else [self.items(item, f"{name}[{n}]") for n, item in enumerate(value)]
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def compile_object(schema: JSONMapping) -> Check:
@@ -111,9 +103,8 @@ def compile_object(schema: JSONMapping) -> Check:
             found[name] = checks[name](inner, name)
         for name in schema.get("required", ()):
             if name not in found:
-                raise BadRequest(
-                    f"The argument {name} is missing.", f"Call again with {name}: {checks[name].accepted}."
-                )
+                hint = f"Call again with {name}: {checks[name].accepted}."
+                raise BadRequest(f"The argument {name} is missing.", hint)
         return found
 
     return check

@@ -13,20 +13,23 @@ from muniment.schema.validation import Path, Validation
 
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 
+
+def _texts(most: int, **labels: str) -> tuple[Field, ...]:
+    return tuple(Field(name, Text(most), label, null=True) for name, label in labels.items())
+
+
 SOCIALS: Final = Record(
     "Socials",
-    tuple(
-        Field(name, Text(300), label, null=True)
-        for name, label in (
-            ("email", "Email"),
-            ("phone_number", "Phone"),
-            ("facebook", "Facebook"),
-            ("instagram", "Instagram"),
-            ("tiktok", "TikTok"),
-            ("linkedin", "LinkedIn"),
-            ("youtube", "YouTube"),
-            ("twitter", "X (Twitter)"),
-        )
+    _texts(
+        300,
+        email="Email",
+        phone_number="Phone",
+        facebook="Facebook",
+        instagram="Instagram",
+        tiktok="TikTok",
+        linkedin="LinkedIn",
+        youtube="YouTube",
+        twitter="X (Twitter)",
     ),
     others="refuse",
     whole=True,
@@ -35,15 +38,8 @@ SOCIALS: Final = Record(
 
 ADDRESS: Final = Record(
     "Address",
-    tuple(
-        Field(name, Text(200), label, null=True)
-        for name, label in (
-            ("address_1", "Street"),
-            ("address_2", "Address line 2"),
-            ("city", "City"),
-            ("state", "State or region"),
-            ("zip", "Postal code"),
-        )
+    _texts(
+        200, address_1="Street", address_2="Address line 2", city="City", state="State or region", zip="Postal code"
     ),
     others="refuse",
     whole=True,

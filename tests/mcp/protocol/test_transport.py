@@ -10,7 +10,8 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Tool
-from muniment.mcp.protocol.origin import MAX_BODY_BYTES, OriginPolicy
+from muniment.mcp.protocol.http import MAX_BODY_BYTES
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import Access, ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from muniment.kernel.asgi import Message, Receive, Send
+from muniment.kernel.asgi import Receive, Send
 from muniment.kernel.problems import Problem, TooLarge
-from muniment.mcp.protocol.origin import MAX_BODY_BYTES, NotAcceptable
 
 Headers = list[tuple[bytes, bytes]]
 
+MAX_BODY_BYTES = 1 << 20
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 ALLOW = "POST, OPTIONS"
 EXPOSED = (
@@ -52,49 +52,6 @@ async def deliver(reply: Reply, send: Send) -> None:
         headers = [*headers, (b"content-length", b"%d" % len(reply.body))]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
-
-
-class SdkResponseSender:
-    """Sends the SDK's responses with CORS headers, and replaces its plain errors by the JSON envelope."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._bare = 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = [*message.get("headers", []), *CORS]
-            is_json_answer = any(name == b"content-type" and b"json" in value for name, value in headers)
-            if message["status"] >= 400 and not is_json_answer:
-                self._bare = message["status"]
-                return
-            message = {**message, "headers": headers}
-        elif self._bare:
-            if not message.get("more_body"):
-                problem = NotAcceptable(
-                    "The request was rejected.", "Send Accept: application/json, text/event-stream."
-                )
-                await deliver(error_reply(problem)._replace(status=self._bare), self._send)
-            return
-        await self._send(message)
-
-
-def normalize_headers(headers: Headers) -> Headers:
-    """
-    Return the headers in the form that the SDK expects.
-
-    httptools keeps trailing white space in values, which the SDK takes for a mismatch; a missing Accept means anything
-    (RFC 9110), and media types are case-insensitive.
-    """
-    normalized = [
-        (name, value.strip() if name.startswith(b"mcp-") else value)
-        for name, value in headers
-        if name not in {b"content-type", b"content-length"} and not (name == b"accept" and not value.strip())
-    ]
-    normalized.append((b"content-type", b"application/json"))
-    if not any(name == b"accept" for name, _ in normalized):
-        normalized.append((b"accept", b"application/json, text/event-stream"))
-    return normalized
 
 
 def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:

@@ -1,13 +1,11 @@
-"""Check Host, Origin, content type and size of a request before it is read."""
+"""Check the Host and Origin of a request before it is read."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from muniment.kernel.problems import Forbidden, Problem
 
-MAX_BODY_BYTES = 1 << 20
 _MAX_CACHED = 1_000
 
 
@@ -16,20 +14,6 @@ class Misdirected(Problem):
 
     code = "bad_request"
     status = HTTPStatus.MISDIRECTED_REQUEST
-
-
-class UnsupportedType(Problem):
-    """The body is not declared as JSON."""
-
-    code = "bad_request"
-    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-
-
-class NotAcceptable(Problem):
-    """The client does not accept JSON."""
-
-    code = "bad_request"
-    status = HTTPStatus.NOT_ACCEPTABLE
 
 
 def _host_of(authority: str) -> str:
@@ -103,15 +87,3 @@ class OriginPolicy:
             return True
         scheme, _, authority = origin.partition("://")
         return scheme in {"http", "https"} and _is_loopback(_host_of(authority)) and "/" not in authority
-
-
-@lru_cache(_MAX_CACHED)
-def accepts_json(accept: bytes) -> bool:
-    """Return whether an Accept header (empty if missing) accepts application/json."""
-    types = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
-    return not accept.strip() or bool(types & {b"application/json", b"application/*", b"*/*"})
-
-
-def is_json(content_type: bytes) -> bool:
-    """Return whether a Content-Type header is application/json."""
-    return content_type.partition(b";")[0].strip().lower() == b"application/json"

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller, Prompt, ResourceTemplate
-from muniment.mcp.protocol.origin import MAX_BODY_BYTES
+from muniment.mcp.protocol.http import MAX_BODY_BYTES
 from muniment.mcp.protocol.transport import CALLER
 
 if TYPE_CHECKING:

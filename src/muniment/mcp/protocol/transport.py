@@ -27,20 +27,20 @@ from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Declarations, Tool
 from muniment.mcp.protocol import messages
+from muniment.mcp.protocol.content_types import check_types
 from muniment.mcp.protocol.http import (
     ALLOW,
     JSON_HEADERS,
     PREFLIGHT,
     Reply,
-    SdkResponseSender,
     deliver,
     error_reply,
     headers_by_name,
-    normalize_headers,
     read_body,
 )
-from muniment.mcp.protocol.origin import NotAcceptable, OriginPolicy, UnsupportedType, accepts_json, is_json
+from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members, too_many
+from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.sdk_fallback import SdkFallback
@@ -196,7 +196,7 @@ class ToolServer:
             refused = MethodNotAllowed(method, ALLOW)
             refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
-        self._check_types(headers)
+        check_types(headers)
         body = await read_body(headers, receive)
         if body is None:
             return None
@@ -219,18 +219,6 @@ class ToolServer:
         actor = None if self.access is None or waits_s else await self.access.authenticate(scope)
         return Caller(actor, client, _state(scope, "request_id")), waits_s
 
-    @staticmethod
-    def _check_types(headers: dict[bytes, bytes]) -> None:
-        if not is_json(headers.get(b"content-type", b"")):
-            raise UnsupportedType(
-                "The Content-Type of a request must be application/json.", "Send Content-Type: application/json."
-            )
-        if not accepts_json(headers.get(b"accept", b"")):
-            raise NotAcceptable(
-                "Responses are JSON, which the Accept header excludes.",
-                "Send Accept: application/json, text/event-stream.",
-            )
-
     async def _answer_directly(
         self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int
     ) -> Reply | None:
@@ -247,7 +235,7 @@ class ToolServer:
     def admit(self, headers: dict[bytes, bytes]) -> None:
         """Raise a problem for a Host, an Origin or a content type that is not allowed."""
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
-        self._check_types(headers)
+        check_types(headers)
 
     def call_now(self, asked: "ToolCall", caller: Caller) -> Reply:
         """Call a tool whose handler does not wait, and return the reply."""

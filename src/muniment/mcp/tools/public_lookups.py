@@ -6,6 +6,7 @@ Source: tools, Public server; decisions, section 3.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -17,6 +18,8 @@ from muniment.mcp.declarations import Arguments, Caller
 from muniment.mcp.tools import truncation
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
+
+Query = TypeVar("Query", CompanyQuery, PeopleQuery)
 
 
 class PublicTools:
@@ -52,18 +55,7 @@ class PublicTools:
                 'sort is "relevance" without q; relevance needs search words.',
                 "Give q, or omit sort for the newest first.",
             )
-        query = CompanyQuery(
-            page=arguments.get("page", 1),
-            page_size=arguments.get("pageSize", 25),
-            q=arguments.get("q", ""),
-            sort=arguments.get("sort"),
-            status=arguments.get("status"),
-            type=arguments.get("type"),
-            industry=arguments.get("industry"),
-            theme=arguments.get("theme"),
-            has_token=arguments.get("hasToken"),
-            raising=arguments.get("raising"),
-        )
+        query = _query(arguments, CompanyQuery)
         full = arguments.get("detail") == "full"
 
         def make() -> bytes:
@@ -74,9 +66,7 @@ class PublicTools:
         return self._cached(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
 
     def list_people(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
-        query = PeopleQuery(
-            page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25), q=arguments.get("q", "")
-        )
+        query = _query(arguments, PeopleQuery)
 
         def make() -> bytes:
             found = self._reader.people(query)
@@ -182,6 +172,12 @@ class PublicTools:
         made = fit(found.body)
         answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
         return made
+
+
+def _query(arguments: Arguments, kind: type[Query]) -> Query:
+    """Return the query of a list; its fields are the arguments, in snake case."""
+    names = {"pageSize": "page_size", "hasToken": "has_token"}
+    return msgspec.convert({names.get(name, name): value for name, value in arguments.items()}, kind)
 
 
 class _Kind(msgspec.Struct):

@@ -1,0 +1,62 @@
+"""Authentication of the owner-scoped server by bearer token."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.asgi import Scope
+from muniment.kernel.problems import Forbidden, Problem, Unauthorized
+
+_METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
+_MAX_CLIENT_CHARACTERS: Final = 120
+
+
+class BearerAuthentication:
+    """
+    Authentication by the Authorization header only.
+
+    Source: RFC 6750, sections 2 and 3; RFC 9728, section 5.1; decisions, section 4.
+    """
+
+    def __init__(self, authenticate_token: Callable[[str, str], Awaitable[Actor | None]], base_url: str) -> None:
+        self._authenticate_token = authenticate_token
+        self._metadata = f'resource_metadata="{base_url}{_METADATA_PATH}"'
+
+    async def authenticate(self, scope: Scope) -> Actor:
+        """Return the actor; raise Unauthorized for no token, an invalid one, or one in the URL."""
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        client = dict(scope["headers"]).get(b"user-agent", b"")
+        if b"access_token=" in scope["query_string"] or b"mun_" in scope["query_string"]:
+            raise self._unauthorized(
+                "Tokens in the URL are not accepted, because logs and histories store URLs.", "invalid_request"
+            )
+        if not given:
+            raise self._unauthorized("This server requires a bearer token.", "")
+        kind, _, text = given[0].decode("latin-1").strip().partition(" ")
+        if len(given) > 1 or kind.lower() != "bearer":
+            raise self._unauthorized("The Authorization header must be one bearer token.", "invalid_token")
+        actor = await self._authenticate_token(text.strip(), _plain(client))
+        if actor is None:
+            raise self._unauthorized("The token is unknown, expired or revoked.", "invalid_token")
+        return actor
+
+    def missing(self, scope: str) -> Problem:
+        """Return the error for a missing scope (RFC 6750, section 3.1)."""
+        return Forbidden(
+            f"The credential does not permit {scope}.",
+            f"Connect again and allow {scope}, or create a token with it at /manage/tokens.",
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'},
+        )
+
+    def _unauthorized(self, message: str, error: str) -> Unauthorized:
+        challenge = f'Bearer {self._metadata}, scope="{" ".join(SCOPES)}"'
+        return Unauthorized(
+            message,
+            "Sign in with OAuth, or create a token at /manage/tokens and send it as Authorization: Bearer.",
+            headers={"WWW-Authenticate": f'{challenge}, error="{error}"' if error else challenge},
+        )
+
+
+def _plain(client: bytes) -> str:
+    text = client[: 2 * _MAX_CLIENT_CHARACTERS].decode("utf-8", "replace")
+    return "".join(character for character in text if character.isprintable())[:_MAX_CLIENT_CHARACTERS]
