@@ -1,8 +1,4 @@
-"""
-Applications: an owner submits a report to the company that runs the program, and that company answers.
-
-Source: assessment-spec/1, report; decision 15.
-"""
+"""Applications: owners submit reports to programs, which answer. Source: assessment-spec/1, report; decision 15."""
 
 from typing import Final
 
@@ -24,6 +20,7 @@ from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework
 
 MAX_NOTE: Final = 2_000
+_SHARE: Final = "Share the report by a link instead."
 _HINT: Final = "See your applications and their states at /manage/applications."
 State = Application.State
 NEWEST: Final = ("-submitted_at", "-pk")
@@ -42,19 +39,12 @@ def submit_application(actor: Actor, run_id: str) -> Application:
     report = get_report(actor, run_id)
     run = report.run
     if run.framework.kind != Framework.Kind.PROGRAM or run.framework.company is None:
-        raise BadRequest(
-            "This framework is not a program and takes no applications.", "Share the report by a link instead."
-        )
+        raise BadRequest("This framework is not a program and takes no applications.", _SHARE)
     if run.framework.closed:
-        raise Conflict("The program is closed and takes no applications.", "Share the report by a link instead.")
+        raise Conflict("The program is closed and takes no applications.", _SHARE)
     assert actor.account_id is not None  # noqa: S101 - a report belongs to an account
-    application = Application(
-        report=report,
-        framework=run.framework,
-        applicant=run.company,
-        receiver=run.framework.company,
-        account_id=actor.account_id,
-    )
+    sides = {"applicant": run.company, "receiver": run.framework.company}
+    application = Application(report=report, framework=run.framework, account_id=actor.account_id, **sides)
     try:
         with transaction.atomic():
             application.save(force_insert=True)
@@ -112,20 +102,21 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
         found.state, found.note = (State.ACCEPTED if accept else State.DECLINED), note_text
         found.decided_at, found.decided_by_id = now(), actor.account_id
         found.save(update_fields=["state", "note", "decided_at", "decided_by"])
-        _record_history(
-            actor, f"application {found.state}", found.receiver, f"{found.applicant.name} to {found.framework.name}."
-        )
-        outcome = (
-            gettext("Your application to %(program)s was accepted.")
-            if accept
-            else gettext("Your application to %(program)s was declined.")
-        )
+        route = f"{found.applicant.name} to {found.framework.name}."
+        _record_history(actor, f"application {found.state}", found.receiver, route)
+        if accept:
+            subject, outcome = (
+                gettext("%(program)s: accepted"),
+                gettext("Your application to %(program)s was accepted."),
+            )
+        else:
+            subject, outcome = (
+                gettext("%(program)s: declined"),
+                gettext("Your application to %(program)s was declined."),
+            )
         noted = f"{gettext('Note:')}\n{note_text}\n\n" if note_text else ""
-        _notify_owners(
-            found.applicant,
-            (gettext("%(program)s: accepted") if accept else gettext("%(program)s: declined")) % _names(found),
-            f"{outcome % _names(found)}\n\n{noted}{gettext('Your applications:')}",
-        )
+        text = f"{outcome % _names(found)}\n\n{noted}{gettext('Your applications:')}"
+        _notify_owners(found.applicant, subject % _names(found), text)
     return found
 
 
@@ -140,16 +131,8 @@ def list_received(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[A
 
 
 def get_received(actor: Actor, application_id: str) -> Application:
-    """
-    Return an application whose report the actor may read.
-
-    Raises:
-        NotFound: unknown, withdrawn, or not received by one of the actor's companies.
-    """
-    found = _received(actor).exclude(state=State.WITHDRAWN).filter(pk=application_id).first()
-    if found is None:
-        raise _missing(application_id)
-    return found
+    """Return an application whose report the actor may read; raise NotFound if it was withdrawn or is another's."""
+    return _found(_received(actor).exclude(state=State.WITHDRAWN), application_id)
 
 
 def application_of(report: Report) -> Application | None:
@@ -176,14 +159,14 @@ def _received(actor: Actor) -> QuerySet[Application]:
 
 
 def _locked(among: QuerySet[Application], application_id: str) -> Application:
-    found = among.select_for_update(of=("self",)).filter(pk=application_id).first()
+    return _found(among.select_for_update(of=("self",)), application_id)
+
+
+def _found(among: QuerySet[Application], application_id: str) -> Application:
+    found = among.filter(pk=application_id).first()
     if found is None:
-        raise _missing(application_id)
+        raise NotFound(f"Application {application_id[:60]!r} not found.", _HINT)
     return found
-
-
-def _missing(application_id: str) -> NotFound:
-    return NotFound(f"Application {application_id[:60]!r} not found.", _HINT)
 
 
 def _require_open(application: Application) -> None:

@@ -1,8 +1,4 @@
-"""
-Compare two reports of the same company and framework.
-
-Source: assessment-spec/1, report: owners compare two runs.
-"""
+"""Compare two reports of the same company and framework (assessment-spec/1, report: owners compare two runs)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +13,7 @@ from muniment.kernel.problems import BadRequest
 MAX_OTHERS: Final = 50
 Course = Literal["worse", "better", "changed", "new", "gone", "evidence", "same"]
 _ORDER: Final[tuple[Course, ...]] = ("worse", "better", "changed", "new", "gone", "evidence", "same")
+_SAME_RESULT: Final = frozenset({"evidence", "same"})
 _UNSCORED: Final = "not_applicable"
 
 
@@ -56,12 +53,11 @@ class Comparison:
 
     @property
     def changed(self) -> list[ComparedCriterion]:
-        return [each for each in self.criteria if each.course not in {"evidence", "same"}]
+        return [each for each in self.criteria if each.course not in _SAME_RESULT]
 
     @property
     def unchanged(self) -> list[ComparedCriterion]:
-        """Return the criteria whose result is the same."""
-        return [each for each in self.criteria if each.course in {"evidence", "same"}]
+        return [each for each in self.criteria if each.course in _SAME_RESULT]
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -89,12 +85,7 @@ def compare_runs(actor: Actor, first_id: str, second_id: str) -> Comparison:
 
 
 def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
-    """
-    List the runs whose reports can be compared with this one's, newest first.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
+    """List the runs whose reports can be compared with this one's, newest first; raise NotFound for another's run."""
     row = get_run(actor, run_id).row
     found = ReportRun.objects.filter(company=row.company, framework=row.framework, state=RunState.SUCCEEDED)
     return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
@@ -102,17 +93,12 @@ def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
 
 def compare_documents(before: JSONMapping, after: JSONMapping) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
     """Compare two reports by the ids of their sections and criteria. Pure."""
-    old_sections = {section["id"]: section for section in before["sections"]}
-    new_ids = {section["id"] for section in after["sections"]}
-    sections = [
-        ComparedSection(section["title"], old_sections.get(section["id"], {}).get("score"), section["score"])
-        for section in after["sections"]
-    ]
-    sections += [
-        ComparedSection(section["title"], section["score"], None)
-        for section in before["sections"]
-        if section["id"] not in new_ids
-    ]
+    gone = {section["id"]: section for section in before["sections"]}
+    sections = []
+    for section in after["sections"]:
+        previous_score = gone.pop(section["id"], {}).get("score")
+        sections.append(ComparedSection(section["title"], previous_score, section["score"]))
+    sections += [ComparedSection(section["title"], section["score"], None) for section in gone.values()]
     old = {criterion["id"]: (title, criterion) for title, criterion in _criteria(before)}
     criteria = []
     for title, criterion in _criteria(after):
@@ -136,9 +122,8 @@ def _course(before: JSONMapping | None, after: JSONMapping) -> Course:
         return "new"
     if (before["status"], before["level"], before["maxLevel"]) != (after["status"], after["level"], after["maxLevel"]):
         # Levels on different scales cannot be compared.
-        if before["maxLevel"] != after["maxLevel"] or _UNSCORED in {before["status"], after["status"]}:
-            return "changed"
-        if before["level"] == after["level"]:
+        is_rescaled = before["maxLevel"] != after["maxLevel"]
+        if is_rescaled or _UNSCORED in {before["status"], after["status"]} or before["level"] == after["level"]:
             return "changed"
         return "better" if after["level"] > before["level"] else "worse"
     seen = ("rationale", "citations")

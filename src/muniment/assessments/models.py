@@ -12,11 +12,7 @@ from muniment.registry.models import Company, Framework, FrameworkSpecification
 
 
 class RunState(models.TextChoices):
-    """
-    The state of a run.
-
-    Source: decisions, section 5, report runs.
-    """
+    """The state of a run (decisions, section 5, report runs)."""
 
     CREATED = "created"
     QUEUED = "queued"
@@ -91,11 +87,7 @@ class Report(models.Model):
 
 
 class Application(models.Model):
-    """
-    A report submitted to a program; ``receiver`` is the company that ran the program at that time.
-
-    Source: decision 15.
-    """
+    """A report submitted to a program; ``receiver`` is the company that ran the program then (decision 15)."""
 
     class State(models.TextChoices):
         """The state of an application. All but the first are final."""

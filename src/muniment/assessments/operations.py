@@ -1,7 +1,5 @@
 """
-Operations on report runs: start, execute, cancel, list.
-
-Starting a run is free; executing it holds the credits, and its end captures or releases them.
+Operations on report runs. Starting one is free; executing it holds the credits, its end captures or releases them.
 
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
@@ -116,9 +114,6 @@ def facts_of(slug: str) -> JSONObject:
     return found
 
 
-# ------------------------------------------------------------------ starting
-
-
 def start_run(
     actor: Actor,
     company_slug: str,
@@ -179,9 +174,8 @@ def start_run(
 
 def _check_arguments(document_ids: list[str], key: str | None) -> None:
     if len(document_ids) > MAX_DOCUMENTS:
-        raise BadRequest(
-            f"documentIds has {len(document_ids)} items.", f"A run takes at most {MAX_DOCUMENTS} documents."
-        )
+        count = len(document_ids)
+        raise BadRequest(f"documentIds has {count} items.", f"A run takes at most {MAX_DOCUMENTS} documents.")
     if key is not None and (not 1 <= len(key) <= MAX_KEY or text_fault(key)):
         raise BadRequest("The idempotencyKey is not text of 1 to 100 characters.", "Use a new UUID.")
 
@@ -235,9 +229,6 @@ def _started(actor: Actor, row: ReportRun) -> StartedRun:
     return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
 
 
-# ------------------------------------------------------------------ executing
-
-
 def execute_run(actor: Actor, run_id: str) -> RunView:
     """
     Hold the credits and queue the run. Executing it again returns the same run.
@@ -275,12 +266,7 @@ def execute_run(actor: Actor, run_id: str) -> RunView:
 
 
 def cancel_run(actor: Actor, run_id: str) -> RunView:
-    """
-    Cancel a run: at once if no worker has it, otherwise at its next checkpoint. Its credits are released.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
+    """Cancel a run and release its credits, at its next checkpoint if a worker has it; raise NotFound."""
     with transaction.atomic():
         row = _lock_run(actor, run_id)
         if row.state == RunState.CREATED:
@@ -297,16 +283,8 @@ def expire_runs() -> int:
     return late.update(state=RunState.EXPIRED, finished_at=F("expires_at"))
 
 
-# ------------------------------------------------------------------ reading
-
-
 def get_run(actor: Actor, run_id: str) -> RunView:
-    """
-    Return a run of one of the actor's companies.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
+    """Return a run of one of the actor's companies, or raise NotFound."""
     for seen in _read_runs(actor, f"{_RUN}.id = %s", [run_id]):
         return seen
     raise _no_run(run_id)
@@ -324,35 +302,23 @@ def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[RunVi
 
 
 def get_report(actor: Actor, run_id: str) -> Report:
-    """
-    Return the report of a run.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-        Conflict: the run has no report, or not yet; says its state.
-    """
+    """Return the report of a run; raise NotFound if the run is not the actor's, Conflict if it has no report."""
     seen = get_run(actor, run_id)
     found = Report.objects.select_related("run").filter(run_id=seen.row.pk).first()
     if found is None:
-        hints = {
-            RunState.CREATED: "Execute it with execute_report_run.",
-            RunState.QUEUED: "Poll get_report_run_status until it has ended.",
-            RunState.RUNNING: "Poll get_report_run_status until it has ended.",
-        }
-        raise Conflict(
-            f"The run is {seen.state} and has no report.", hints.get(RunState(seen.state), "Start another run.")
-        )
+        hint = "Poll get_report_run_status until it has ended." if seen.state in ACTIVE else "Start another run."
+        if seen.state == RunState.CREATED:
+            hint = "Execute it with execute_report_run."
+        raise Conflict(f"The run is {seen.state} and has no report.", hint)
     return found
 
 
 def _lock_run(actor: Actor, run_id: str) -> ReportRun:
-    row = None
     if actor.account_id is not None:
-        own = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id)
-        row = own.select_related("company", "framework").select_for_update(of=("self",)).filter(pk=run_id).first()
-    if row is None:
-        raise _no_run(run_id)
-    return row
+        own = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id, pk=run_id)
+        for row in own.select_related("company", "framework").select_for_update(of=("self",)):
+            return row
+    raise _no_run(run_id)
 
 
 def _no_run(run_id: str) -> NotFound:

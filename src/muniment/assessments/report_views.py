@@ -14,18 +14,6 @@ MAX_NEXT: Final = 10
 _STEPS: Final = ((3, 300), (2, 200), (1, 200), (1, 100), (0, 0))
 _SHORTER: Final = ((100, 300), (100, 100), (25, 100), (5, 100))
 """The limits of sections and of characters per text, tried in order until a summary fits."""
-_HEAD: Final = (
-    "reportId",
-    "runId",
-    "frameworkId",
-    "frameworkName",
-    "specificationVersion",
-    "companySlug",
-    "companyName",
-    "createdAt",
-    "inputHash",
-    "overall",
-)
 _URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
 
 
@@ -56,8 +44,7 @@ def _summary(report: JSONMapping, url: str) -> JSONObject:
         waiting += [criterion for criterion in section["criteria"] if criterion["status"] in _URGENT]
     waiting.sort(key=lambda criterion: _URGENT[criterion["status"]])
     following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MAX_NEXT]]
-    shown = {**{key: report[key] for key in _HEAD}, "sections": sections, "evaluator": report["evaluator"]}
-    return {**shown, "next": following, "nextTotal": len(waiting), "url": url}
+    return {**report, "sections": sections, "next": following, "nextTotal": len(waiting), "url": url}
 
 
 def full(report: JSONMapping, url: str) -> JSONObject:

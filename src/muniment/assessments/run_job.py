@@ -19,7 +19,7 @@ import msgspec
 from django.conf import settings
 from django.db import transaction
 
-from muniment.assessments.evaluation.aggregation import aggregate, evaluator_of
+from muniment.assessments.evaluation.aggregation import aggregate
 from muniment.assessments.evaluation.inputs import DocumentText, Inputs, input_hash, read_inputs
 from muniment.assessments.evaluation.judgement import Evaluator, Judged, Usage, settle
 from muniment.assessments.evaluation.language_model.endpoint import ModelUnavailable
@@ -46,11 +46,8 @@ log = logging.getLogger(__name__)
 
 
 def execute(run: JobRun) -> None:
-    row = (
-        ReportRun.objects.select_related("company", "framework", "specification")
-        .filter(pk=run.payload["runId"], state__in=ACTIVE)
-        .first()
-    )
+    active = ReportRun.objects.select_related("company", "framework", "specification").filter(state__in=ACTIVE)
+    row = active.filter(pk=run.payload["runId"]).first()
     if row is None:
         raise Abandoned("the run has already ended")
     ReportRun.objects.filter(pk=row.pk, state=RunState.QUEUED).update(state=RunState.RUNNING, started_at=now())
@@ -65,17 +62,16 @@ def execute(run: JobRun) -> None:
         "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)
     )
     facts = msgspec.json.decode(snapshot)
-    texts = [_text(document) for document in sorted(chosen, key=lambda each: row.document_ids.index(each.pk))]
+    texts = [
+        DocumentText(each.pk, each.filename, each.sha256, documents.text_of(each))
+        for each in sorted(chosen, key=lambda each: row.document_ids.index(each.pk))
+    ]
     scale = (specification["scale"]["min"], specification["scale"]["max"])
     question = _Assessment(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
     checkpoints = [msgspec.json.decode(each, type=_Checkpoint) for each in run.kept("judge:")]
     found = {each["id"]: each for part in checkpoints for each in part.settled}
-    evaluator = choose_evaluator(
-        Usage(
-            max((each.tokens for each in checkpoints), default=0),
-            max((each.seconds for each in checkpoints), default=0.0),
-        )
-    )
+    tokens = max((each.tokens for each in checkpoints), default=0)
+    evaluator = choose_evaluator(Usage(tokens, max((each.seconds for each in checkpoints), default=0.0)))
     try:
         _judge(run, evaluator, question, found)
     except ModelUnavailable as error:
@@ -93,9 +89,7 @@ def execute(run: JobRun) -> None:
 
 
 def choose_evaluator(spent: Usage) -> Evaluator:
-    if not settings.MODEL.url:
-        return Rules()
-    return LanguageModel(settings.MODEL, spent)
+    return LanguageModel(settings.MODEL, spent) if settings.MODEL.url else Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +151,6 @@ def _wait_for_texts(run: JobRun, chosen: list[Document]) -> None:
         raise HandedBack(run.id)
 
 
-def _text(document: Document) -> DocumentText:
-    return DocumentText(document.pk, document.filename, document.sha256, documents.text_of(document))
-
-
 def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluator: Evaluator) -> None:
     moment, report_id = now(), new_id()
     document = {
@@ -174,7 +164,7 @@ def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluat
         "createdAt": timestamp(moment),
         "inputHash": hashed,
         **found,
-        "evaluator": evaluator_of(evaluator),
+        "evaluator": {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash},
     }
     with transaction.atomic():
         run.finish()
@@ -184,19 +174,15 @@ def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluat
         documents.unpin(row.pk)
 
 
-def _is_of_model(error: str) -> bool:
-    return error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:")
-
-
 def ended(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature
     """Release the credits of a run that failed or was canceled. The reason stays in the log: it may quote documents."""
-    run_id = payload["runId"]
-    moved = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE).update(
-        state=RunState.CANCELED if ending == "canceled" else RunState.FAILED,
-        error="" if ending == "canceled" else UNAVAILABLE if _is_of_model(error) else _UNREADABLE,
-        finished_at=now(),
-    )
-    if moved:
+    run_id, state, shown = payload["runId"], RunState.FAILED, _UNREADABLE
+    if ending == "canceled":
+        state, shown = RunState.CANCELED, ""
+    elif error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:"):
+        shown = UNAVAILABLE
+    active = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE)
+    if active.update(state=state, error=shown, finished_at=now()):
         credits_.release(run_id)
         documents.unpin(run_id)
 

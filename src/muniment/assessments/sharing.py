@@ -1,8 +1,4 @@
-"""
-Sharing a report: the whole by a link, the score by a badge.
-
-Source: assessment-spec/1, report.
-"""
+"""Sharing a report: the whole by a link, the score by a badge. Source: assessment-spec/1, report."""
 
 from muniment.assessments.models import Report
 from muniment.assessments.operations import get_report
@@ -12,12 +8,7 @@ from muniment.kernel.tokens import random_text, token_digest
 
 
 def share_report(actor: Actor, run_id: str) -> str:
-    """
-    Create the secret of a link to the report; an earlier link stops working.
-
-    Raises:
-        NotFound, Conflict: as :func:`operations.get_report`.
-    """
+    """Create the secret of a link to the report; an earlier link stops working. Raises like `get_report`."""
     token = random_text(32)
     report = get_report(actor, run_id)
     Report.objects.filter(pk=report.pk).update(share_digest=token_digest(token))
@@ -33,12 +24,7 @@ def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
 
 
 def shared_report(token: str) -> Report:
-    """
-    Return the report of a link.
-
-    Raises:
-        NotFound: the link is unknown or was revoked.
-    """
+    """Return the report of a link; raise NotFound if the link is unknown or was revoked."""
     found = Report.objects.filter(share_digest=token_digest(token)).first() if token else None
     if found is None:
         raise NotFound("This link does not exist or was revoked.", "Ask the owner of the report for a new link.")
@@ -46,12 +32,7 @@ def shared_report(token: str) -> Report:
 
 
 def badge_of(report_id: str) -> Report:
-    """
-    Return a report whose owners show its badge.
-
-    Raises:
-        NotFound: there is none.
-    """
+    """Return a report whose owners show its badge, or raise NotFound."""
     found = Report.objects.filter(pk=report_id, badge=True).first()
     if found is None:
         raise NotFound("Badge not found.", "Owners can turn on a badge on the page of its report.")

@@ -1,13 +1,8 @@
-"""
-Aggregate criteria into section scores and the overall score.
-
-Source: assessment-spec/1, report.
-"""
+"""Aggregate criteria into section scores and the overall score. Source: assessment-spec/1, report."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from muniment.assessments.evaluation.judgement import Evaluator
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import number
 
@@ -81,7 +76,3 @@ def _band(specification: JSONMapping, score: float | None) -> str | None:
     bands = (specification.get("overall") or {}).get("bands") or ()
     reached = [band for band in bands if score is not None and score >= band["min"]]
     return max(reached, key=lambda band: band["min"])["label"] if reached else None
-
-
-def evaluator_of(evaluator: Evaluator) -> JSONObject:
-    return {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash}
