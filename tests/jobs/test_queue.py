@@ -102,7 +102,6 @@ def test_a_worker_past_its_lease_changes_nothing(kind):
     assert heir.attempt == 2
     for act in (
         lambda: zombie.checkpoint("a", 1),
-        lambda: zombie.progress(1, 2, "a"),
         lambda: zombie.finish("zombie"),
         zombie.check,
     ):

@@ -180,8 +180,7 @@ class _Loading:
 
     def finish(self) -> None:
         """Count everything again, migrate to this version's schema, publish, and put the keys in place."""
-        manifest = self._manifest
-        if manifest is None:
+        if (manifest := self._manifest) is None:
             raise Damaged("The backup has no manifest.")
         self._tell("counting")
         for name in self.loaded.header.tables:

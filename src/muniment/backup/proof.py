@@ -9,8 +9,6 @@ from muniment.backup import container, contents
 from muniment.backup.container import Damaged
 from muniment.backup.contents import Header, Manifest, Part, Tally
 
-DOCUMENTS = "documents_document"
-
 
 @dataclass(frozen=True, slots=True)
 class VerifiedBackup:
@@ -73,7 +71,9 @@ class _Reading:
         elif part.name.startswith(contents.ROWS):
             self._rows(part)
         elif part.name.startswith(contents.BLOBS):
-            self._blob(part)
+            key, sha256 = part.name.removeprefix(contents.BLOBS), contents.digest_of(part.pieces)
+            self._blob_bytes += part.size_bytes
+            self._blobs.add(contents.blob_line(key, part.size_bytes, sha256))
         elif part.name.startswith(contents.KEYS):
             self.keys += 1
         else:
@@ -90,20 +90,13 @@ class _Reading:
             row = msgspec.json.decode(line)
             if len(row) != len(columns):
                 raise Damaged(f"A row of {table} has {len(row)} values instead of {len(columns)}.")
-            if table == DOCUMENTS:
-                document = dict(zip(columns, row, strict=True))
-                if document["blob_key"]:
-                    wanted = contents.blob_line(document["blob_key"], document["size_bytes"], document["sha256"])
-                    self._wanted.add(wanted)
-
-    def _blob(self, part: Part) -> None:
-        key, sha256 = part.name.removeprefix(contents.BLOBS), contents.digest_of(part.pieces)
-        self._blob_bytes += part.size_bytes
-        self._blobs.add(contents.blob_line(key, part.size_bytes, sha256))
+            if table == "documents_document":
+                found = dict(zip(columns, row, strict=True))
+                if found["blob_key"]:
+                    self._wanted.add(contents.blob_line(found["blob_key"], found["size_bytes"], found["sha256"]))
 
     def finish(self, path: Path) -> Manifest:
-        manifest = self._manifest
-        if manifest is None:
+        if (manifest := self._manifest) is None:
             raise Damaged(f"{path} has no manifest.")
         for table, tally in self._tables.items():
             if manifest.tables.get(table) != tally.count():

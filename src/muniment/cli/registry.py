@@ -56,9 +56,8 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             raise click.ClickException(f"{problem.message} {problem.hint}") from None
         except KeyboardInterrupt:
             bar.stop()
-            click.echo(
-                "Stopped. The imported rows are complete; run the same command again to import the rest.", err=True
-            )
+            said = "Stopped. The imported rows are complete; run the same command again to import the rest."
+            click.echo(said, err=True)
             sys.exit(130)
         except (DatabaseError, OSError) as error:
             bar.stop()
@@ -125,9 +124,8 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
     try:
         document = msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise click.ClickException(
-            f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1."
-        ) from None
+        message = f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1."
+        raise click.ClickException(message) from None
     migrated()
     from muniment.registry.frameworks.operations import author_framework
 

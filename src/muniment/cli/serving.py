@@ -48,11 +48,8 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         listener = bind(host, port)
     except OSError as error:
-        way_out = (
-            "choose another port with --port"
-            if error.errno == errno.EADDRINUSE
-            else "check --host, --port and the data folder"
-        )
+        is_taken = error.errno == errno.EADDRINUSE
+        way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
     settings = _with_base_url(settings, host, port)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)

@@ -2,8 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 
 import click
 
@@ -38,27 +37,14 @@ def worker(threads: int, drain: int) -> None:
     stop = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
-    with _traced(settings):
+    with ExitStack() as stack:
+        if settings.otlp_url:
+            from muniment.server.observability.traces import Traces
+
+            stack.callback(Traces(settings.otlp_url).close)
         running = Worker(threads=threads).start()
         click.echo(f"Worker {running.name} started.", err=True)
         stop.wait()
         if not running.stop(within_s=drain):
-            click.echo(
-                "Some jobs did not reach a checkpoint in time; another worker continues them after their lease.",
-                err=True,
-            )
-
-
-@contextmanager
-def _traced(settings: config.Config) -> Iterator[None]:
-    """Export traces of jobs if a collector is configured."""
-    if not settings.otlp_url:
-        yield
-        return
-    from muniment.server.observability.traces import Traces
-
-    traces = Traces(settings.otlp_url)
-    try:
-        yield
-    finally:
-        traces.close()
+            left = "Some jobs did not reach a checkpoint in time; another worker continues them after their lease."
+            click.echo(left, err=True)

@@ -21,8 +21,7 @@ class Handler:
 
     Args:
         kind: ``feature.past_event``.
-        work: runs the job and returns its result. It may run again after a crash, so each step must be
-            repeatable.
+        work: runs the job and returns its result. It may run again after a crash: each step must be repeatable.
         lease_s: how long a silent worker keeps the job; the heartbeat renews it every third of that.
         max_attempts: attempts without a finished step before the job fails, also if each killed its process.
         back_off_s: pause before the second attempt, doubled for each further one, at most an hour.

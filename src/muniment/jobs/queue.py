@@ -273,7 +273,7 @@ class JobRun:
         """
         Return the output of step *name*: from an earlier attempt if it finished there, otherwise from *make*.
 
-        Do not catch what :meth:`check` raises before *make* is called.
+        Let LeaseLost, Canceled and HandedBack pass: the queue handles them.
         """
         steps = self._finished()
         if name in steps:
@@ -289,24 +289,17 @@ class JobRun:
 
     def checkpoint(self, name: str, output: Any, *, done: int | None = None, total: int | None = None) -> None:
         """Store a finished step and the progress, and renew the lease, in one transaction."""
+        values: JSONObject = {} if done is None else {"progress": {"done": done, "total": total, "step": name}}
         with transaction.atomic():
+            run_at = clock() + timedelta(seconds=self.handler.lease_s)
             # A job that makes progress is not poison, however often it is interrupted: reset the count.
-            self._fenced(**self._progress_fields(done, total, name), excused=self.attempt - 1)
+            self._fenced(**values, run_at=run_at, excused=self.attempt - 1)
             Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
         if self._steps is not None:
             self._steps[name] = output
 
-    def progress(self, done: int, total: int, step: str) -> None:
-        self._fenced(**self._progress_fields(done, total, step))
-        self.check()
-
     def check(self) -> None:
-        """
-        Check whether to continue; call it between pieces of long work without steps.
-
-        Raises:
-            LeaseLost, Canceled, HandedBack: do not catch them; the queue handles them.
-        """
+        """Raise LeaseLost, Canceled or HandedBack to stop; call it between pieces of long work without steps."""
         if self._lost.is_set():
             raise LeaseLost(self.id)
         if self._canceled.is_set():
@@ -357,12 +350,6 @@ class JobRun:
         if self._steps is None:
             self._steps = dict(Step.objects.filter(job_id=self.id).values_list("name", "output"))
         return self._steps
-
-    def _progress_fields(self, done: int | None, total: int | None, step: str) -> JSONObject:
-        values: JSONObject = {"run_at": clock() + timedelta(seconds=self.handler.lease_s)}
-        if done is not None:
-            values["progress"] = {"done": done, "total": total, "step": step}
-        return values
 
     def _held(self) -> QuerySet[Job]:
         return Job.objects.filter(pk=self.id, attempt=self.attempt, state=State.RUNNING)

@@ -111,7 +111,7 @@ def _held_code(code: str) -> AuthorizationCode | None:
 
 
 def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
-    handle, at = token_pairs.new_handle(), now()
+    handle, at = random_text(token_pairs.HANDLE_CHARACTERS), now()
     pair = token_pairs.first_pair(handle)
     grant = Grant.objects.create(
         handle=handle,

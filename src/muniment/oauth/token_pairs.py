@@ -33,17 +33,13 @@ class TokenPair(NamedTuple):
         return "Pair(…)"  # keeps the tokens out of logs
 
 
-def new_handle() -> str:
-    return random_text(HANDLE_CHARACTERS)
-
-
 def first_pair(handle: str) -> TokenPair:
     return _pair(handle, random_text(SECRET_CHARACTERS), random_text(SECRET_CHARACTERS))
 
 
 def next_pair(handle: str, presented: str) -> TokenPair:
     """Derive the pair that follows the refresh token *presented*; always the same one."""
-    return _pair(handle, _derived("access", presented), _derived("refresh", presented))
+    return _pair(handle, _keyed("access", presented), _keyed("refresh", presented))
 
 
 def handle_of(refresh: str) -> str | None:
@@ -63,11 +59,10 @@ def _pair(handle: str, access: str, refresh: str) -> TokenPair:
     return TokenPair(f"{ACCESS}{handle}_{access}", f"{REFRESH}{handle}_{refresh}{_tag(handle, refresh)}")
 
 
-def _derived(purpose: str, presented: str) -> str:
-    made = salted_hmac(f"muniment.oauth.{purpose}", presented, algorithm="sha256").digest()
-    return base62(int.from_bytes(made), SECRET_CHARACTERS)
-
-
 def _tag(handle: str, secret: str) -> str:
-    made = salted_hmac("muniment.oauth.tag", f"{handle}_{secret}", algorithm="sha256").digest()
-    return base62(int.from_bytes(made), TAG_CHARACTERS)
+    return _keyed("tag", f"{handle}_{secret}", TAG_CHARACTERS)
+
+
+def _keyed(purpose: str, text: str, characters: int = SECRET_CHARACTERS) -> str:
+    made = salted_hmac(f"muniment.oauth.{purpose}", text, algorithm="sha256").digest()
+    return base62(int.from_bytes(made), characters)
