@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from a2wsgi import WSGIMiddleware
+from a2wsgi.wsgi import WSGIResponder
 
 from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.problems import TooLarge, Unavailable
@@ -15,6 +15,12 @@ MAX_WAITING_BYTES: Final = 96 << 20
 """For all forms being received at once."""
 
 
+class _Responder(WSGIResponder):
+    def send(self, message: Any) -> None:
+        # The queue has no limit, so the thread need not wait for the event loop to take each part of a response.
+        self.loop.call_soon_threadsafe(self.send_queue.put_nowait, message)
+
+
 class WSGIApplication:
     """
     Serves a WSGI application.
@@ -24,9 +30,8 @@ class WSGIApplication:
     """
 
     def __init__(self, application: Any, bridge: Bridge) -> None:
-        self._wsgi = WSGIMiddleware(application, workers=1, send_queue_size=0)
-        self._wsgi.executor.shutdown()
-        self._wsgi.executor = bridge.pool
+        self._application = application
+        self._pool = bridge.pool
         self._waiting_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,7 +61,7 @@ class WSGIApplication:
                 return body.pop() if body else {"type": "http.disconnect"}
 
             whole = {**scope, "headers": tidied(scope, kept)}
-            await self._wsgi(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
+            await _Responder(self._application, self._pool, 0)(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
         finally:
             self._waiting_bytes -= kept
 
