@@ -53,12 +53,7 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
 
 
 def demo_sign_ins() -> list[SignIn]:
-    """
-    Create missing demo accounts; set new passwords, and a new token for the owner.
-
-    Returns:
-        The sign-ins of the owner and the reviewer.
-    """
+    """Create missing demo accounts; set new passwords, and a new token for the owner."""
     sign_ins = []
     with transaction.atomic():
         for role in ("owner", "reviewer"):

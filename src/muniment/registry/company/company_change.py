@@ -40,12 +40,7 @@ class CompanyChange(dict[str, Any]):
 
 
 def read_change(change: JSONMapping, schema: Schema) -> Edit:
-    """
-    Validate *change*.
-
-    Raises:
-        BadFields: invalid values, or fields that cannot be edited, such as id, state or owner.
-    """
+    """Validate *change*; raise BadFields for invalid values and fields that cannot be edited, such as id or owner."""
     return read_fields(change, schema.company_change)
 
 

@@ -31,15 +31,12 @@ def export_registry(
     folder: Path, *, private: bool = False, progress: Callable[[str, int], object] = lambda _kind, _rows: None
 ) -> dict[str, int]:
     """
-    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*, creating it if needed.
+    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*; return the number of rows by kind.
 
     Args:
-        folder: the target; existing files of those names are replaced.
+        folder: created if needed; existing files of those names are replaced.
         private: include the private specifications and prices of frameworks.
         progress: called with the kind and the number of rows written.
-
-    Returns:
-        The number of rows by kind.
 
     Raises:
         OSError: the folder cannot be written.

@@ -26,7 +26,8 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     rows = _with_company(run, without_used_slugs(run, "framework", rows, existing))
     named = {row.company for _, row in rows if row.company}
     companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))
-    authored = _specifications([framework.pk for framework in existing.values()])
+    versions = FrameworkSpecification.objects.filter(framework_id__in=[each.pk for each in existing.values()])
+    authored = {each.framework_id: each for each in versions.order_by("framework_id", "version")}
     made: list[Framework] = []
     changed: list[Framework] = []
     entries: list[HistoryEntry] = []
@@ -89,11 +90,6 @@ def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpeci
     if not run.draft:
         columns["listed"] = True
     return columns
-
-
-def _specifications(keys: list[int]) -> dict[int, FrameworkSpecification]:
-    found = FrameworkSpecification.objects.filter(framework_id__in=keys).order_by("framework_id", "version")
-    return {each.framework_id: each for each in found}
 
 
 def next_version(

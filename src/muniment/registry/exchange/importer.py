@@ -104,12 +104,8 @@ def sources_of(path: Path) -> list[Source]:
         BadRequest: there is nothing to import.
     """
     if path.is_dir():
-        found = [
-            Source(kind, file)
-            for kind in KINDS
-            for file in (path / f"{kind}.jsonl", path / f"{kind}.jsonl.gz")
-            if file.is_file()
-        ]
+        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in KINDS for suffix in ("", ".gz")]
+        found = [Source(kind, file) for kind, file in files if file.is_file()]
         if not found:
             raise BadRequest(
                 f"{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.",
@@ -117,9 +113,8 @@ def sources_of(path: Path) -> list[Source]:
             )
         return found
     if not path.is_file():
-        raise BadRequest(
-            f"{path} is neither a folder nor a file.", "Give a folder created by muniment export, or a file."
-        )
+        message = f"{path} is neither a folder nor a file."
+        raise BadRequest(message, "Give a folder created by muniment export, or a file.")
     return [Source(_kind_of(path), path)]
 
 
@@ -153,7 +148,6 @@ def import_registry(
 
     Args:
         path: a folder with any of the three files, or one of them; gzip by extension.
-        actor: the actor in the history.
         draft: leave new rows unpublished, and published ones unchanged.
         dry_run: read and compare everything, write nothing.
         strict: import nothing if any row is invalid.

@@ -45,9 +45,8 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
                 content = source.readline(MAX_LINE_BYTES + 1)
                 too_long = len(content) > MAX_LINE_BYTES and _skip(source, content)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                yield ImportLine(
-                    number, None, Fault("", f"cannot be read: the gzip data is damaged ({error})"), 0, file.tell()
-                )
+                fault = Fault("", f"cannot be read: the gzip data is damaged ({error})")
+                yield ImportLine(number, None, fault, 0, file.tell())
                 return
             if not content:
                 return

@@ -83,33 +83,21 @@ def company_documents(keys: list[int], loaded: dict[int, CompanyView] | None) ->
 
 def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     places: dict[int, list[PlaceView]] = defaultdict(list)
-    placed = (
-        Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
-        .order_by(
-            "person_id",
-            F("company__listed_on").desc(nulls_last=True),
-            F("company__publication_number").desc(nulls_last=True),
-            "rank",
-        )
-        .values_list(
-            "person_id", "title", "extra", "company__slug", "company__name", "company__symbol", "company__icon"
-        )
-    )
-    for person, title, extra, slug, name, symbol, icon in placed.iterator():
+    placed = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
+    latest_first = [F(f"company__{column}").desc(nulls_last=True) for column in ("listed_on", "publication_number")]
+    of_company = [f"company__{column}" for column in ("slug", "name", "symbol", "icon")]
+    found = placed.order_by("person_id", *latest_first, "rank").values_list("person_id", "title", "extra", *of_company)
+    for person, title, extra, slug, name, symbol, icon in found.iterator():
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
         places[person].append(PlaceView(title, extra, company=company))
-    found: Any = Person.objects.filter(pk__in=keys).values()
-    return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in found}
+    people: Any = Person.objects.filter(pk__in=keys).values()
+    return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in people}
 
 
 def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     found: Any = list(Framework.objects.filter(pk__in=keys).values())
-    companies: Any = {
-        row["id"]: row
-        for row in Company.objects.filter(
-            pk__in=[row["company_id"] for row in found if row["company_id"]], state=State.PUBLISHED
-        ).values("id", "slug", "name", "symbol", "icon", "description")
-    }
+    public = Company.objects.filter(pk__in=[row["company_id"] for row in found], state=State.PUBLISHED)
+    companies: Any = {row["id"]: row for row in public.values("id", "slug", "name", "symbol", "icon", "description")}
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     return {
         row["id"]: framework_document(

@@ -59,12 +59,8 @@ def position_of(listed_on: date | None, publication_number: int) -> int:
 def company_reference(columns: JSONObject) -> JSONObject:
     """Return a company as people and frameworks refer to it."""
     slug = columns["slug"]
-    return {
-        "id": slug,
-        "name": columns["name"],
-        "slug": slug,
-        **{key: columns[key] for key in ("symbol", "icon") if columns[key]},
-    }
+    shown = {key: columns[key] for key in ("symbol", "icon") if columns[key]}
+    return {"id": slug, "name": columns["name"], "slug": slug, **shown}
 
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
@@ -90,8 +86,8 @@ def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSON
 
 
 def position_in_company(place: PlaceView) -> JSONObject:
-    further = place.extra.get("person")
-    person = {"name": place.person_name, "slug": place.person_slug, **(_sorted(further) if further else {})}
+    further = sorted(place.extra.get("person", {}).items())
+    person = {"name": place.person_name, "slug": place.person_slug, **dict(further)}
     return _place(place, {"person": person})
 
 
@@ -130,10 +126,6 @@ def _facets(record: Record, shown: JSONObject) -> dict[str, tuple[str, ...]]:
         elif value:
             found[name] = tuple(value) if isinstance(value, list) else (value,)
     return found
-
-
-def _sorted(extra: JSONObject) -> JSONObject:
-    return {key: extra[key] for key in sorted(extra)}
 
 
 def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:

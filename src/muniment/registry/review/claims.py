@@ -80,9 +80,8 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     difference = compare(company, read_change(change, settings.SCHEMA))
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
-        raise BadFields(
-            [Fault("text", "is empty, and no field has changed")], "Change a field, or describe what is wrong."
-        )
+        fault = Fault("text", "is empty, and no field has changed")
+        raise BadFields([fault], "Change a field, or describe what is wrong.")
     text = _check_text(text, needed=False)
     return _save_request(actor, Petition(kind="suggestion", company=company, changes=changes, text=text))
 
