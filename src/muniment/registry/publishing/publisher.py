@@ -123,7 +123,7 @@ def clear(*, edition: int) -> None:
 
 
 def publish_all(*, at: str) -> None:
-    """Publish every public document after :func:`clear`, without feed entries; *at* is their last change on the wire."""
+    """Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire."""
     store, raw = _feed()
     with connection.wrap_database_errors:
         store.load(raw, all_documents(), at=at)

@@ -86,7 +86,7 @@ def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSON
 
 
 def position_in_company(place: PlaceView) -> JSONObject:
-    further = sorted(place.extra.get("person", {}).items())
+    further = sorted((place.extra.get("person") or {}).items())
     person = {"name": place.person_name, "slug": place.person_slug, **dict(further)}
     return _place(place, {"person": person})
 
