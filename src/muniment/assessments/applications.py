@@ -105,15 +105,11 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
         route = f"{found.applicant.name} to {found.framework.name}."
         _record_history(actor, f"application {found.state}", found.receiver, route)
         if accept:
-            subject, outcome = (
-                gettext("%(program)s: accepted"),
-                gettext("Your application to %(program)s was accepted."),
-            )
+            subject = gettext("%(program)s: accepted")
+            outcome = gettext("Your application to %(program)s was accepted.")
         else:
-            subject, outcome = (
-                gettext("%(program)s: declined"),
-                gettext("Your application to %(program)s was declined."),
-            )
+            subject = gettext("%(program)s: declined")
+            outcome = gettext("Your application to %(program)s was declined.")
         noted = f"{gettext('Note:')}\n{note_text}\n\n" if note_text else ""
         text = f"{outcome % _names(found)}\n\n{noted}{gettext('Your applications:')}"
         _notify_owners(found.applicant, subject % _names(found), text)

@@ -266,7 +266,7 @@ def execute_run(actor: Actor, run_id: str) -> RunView:
 
 
 def cancel_run(actor: Actor, run_id: str) -> RunView:
-    """Cancel a run and release its credits, at its next checkpoint if a worker has it; raise NotFound."""
+    """Cancel a run, or raise NotFound: at once if no worker has it, otherwise at its next checkpoint."""
     with transaction.atomic():
         row = _lock_run(actor, run_id)
         if row.state == RunState.CREATED:

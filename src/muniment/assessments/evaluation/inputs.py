@@ -49,14 +49,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Inputs:
-    """
-    The input of one run.
-
-    Args:
-        chunks: the citable chunks, by number.
-        leaves: the single values of the company's facts, by path.
-        currency: of amounts such as ``$1.2M``.
-    """
+    """The input of one run: citable chunks, single values of facts, and the currency of amounts such as ``$1.2M``."""
 
     currency: str = "USD"
     chunks: list[Chunk] = field(default_factory=list)
@@ -83,10 +76,9 @@ class Inputs:
 
 def read_inputs(facts: JSONMapping, documents: Sequence[DocumentText], *, currency: str = "USD") -> Inputs:
     """
-    Split the input of a run into chunks.
+    Split a run's input into chunks.
 
-    Args:
-        facts: ``{company, positions, proposals, capTable, distribution, fundingRounds}`` in wire form.
+    *facts* are ``{company, positions, proposals, capTable, distribution, fundingRounds}`` in wire form.
     """
     inputs = Inputs(currency)
     for path, value in _leaves(facts.get("company") or {}, "company"):
@@ -148,6 +140,4 @@ def _add_records(inputs: Inputs, source: str, root: str, value: Any) -> None:
             continue
         lines = [f"{path.partition('.')[2] or root}: {_as_text(leaf)}" for path, leaf in found]
         number = inputs._add(source, "; ".join(lines))  # noqa: SLF001 - built here
-        inputs.leaves += [
-            Leaf(path, leaf, number, quote(line)) for (path, leaf), line in zip(found, lines, strict=True)
-        ]
+        inputs.leaves += [Leaf(*leaf, number, quote(line)) for leaf, line in zip(found, lines, strict=True)]

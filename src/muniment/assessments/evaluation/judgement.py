@@ -48,18 +48,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """
-    A judgement with its evaluator.
-
-    Args:
-        number: of the criterion, among those passed to the evaluator.
-        note: for the reader: why this evaluator replaced the requested one.
-    """
+    """A judgement of the criterion *number* among those passed to the evaluator, and by which evaluator it is."""
 
     number: int
     judgement: Judgement
     by: Literal["rules", "model"]
     note: str = ""
+    """For the reader: why this evaluator replaced the requested one."""
 
 
 Judging = Generator[Judged | None, None, None]
@@ -75,14 +70,11 @@ class Usage:
 
 
 class Evaluator(Protocol):
-    """
-    Judges criteria. :func:`settle` verifies its citations, whichever evaluator it is.
-
-    ``batch`` is the number of judgements stored per checkpoint: one if each costs money.
-    """
+    """Judges criteria; :func:`settle` verifies the citations of every evaluator."""
 
     kind: str
     batch: int
+    """The number of judgements stored per checkpoint: one if each costs money."""
     model: str | None
     prompt_hash: str | None
 
@@ -122,9 +114,8 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
         if support.cited and all(is_quoted(cited, inputs.chunks) for cited in support.cited)
     ]
     # The highest first, so that the quotes shown are those that support the level.
-    quotes = list(
-        dict.fromkeys(cited for support in sorted(verified, key=lambda each: -each.level) for cited in support.cited)
-    )
+    highest_first = sorted(verified, key=lambda each: -each.level)
+    quotes = list(dict.fromkeys(cited for support in highest_first for cited in support.cited))
     level = max((min(max(support.level, low), high) for support in verified), default=low)
     wanted = (criterion.get("evidence") or {}).get("minCitations")
     remediation = criterion.get("remediation") or None
@@ -157,10 +148,8 @@ def _outcome(
 
 
 def _citations(quotes: Sequence[Cited], inputs: Inputs) -> list[JSONObject]:
-    found = []
-    for cited in quotes[:MAX_CITATIONS]:
-        chunk = inputs.chunks[cited.chunk]
-        found.append(
-            {"source": chunk.source, "documentId": chunk.document_id, "page": chunk.page, "quote": cited.quote}
-        )
-    return found
+    found = [(inputs.chunks[cited.chunk], cited.quote) for cited in quotes[:MAX_CITATIONS]]
+    return [
+        {"source": chunk.source, "documentId": chunk.document_id, "page": chunk.page, "quote": quote}
+        for chunk, quote in found
+    ]

@@ -10,7 +10,7 @@ Source: assessment-spec/1, evaluators.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -85,9 +85,9 @@ class Rules:
 
 
 def _no_evidence(inputs: Inputs) -> str:
-    return (
-        "No evidence was found." if inputs.has_documents else "No evidence was found, and no documents were provided."
-    )
+    if inputs.has_documents:
+        return "No evidence was found."
+    return "No evidence was found, and no documents were provided."
 
 
 def _middle(criterion: JSONMapping, scale: tuple[float, float]) -> float:
@@ -103,11 +103,10 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
     supports: list[Support] = []
     for check in criterion["checks"]:
         held, cited = holds(check, inputs)
-        if held and cited:
-            if check["op"] == "anyPhrase":
-                supports += [Support(check["level"], (each,)) for each in cited]
-            else:
-                supports.append(Support(check["level"], tuple(cited)))
+        if held and cited and check["op"] == "anyPhrase":
+            supports += [Support(check["level"], (each,)) for each in cited]
+        elif held and cited:
+            supports.append(Support(check["level"], tuple(cited)))
         elif cited and check["op"] not in PHRASES:
             supports.append(Support(low, tuple(cited)))  # the record contradicts the criterion
     if not supports:
@@ -118,9 +117,6 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
         confidence=1.0,
         rationale="The evidence below supports this level." if above else "The evidence supports no higher level.",
     )
-
-
-# ------------------------------------------------------------------ conditions
 
 
 def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
@@ -215,9 +211,6 @@ def _decisive(operation: str, found: Sequence[Leaf], currency: str) -> list[Leaf
     return [pick(amounts, key=lambda each: each[0])[1]]
 
 
-# ------------------------------------------------------------------ full text
-
-
 class FullText:
     """Finds the passages that best match a requirement's words."""
 
@@ -255,9 +248,9 @@ class FullText:
 
     def _quote(self, number: int, weights: Mapping[str, float]) -> str:
         """Return the sentence of a chunk that shares most terms."""
-        return max(self._candidates(number, weights), key=lambda each: each[0])[1]
 
-    def _candidates(self, number: int, weights: Mapping[str, float]) -> Iterator[tuple[float, str]]:
-        for sentence in sentences(self._inputs.chunks[number].text):
+        def shared(sentence: str) -> float:
             found = {stem(word) for word in words_of(fold(sentence))}
-            yield sum(weight for term, weight in weights.items() if term in found), quote(sentence)
+            return sum(weight for term, weight in weights.items() if term in found)
+
+        return quote(max(sentences(self._inputs.chunks[number].text), key=shared))

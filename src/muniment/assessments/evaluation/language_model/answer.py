@@ -1,8 +1,4 @@
-"""
-Parse and validate a model's answer.
-
-Source: assessment-spec/1, flow and evaluators.
-"""
+"""Parse and validate a model's answer. Source: assessment-spec/1, flow and evaluators."""
 
 import re
 from collections.abc import Collection
@@ -24,13 +20,7 @@ _FENCE: Final = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 
 class Unusable(Exception):  # noqa: N818 - a parse result
-    """
-    The answer cannot be used.
-
-    Args:
-        message: for the model; may repeat the model's own text.
-        why: for the log, without the model's text.
-    """
+    """The answer cannot be used: *message* is for the model and may repeat its text, *why* for the log, without it."""
 
     def __init__(self, message: str, why: str = "it does not match the schema") -> None:
         super().__init__(message)
@@ -84,11 +74,8 @@ def read_answer(
     cited = [(_cited(each, inputs, passages), each.level) for each in answer.quotes]
     if not forgiving and not all(is_quoted(each, inputs.chunks) for each, _ in cited):
         raise Unusable("A quote is not in the passage it names, or is too short. Copy quotes character for character.")
-    return Judgement(
-        supports=_supports(cited, answer.level),
-        confidence=answer.confidence,
-        rationale=_reason(answer, criterion, inputs, passages),
-    )
+    reason = _reason(answer, criterion, inputs, passages)
+    return Judgement(supports=_supports(cited, answer.level), confidence=answer.confidence, rationale=reason)
 
 
 def _supports(cited: list[tuple[Cited, float]], level: float | None) -> tuple[Support, ...]:
@@ -117,7 +104,5 @@ def _cited(given: _Quote, inputs: Inputs, passages: Collection[int]) -> Cited:
 
 def _reason(answer: _Answer, criterion: JSONMapping, inputs: Inputs, passages: Collection[int]) -> str:
     public = [criterion["title"], criterion.get("remediation") or "", *(inputs.chunks[each].text for each in passages)]
-    shown = presentable(answer.reason, private_texts(criterion), public)
-    if shown:
-        return shown
-    return "The evidence below supports this level." if answer.quotes else "No evidence was found."
+    otherwise = "The evidence below supports this level." if answer.quotes else "No evidence was found."
+    return presentable(answer.reason, private_texts(criterion), public) or otherwise

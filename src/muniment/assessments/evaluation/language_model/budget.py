@@ -14,12 +14,7 @@ def estimated_tokens(text: str) -> int:
 
 
 class Budget:
-    """
-    The remaining budget of one run.
-
-    Args:
-        spent: the usage of the run's earlier attempts.
-    """
+    """The remaining budget of one run; *spent* is the usage of its earlier attempts."""
 
     def __init__(self, tokens: int, seconds: float, spent: Usage) -> None:
         self._tokens = tokens - spent.tokens

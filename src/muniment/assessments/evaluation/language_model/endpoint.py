@@ -9,10 +9,9 @@ INSTALL: Final = 'pip install "muniment[language-model]"'
 
 class ModelUnavailable(Exception):  # noqa: N818 - names the condition
     """
-    The endpoint does not judge. The message contains neither the key, the address nor what was sent.
+    The endpoint does not judge; *for_good* means that a retry will not help.
 
-    Args:
-        for_good: a retry will not help.
+    The message contains neither the key, the address nor what was sent.
     """
 
     def __init__(self, message: str, *, for_good: bool = False) -> None:

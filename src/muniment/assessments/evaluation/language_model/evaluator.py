@@ -100,9 +100,6 @@ class LanguageModel:
     Judges by calling an endpoint, one request per criterion, a few concurrently.
 
     Rules judge criteria that request rules, do not apply, only compare facts, or have no matching passage.
-
-    Args:
-        spent: the usage of this run's earlier attempts.
     """
 
     kind = "model"
@@ -123,12 +120,7 @@ class LanguageModel:
         return self._budget.spent
 
     def judge(self, criteria: Sequence[JSONMapping], scale: tuple[float, float], inputs: Inputs) -> Judging:
-        """
-        Judge criteria, each as its answer arrives; yield None when none arrived for a while.
-
-        Raises:
-            ModelUnavailable: the endpoint rejects the settings or stopped answering.
-        """
+        """Judge criteria as answers arrive; raise ModelUnavailable if the endpoint rejects the settings or is down."""
         waiting: deque[_Pending] = deque()
         for number, criterion in enumerate(criteria):
             passages = [] if _is_for_rules(criterion, inputs) else self._passages(criterion, scale, inputs)
@@ -158,8 +150,6 @@ class LanguageModel:
                 break
             chosen.append(each)
         return sorted(chosen)
-
-    # ------------------------------------------------------------------ asking
 
     def _ask_all(self, waiting: deque[_Pending], scale: tuple[float, float], inputs: Inputs) -> Judging:
         # The loop runs only while waiting for answers, so that the caller can use the database in between.
@@ -234,12 +224,7 @@ class LanguageModel:
                 ]
 
     async def _complete(self, client: "AsyncOpenAI", conversation: list[Any]) -> str:
-        """
-        Return the text of one answer.
-
-        Raises:
-            _Exhausted, _Silent, Unusable: there is none.
-        """
+        """Return the text of one answer, or raise _Exhausted, _Silent or Unusable."""
         asked = sum(estimated_tokens(message["content"]) for message in conversation)
         reserved = asked + _MAX_ANSWER
         if not self._budget.reserve(reserved):

@@ -82,12 +82,7 @@ def shown_text(inputs: Inputs, chunk: int) -> str:
 def messages(
     criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs, passages: Iterable[int]
 ) -> list[dict[str, str]]:
-    """
-    Return the messages for one criterion.
-
-    Args:
-        passages: the chunks that may be quoted, by number.
-    """
+    """Return the messages for one criterion; *passages* are the numbers of the chunks that may be quoted."""
     low, high = scale
     task = {
         "criterionId": criterion["id"],

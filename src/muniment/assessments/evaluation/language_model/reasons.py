@@ -26,12 +26,7 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
 def presentable(reason: str, private: Sequence[str], public: Sequence[str]) -> str:
-    """
-    Return *reason* as a report may show it; empty if it must not be shown.
-
-    Args:
-        public: texts that the reader can see anyway.
-    """
+    """Return *reason* as a report may show it, or "" to hide it; *public* texts can be seen by the reader anyway."""
     spaced = "".join(" " if character.isspace() else character for character in reason)
     shown = collapse("".join(each for each in spaced if unicodedata.category(each) not in _INVISIBLE))
     if _NOT_PLAIN.search(shown) or _repeats(shown, private, public):
