@@ -296,6 +296,14 @@ def test_a_replica_that_cannot_ask_its_source_refuses_no_number(rest):
     assert (answer.status, answer.json["nextAfter"], answer.json["head"]) == (200, 9, 1)
 
 
+def test_an_update_in_the_feed_names_the_changed_members(rest):
+    rest.publish(company(1))
+    rest.publisher.publish(company(1, treasury="$2M"), fields=("treasury", "positions"))
+    first, second = rest.ask("/api/v1/changes").json["data"]
+    assert "fields" not in first
+    assert (second["change"], second["fields"]) == ("updated", ["treasury", "positions"])
+
+
 def test_an_unlisted_company_is_gone_everywhere_at_once(rest):
     rest.publish(company(1), company(2))
     targets = ["/api/v1/companies/company-1", "/api/v1/companies", "/api/v1/companies?q=company", "/api/v1/stats"]

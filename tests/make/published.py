@@ -115,15 +115,19 @@ class Publisher:
         self.connection.execute("COMMIT")
         self.known: set[tuple[str, str]] = set()
 
-    def publish(self, *documents: PublishedDocument, at: str = AT) -> int:
-        """Publish or update documents and return the edition."""
-        return self._write((document.kind, document.key, document, at) for document in documents)
+    def publish(self, *documents: PublishedDocument, at: str = AT, fields: tuple[str, ...] | None = None) -> int:
+        """Publish or update documents and return the edition; *fields* are what the updates changed."""
+        return self._write(((document.kind, document.key, document, at) for document in documents), fields)
 
     def unlist(self, kind: str, *keys: str, at: str = AT) -> int:
         """Unlist documents and return the edition."""
         return self._write((kind, key, None, at) for key in keys)
 
-    def _write(self, changes: Iterable[tuple[str, str, PublishedDocument | None, str]]) -> int:
+    def _write(
+        self,
+        changes: Iterable[tuple[str, str, PublishedDocument | None, str]],
+        fields: tuple[str, ...] | None = None,
+    ) -> int:
         changes = list(changes)
         self.connection.execute("BEGIN IMMEDIATE")
         first = published.reserve(self.connection, len(changes))
@@ -132,7 +136,9 @@ class Publisher:
             change = "unlisted" if document is None else "updated" if (kind, key) in self.known else "published"
             (self.known.discard if document is None else self.known.add)((kind, key))
             entries.append(
-                PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=document)
+                PublishedEntry(
+                    sequence=sequence, kind=kind, key=key, change=change, at=at, document=document, fields=fields
+                )
             )
         published.apply(self.connection, entries)
         self.connection.execute("COMMIT")

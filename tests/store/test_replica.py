@@ -48,6 +48,7 @@ class Feed:
                         change="updated" if document else "unlisted",
                         at=AT,
                         document=document,
+                        fields=("bio",) if document else None,
                     )
                     for sequence, (kind, key, document) in enumerate(changes, first)
                 ],
@@ -92,7 +93,8 @@ def test_the_file_holds_what_the_feed_published(source, follower, reader):
     follower.catch_up()
     assert shown(reader) == ["company-1"]
     assert b"Renamed" in reader.document("company", "company-1").body
-    assert [row.change for row in reader.changes(4, 10).rows] == ["unlisted", "updated"]
+    rows = reader.changes(4, 10).rows
+    assert [(row.change, row.fields) for row in rows] == [("unlisted", None), ("updated", ("bio",))]
 
 
 def test_a_document_that_changed_often_is_taken_as_it_is_now(source, follower, reader):
@@ -120,6 +122,14 @@ def test_a_gap_in_the_feed_rebuilds_the_file(source, follower, reader):
     source.publish(company(5))
     follower.catch_up()
     assert shown(reader) == ["company-5", "company-4", "company-3", "company-2"]
+
+
+def test_a_feed_of_an_earlier_version_gets_the_column_of_changed_fields(source):
+    source.connection.execute("ALTER TABLE published_change DROP COLUMN fields")
+    source.connection.execute("INSERT INTO published_change VALUES (1, 'company', 'old', 'published', '')")
+    postgres_feed.create(source.connection)
+    with source.connection.transaction():
+        assert [(entry.key, entry.fields) for entry in postgres_feed.changes(source.connection, 0)] == [("old", None)]
 
 
 def test_pruned_changes_rebuild_the_file(source, follower, reader):

@@ -219,7 +219,14 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             f"the numbers start over: {path}?after={context.reader.edition}",
         ) from None
     rows = [
-        {"sequence": row.sequence, "kind": row.kind, "id": row.key, "change": row.change, "at": row.at}
+        {
+            "sequence": row.sequence,
+            "kind": row.kind,
+            "id": row.key,
+            "change": row.change,
+            "at": row.at,
+            **({} if row.fields is None else {"fields": row.fields}),
+        }
         for row in found.rows
     ]
     body = msgspec.json.encode(

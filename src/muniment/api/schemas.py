@@ -96,7 +96,12 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "id": _described(TEXT, "The slug or frameworkId."),
             "change": {"type": "string", "enum": ["published", "updated", "unlisted"]},
             "at": MOMENT,
-        }
+            "fields": _described(
+                {"type": "array", "items": TEXT},
+                "The changed members of an updated company (its parts included), person or framework.",
+            ),
+        },
+        "fields",
     ),
     "Export": _open_object(
         {
@@ -160,6 +165,7 @@ _EXAMPLES: Final[JSONObject] = {
                 "id": "blue-river-trust",
                 "change": "updated",
                 "at": "2026-01-31T09:30:00.000000Z",
+                "fields": ["treasury", "positions"],
             }
         ],
         "nextAfter": 7,

@@ -14,7 +14,15 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, PublishedDocument, PublishedEntry, SchemaMismatch
+from muniment.store.published import (
+    CHANGES_KEPT,
+    SCHEMA_VERSION,
+    PublishedDocument,
+    PublishedEntry,
+    SchemaMismatch,
+    decode_fields,
+    encode_fields,
+)
 
 Connection = psycopg.Connection[Any]
 
@@ -27,6 +35,7 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL)""",
+    "ALTER TABLE published_change ADD COLUMN IF NOT EXISTS fields text",
 )
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
@@ -118,8 +127,11 @@ def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_
                 [(entry.kind, entry.key) for entry in batch if entry.change == "unlisted"],
             )
             cursor.executemany(
-                "INSERT INTO published_change VALUES (%s, %s, %s, %s, %s)",
-                [(entry.sequence, entry.kind, entry.key, entry.change, entry.at) for entry in batch],
+                "INSERT INTO published_change VALUES (%s, %s, %s, %s, %s, %s)",
+                [
+                    (each.sequence, each.kind, each.key, each.change, each.at, encode_fields(each.fields))
+                    for each in batch
+                ],
             )
             last, at = batch[-1].sequence, max(at, *(entry.at for entry in batch), "")
     if last:
@@ -161,15 +173,30 @@ def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
     with connection.cursor(name="published_changes") as cursor:
         cursor.itersize = FETCH
         cursor.execute(
-            "SELECT c.sequence, c.kind, c.key, c.change, c.at,"
+            "SELECT c.sequence, c.kind, c.key, c.change, c.at, c.fields,"
             " CASE WHEN c.sequence = max(c.sequence) OVER (PARTITION BY c.kind, c.key) THEN d.document END"
             " FROM published_change c LEFT JOIN published_document d ON d.kind = c.kind AND d.key = c.key"
             " WHERE c.sequence > %s ORDER BY c.sequence",
             (after,),
         )
-        for sequence, kind, key, change, at, document in cursor:
-            found = None if document is None else _decoder.decode(document)
-            yield PublishedEntry(sequence=sequence, kind=kind, key=key, change=change, at=at, document=found)
+        for sequence, kind, key, change, at, fields, document in cursor:
+            yield PublishedEntry(
+                sequence=sequence,
+                kind=kind,
+                key=key,
+                change=change,
+                at=at,
+                document=None if document is None else _decoder.decode(document),
+                fields=decode_fields(fields),
+            )
+
+
+def bodies(connection: Connection, kind: str, keys: list[str]) -> dict[str, bytes]:
+    """Return the stored bodies of documents, by key."""
+    found = connection.execute(
+        "SELECT key, document FROM published_document WHERE kind = %s AND key = ANY(%s)", (kind, keys)
+    )
+    return {key: _decoder.decode(document).body for key, document in found}
 
 
 def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:

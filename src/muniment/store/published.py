@@ -67,7 +67,12 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One change to a document, with its dense sequence number. No document if unlisted."""
+    """
+    One change to a document, with its dense sequence number. No document if unlisted.
+
+    Args:
+        fields: the members that an update changed; None where they are unknown, or the change is no update.
+    """
 
     sequence: int
     kind: str
@@ -75,6 +80,7 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
     change: str
     at: str
     document: PublishedDocument | None = None
+    fields: tuple[str, ...] | None = None
 
 
 _TABLES: Final = (
@@ -109,7 +115,8 @@ _TABLES: Final = (
         for kind in sorted(SEARCHED)
     ),
     """CREATE TABLE IF NOT EXISTS published_change (
-        sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL)""",
+        sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
+        fields TEXT)""",
 )
 _NAMES: Final = (
     "published_meta",
@@ -299,10 +306,26 @@ def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
     return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
+def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[str, bytes]:
+    """Return the stored bodies of documents, by key."""
+    marks = ", ".join("?" * len(keys))
+    statement = f"SELECT key, body FROM published_document WHERE kind = ? AND key IN ({marks})"
+    return dict(connection.execute(statement, (kind, *keys)))
+
+
+def encode_fields(fields: tuple[str, ...] | None) -> str | None:
+    """Return the stored form of the changed members of an entry; None where they are unknown."""
+    return None if fields is None else msgspec.json.encode(fields).decode()
+
+
+def decode_fields(stored: str | None) -> tuple[str, ...] | None:
+    return None if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
+
+
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?)",
-        (entry.sequence, entry.kind, entry.key, entry.change, entry.at),
+        "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?, ?)",
+        (entry.sequence, entry.kind, entry.key, entry.change, entry.at, encode_fields(entry.fields)),
     )
 
 

@@ -19,7 +19,7 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money
-from muniment.store.published import document_id
+from muniment.store.published import decode_fields, document_id
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import (
     CompanyQuery,
@@ -61,13 +61,23 @@ class ListPage(Page[bytes]):
 
 
 class ChangeRow(NamedTuple):
-    """An entry of the change feed."""
+    """An entry of the change feed; *fields* are the changed members of an update, where they are known."""
 
     sequence: int
     kind: str
     key: str
     change: str
     at: str
+    fields: tuple[str, ...] | None = None
+
+
+def _change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
+    columns = "sequence, kind, key, change, at"
+    try:
+        rows = connection.execute(f"SELECT {columns}, fields FROM published_change {condition}", parameters)
+    except sqlite3.OperationalError:  # a feed of schema 2 has no such column
+        rows = connection.execute(f"SELECT {columns}, NULL FROM published_change {condition}", parameters)
+    return [ChangeRow(*row[:5], decode_fields(row[5])) for row in rows]
 
 
 class Changes(NamedTuple):
@@ -235,24 +245,13 @@ class Reader(PublishedFile):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:
                 raise FeedGapError(after)
-            rows = [
-                ChangeRow(*row)
-                for row in connection.execute(
-                    "SELECT sequence, kind, key, change, at FROM published_change WHERE sequence > ?"
-                    " ORDER BY sequence LIMIT ?",
-                    (after, limit),
-                )
-            ]
+            rows = _change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
         return Changes(rows, rows[-1].sequence if rows else after, state.feed_id, state.edition, state.at)
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
         """Return the latest changes of one document that the feed still has."""
-        rows = self._connection().execute(
-            "SELECT sequence, kind, key, change, at FROM published_change WHERE kind = ? AND key = ?"
-            " ORDER BY sequence DESC LIMIT ?",
-            (kind, key, limit),
-        )
-        return [ChangeRow(*row) for row in rows]
+        condition = "WHERE kind = ? AND key = ? ORDER BY sequence DESC LIMIT ?"
+        return _change_rows(self._connection(), condition, kind, key, limit)
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""

@@ -22,6 +22,7 @@ from django.dispatch import Signal
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
 from muniment.registry.models import Framework, Person, Position, State
+from muniment.registry.publishing.changed_fields import changed_fields
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
@@ -253,8 +254,24 @@ def _entries(
             keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
             if keys:
                 documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
+        before = _stored_bodies(chunk)
         for sequence, move in chunk:
-            document = documents.get((move.kind, move.pk))
+            document, body = documents.get((move.kind, move.pk)), before.get((move.kind, move.slug))
             yield PublishedEntry(
-                sequence=sequence, kind=move.kind, key=move.slug, change=move.change, at=at, document=document
+                sequence=sequence,
+                kind=move.kind,
+                key=move.slug,
+                change=move.change,
+                at=at,
+                document=document,
+                fields=changed_fields(move.kind, body, document.body) if document and body else None,
             )
+
+
+def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], bytes]:
+    store, raw = _feed()
+    found = {}
+    for kind in TABLES:
+        if keys := [move.slug for _, move in chunk if move.kind == kind and move.change == "updated"]:
+            found.update({(kind, key): body for key, body in store.bodies(raw, kind, keys).items()})
+    return found

@@ -336,6 +336,13 @@ def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
     empty.close()
 
 
+def test_the_public_history_says_which_fields_changed(publisher, visitor):
+    publisher.publish(harbour(), fields=("treasury", "capTable"))
+    text = re.sub(r"<[^>]+>|\s+", " ", visitor.get("/companies/harbour").content.decode())
+    assert re.search(r"Updated\s*:\s*Treasury, Cap table\s+\d", text)
+    assert re.search(r"Published\s+\d", text)
+
+
 def visitor_feed(client):
     return ET.fromstring(client.get("/feed.atom").content) is not None
 

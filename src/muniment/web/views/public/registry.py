@@ -26,6 +26,7 @@ from muniment.web.presenters.company import (
     profile_of_person,
     shares,
 )
+from muniment.web.presenters.differences import label_of
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 
@@ -143,7 +144,12 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
         "canonical": f"{address(request)}/companies/{quote(slug)}",
         "changes": [
-            {"what": _CHANGES.get(row.change, row.change), "day": day(row.at), "at": row.at}
+            {
+                "what": _CHANGES.get(row.change, row.change),
+                "fields": ", ".join(dict.fromkeys(label_of(name) for name in row.fields or ())),
+                "day": day(row.at),
+                "at": row.at,
+            }
             for row in reader().changes_of("company", slug, CHANGES_SHOWN)
         ],
     }
