@@ -34,8 +34,11 @@ _TABLES: Final = (
         kind text NOT NULL, key text COLLATE "C" NOT NULL, document bytea NOT NULL, PRIMARY KEY (kind, key))""",
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
-        at text NOT NULL)""",
-    "ALTER TABLE published_change ADD COLUMN IF NOT EXISTS fields text",
+        at text NOT NULL, fields text)""",
+)
+_HAS_FIELDS: Final = (
+    "SELECT 1 FROM pg_attribute WHERE attrelid = 'published_change'::regclass AND attname = 'fields'"
+    " AND NOT attisdropped"
 )
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
@@ -51,6 +54,9 @@ class Head(NamedTuple):
 def create(connection: Connection) -> None:
     for statement in _TABLES:
         connection.execute(statement)
+    # Tables of an earlier version lack the column. Altering locks out writers, also where nothing is to be added.
+    if not connection.execute(_HAS_FIELDS).fetchone():
+        connection.execute("ALTER TABLE published_change ADD COLUMN IF NOT EXISTS fields text")
     connection.execute(
         "INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (_epoch(SCHEMA_VERSION),)
     )
