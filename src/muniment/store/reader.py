@@ -77,7 +77,7 @@ def _change_rows(connection: sqlite3.Connection, condition: str, *parameters: st
         rows = connection.execute(f"SELECT {columns}, fields FROM published_change {condition}", parameters)
     except sqlite3.OperationalError:  # a feed of schema 2 has no such column
         rows = connection.execute(f"SELECT {columns}, NULL FROM published_change {condition}", parameters)
-    return [ChangeRow(*row[:5], decode_fields(row[5])) for row in rows]
+    return [ChangeRow._make(row)._replace(fields=decode_fields(row[5])) for row in rows]
 
 
 class Changes(NamedTuple):
