@@ -64,20 +64,16 @@ class Identity:
             return ".".join(reversed(self.host.split(".")))
         return self.host.replace(":", "-")
 
-    def description(self, *, manage: bool) -> str:
-        """Describe a server in at most 100 characters."""
-        end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."
-        return self.title[: _MAX_CHARACTERS - len(end)] + end
-
     def _remote(self, *, manage: bool) -> JSONObject:
         remote = {"type": "streamable-http", "url": self.base_url + (MANAGE_PATH if manage else PUBLIC_PATH)}
         return {**remote, "headers": [_AUTHORIZATION]} if manage else remote
 
     def _common(self, *, manage: bool) -> JSONObject:
+        end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."
         return {
             "name": f"{self.namespace}/{'manage' if manage else 'registry'}",
             "title": (self.title[:90] + (" (manage)" if manage else ""))[:_MAX_CHARACTERS],
-            "description": self.description(manage=manage),
+            "description": self.title[: _MAX_CHARACTERS - len(end)] + end,
             "version": self.version,
             "websiteUrl": self.base_url,
             "icons": [{"src": self.base_url + ICON_PATH, "mimeType": "image/svg+xml", "sizes": ["any"]}],

@@ -40,6 +40,10 @@ class Caller:
     request_id: str
 
     @property
+    def scopes(self) -> frozenset[str]:
+        return self.actor.scopes if self.actor else frozenset()
+
+    @property
     def owner(self) -> Actor:
         if self.actor is None:
             raise Unauthorized("This tool requires authentication.", "Send a bearer token.")

@@ -88,7 +88,6 @@ class Text(Kind, frozen=True):
     """
 
     empty: ClassVar[Any] = ""
-    json: ClassVar[JsonSchema] = {"type": "string"}
     max: int | None = None
     strip: bool = False
     lines: int = 1
@@ -202,7 +201,6 @@ class Money(Kind, frozen=True):
     Published rounded (``$1.2M``); in history and exports short where that loses nothing, else in full.
     """
 
-    json: ClassVar[JsonSchema] = {"type": "string"}
     max: int
     currency: str
 

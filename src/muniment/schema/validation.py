@@ -1,10 +1,14 @@
 """Validation of an input: every fault with its path, and which broken limits only warn."""
 
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from muniment.schema.kinds import Kind
 
 MAX_FAULTS: Final = 50
 """An input of a hundred thousand wrong members is reported by its first faults."""
 
+_KINDS: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
 Path = tuple[str | int, ...]
 
 
@@ -13,13 +17,6 @@ class Fault(NamedTuple):
 
     field: str
     reason: str
-
-
-class Readable(Protocol):
-    """What reads a value: a kind or a record."""
-
-    def read(self, value: Any, path: Path, validation: "Validation", /) -> Any:
-        """Return the stored form of *value*; report what is wrong with it."""
 
 
 class _Full(Exception):  # noqa: N818 - ends a validation, and is no error of its own
@@ -44,7 +41,7 @@ class Validation:
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
 
-    def read(self, kind: Readable, value: Any) -> Any:
+    def read(self, kind: "Kind", value: Any) -> Any:
         """Return what *kind* reads of *value*; it may be used only if there are no faults."""
         try:
             return kind.read(value, (), self)
@@ -73,15 +70,7 @@ def text_of(path: Path) -> str:
 
 def kind_of(value: object) -> str:
     """Name the JSON type of *value* with its article."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "text"
-    return "a list" if isinstance(value, list) else "an object"
+    return _KINDS.get(type(value), "an object")
 
 
 def shown(value: object) -> str:

@@ -16,7 +16,6 @@ MODERN = "2026-07-28"
 LEGACY: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 LATEST_LEGACY = LEGACY[-1]
 
-_Version = Literal["2.0"]
 _Level = Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
 
 
@@ -45,24 +44,23 @@ class _Modes(Struct):
     tools: JSONObject | None = None
 
 
-class _ModernCapabilities(Struct):
+class _Capabilities(Struct):
     elicitation: _Modes | None = None
     sampling: _Modes | None = None
-    roots: JSONObject | None = None
     experimental: dict[str, JSONObject] | None = None
     extensions: dict[str, JSONObject] | None = None
+
+
+class _ModernCapabilities(_Capabilities):
+    roots: JSONObject | None = None
 
 
 class _Roots(Struct):
     list_changed: bool | None = field(default=None, name="listChanged")
 
 
-class _LegacyCapabilities(Struct):
-    elicitation: _Modes | None = None
-    sampling: _Modes | None = None
+class _LegacyCapabilities(_Capabilities):
     roots: _Roots | None = None
-    experimental: dict[str, JSONObject] | None = None
-    extensions: dict[str, JSONObject] | None = None
     tasks: None = None
 
 
@@ -110,7 +108,7 @@ class _InitializeParams(Struct, forbid_unknown_fields=True):
 
 
 class _Message(Struct, tag_field="method", forbid_unknown_fields=True):
-    jsonrpc: _Version
+    jsonrpc: Literal["2.0"]
 
 
 class _Request(_Message, tag_field="method", forbid_unknown_fields=True):
@@ -188,28 +186,21 @@ class _SummaryParams(Struct):
 
 
 class _Summary(Struct):
-    """The part of an unusual request that is needed before the SDK reads it."""
-
     method: str
     params: _SummaryParams | UnsetType = UNSET
-
-    @property
-    def tool(self) -> str | None:
-        """Return the name of the called tool; None for any other request."""
-        if self.method != "tools/call" or isinstance(self.params, UnsetType) or isinstance(self.params.name, UnsetType):
-            return None
-        return self.params.name
 
 
 _decode_summary = msgspec.json.Decoder(_Summary).decode
 
 
-def summarize(body: bytes) -> _Summary | None:
-    """Return the summary of an unusual body; None if it is not a JSON object with a method."""
+def called_tool(body: bytes) -> str | None:
+    """Return the name of the tool that an unusual body calls; None for any other request."""
     try:
-        return _decode_summary(body)
+        found = _decode_summary(body)
     except DECODE_ERRORS:
         return None
+    name = UNSET if found.method != "tools/call" or found.params is UNSET else found.params.name
+    return None if name is UNSET else name
 
 
 def plain_id(raw: Raw) -> bytes | None:

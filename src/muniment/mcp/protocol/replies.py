@@ -8,9 +8,11 @@ from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
 ACCEPTED = Reply(202, NOTHING, b"")
 """The reply to a notification."""
 
-BATCH = (
+BATCH = Reply(
+    400,
+    JSON_HEADERS,
     b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A body must be a JSON-RPC request or notification; '
-    b'batches are not supported. Send the requests one by one."}}'
+    b'batches are not supported. Send the requests one by one."}}',
 )
 
 

@@ -28,16 +28,7 @@ from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Declarations, Tool
 from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.content_types import check_types
-from muniment.mcp.protocol.http import (
-    ALLOW,
-    JSON_HEADERS,
-    PREFLIGHT,
-    Reply,
-    deliver,
-    error_reply,
-    headers_by_name,
-    read_body,
-)
+from muniment.mcp.protocol.http import ALLOW, PREFLIGHT, Reply, deliver, error_reply, headers_by_name, read_body
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members, too_many
 from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
@@ -201,7 +192,7 @@ class ToolServer:
         if body is None:
             return None
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
-            return Reply(400, JSON_HEADERS, BATCH)
+            return BATCH
         reply = None if is_ambiguous else await self._answer_directly(headers, body, caller, waits_s)
         if reply is None:
             await self._forward_to_sdk(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
@@ -298,13 +289,12 @@ class ToolServer:
 
     def permit(self, tool: Tool, caller: Caller) -> None:
         """Raise an error if the caller's credential lacks the tool's scope (403, naming the scope)."""
-        if tool.scope is not None and (caller.actor is None or tool.scope not in caller.actor.scopes):
+        if tool.scope is not None and tool.scope not in caller.scopes:
             raise self.access.missing(tool.scope) if self.access else Forbidden("This tool requires a credential.", "")
 
     def visible(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may use, in order."""
-        held = caller.actor.scopes if caller.actor else frozenset[str]()
-        return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in held]
+        return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in caller.scopes]
 
     async def call(
         self, bound: Bound, arguments: JSONObject | None, caller: Caller, waits_s: int
@@ -330,12 +320,11 @@ class ToolServer:
 
     def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
         """Return tools/list for the caller's scopes, modern and legacy, without the end."""
-        held = caller.actor.scopes if caller.actor else frozenset[str]()
-        found = self._lists.get(held)
+        found = self._lists.get(caller.scopes)
         if found is None:
             tools = b'{"tools":' + _encode([tool.to_wire() for tool in self.visible(caller)])
             kept = b',"ttlMs":%d,"cacheScope":"%s"' % (self.offer.list_ttl_ms, self.offer.cache_scope.encode())
-            found = self._lists[held] = (tools + kept + self._modern_end, tools + b"}}")
+            found = self._lists[caller.scopes] = (tools + kept + self._modern_end, tools + b"}}")
         return found
 
     # ------------------------------------------------------------------ the SDK
@@ -343,8 +332,7 @@ class ToolServer:
     async def _forward_to_sdk(
         self, scope: Scope, receive: Receive, send: Send, *, body: bytes, caller: Caller, waits_s: int
     ) -> None:
-        look = messages.summarize(body)
-        called = self.tools.get(look.tool or "") if look else None
+        called = self.tools.get(messages.called_tool(body) or "")
         if called is None:
             check_rate(waits_s)
         elif not waits_s:

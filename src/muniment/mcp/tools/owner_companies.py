@@ -30,7 +30,7 @@ from muniment.mcp.tools.output_schemas import (
     single,
     strings,
 )
-from muniment.mcp.tools.owner_tool import PAGE, SLUG, owner_tool
+from muniment.mcp.tools.owner_tool import PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
@@ -62,9 +62,7 @@ class ManageTools:
         self._profile = profile(schema.person)
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> bytes:
-        found = operations.list_companies(
-            caller.owner, page=arguments.get("page", 1), page_size=arguments.get("pageSize", 25)
-        )
+        found = operations.list_companies(caller.owner, **page_of(arguments))
         items = [
             {
                 "id": each.slug,

@@ -28,7 +28,7 @@ from muniment.mcp.tools.output_schemas import (
     single,
     strings,
 )
-from muniment.mcp.tools.owner_tool import ID, PAGE, SLUG, owner_tool
+from muniment.mcp.tools.owner_tool import ID, PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 
 _MAX_BASE64: Final = 16_384
@@ -70,12 +70,7 @@ class DocumentTools:
         self._base_url = base_url
 
     def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
-        found = operations.list_documents(
-            caller.owner,
-            arguments.get("companySlug"),
-            page=arguments.get("page", 1),
-            page_size=arguments.get("pageSize", 25),
-        )
+        found = operations.list_documents(caller.owner, arguments.get("companySlug"), **page_of(arguments))
         rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
         shown = [records.to_wire(document) for document in found.items]
         return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")

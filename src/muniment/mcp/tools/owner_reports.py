@@ -47,15 +47,14 @@ _CREDITS: Final = object_of(
     },
     optional=("buyUrl",),
 )
+_PROGRESS: Final = object_of({"done": INTEGER, "total": INTEGER, "step": STRING})
+_EVALUATOR: Final = {"kind": one_of("rules", "model"), "model": _TEXT}
 _RUN: Final = object_of(
     {
         **strings("runId", "companySlug", "frameworkId"),
         "state": one_of(*RunState.values),
         "cost": {**INTEGER, "description": "credits"},
-        "progress": {
-            **object_of({"done": INTEGER, "total": INTEGER, "step": STRING}),
-            "description": "done and total criteria",
-        },
+        "progress": {**_PROGRESS, "description": "done and total criteria"},
         "shouldPoll": output_schemas.BOOLEAN,
         "pollAfterSeconds": nullable(INTEGER),
         "error": _TEXT,
@@ -71,10 +70,7 @@ _STARTED: Final = object_of(
         **_RUN["properties"],
         "available": {**INTEGER, "description": "spendable credits"},
         "missingEvidence": {**list_of(_MISSING), "description": "evidence that the company lacks"},
-        "evaluator": {
-            **object_of({"kind": one_of("rules", "model"), "model": _TEXT}),
-            "description": "a model's provider receives passages of the evidence",
-        },
+        "evaluator": {**object_of(_EVALUATOR), "description": "a model's provider receives passages of the evidence"},
         "expiresAt": MOMENT,
     }
 )
@@ -108,7 +104,7 @@ _REPORT: Final = object_of(
         "sections": list_of(
             object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
         ),
-        "evaluator": object_of({"kind": one_of("rules", "model"), "model": _TEXT, "promptHash": _TEXT}),
+        "evaluator": object_of({**_EVALUATOR, "promptHash": _TEXT}),
         "next": {
             **list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
             "description": "what to do first",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from muniment.kernel.json import JSONMapping
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.oauth.token_authentication import Bridge
 
@@ -13,6 +13,10 @@ PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
+
+
+def page_of(arguments: Arguments) -> JSONObject:
+    return {"page": arguments.get("page", 1), "page_size": arguments.get("pageSize", 25)}
 
 
 def owner_tool(
