@@ -19,26 +19,29 @@ _DISTRIBUTION = tuple(field for field in DISTRIBUTION.fields if field.name != "p
 
 
 class FormPage:
-    """One page of the form, with the stored values of *bundle*."""
+    """One page of the form, with the stored values of *bundle*: the single fields of *step*, and repeated rows."""
 
-    form: FormStep | None = None
+    form: FormStep | None
     repeated: tuple[Rows, ...] = ()
 
-    def __init__(self, bundle: JSONMapping) -> None:
+    def __init__(self, bundle: JSONMapping, step: type[FormStep] | None = None) -> None:
         self.bundle = bundle
+        self._step = step
+        self.form = step(initial=step.from_bundle(bundle)) if step is not None else None
         self.typed: dict[str, list[dict[str, str]]] = {}
         self.faults: dict[str, dict[tuple[int, str], str]] = {}
         self.sentences: list[str] = []
 
     def read(self, post: QueryDict) -> None:
         self.typed = {rows.name: rows.typed(post) for rows in self.repeated}
+        self.form = self._step(post) if self._step is not None else None
 
     def is_valid(self) -> bool:
         """Return whether the submitted values can be passed to the operation."""
-        return True
+        return self.form is None or self.form.is_valid()
 
     def to_wire(self) -> JSONObject:
-        raise NotImplementedError
+        return self.form.to_wire() if self.form is not None else {}
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
         raise NotImplementedError
@@ -76,25 +79,6 @@ class FormPage:
         ]
 
 
-class Plain(FormPage):
-    """A page of single fields."""
-
-    def __init__(self, bundle: JSONMapping, step: type[FormStep]) -> None:
-        super().__init__(bundle)
-        self._step = step
-        self.form = step(initial=step.from_bundle(bundle))
-
-    def read(self, post: QueryDict) -> None:
-        self.form = self._step(post)
-
-    def is_valid(self) -> bool:
-        """Return whether the submitted values can be passed to the operation."""
-        return self.form is not None and self.form.is_valid()
-
-    def to_wire(self) -> JSONObject:
-        return self.form.to_wire() if self.form is not None else {}
-
-
 class Team(FormPage):
     """The page of team and addresses."""
 
@@ -120,18 +104,6 @@ class Token(FormPage):
 
     repeated = (POOLS, PROPOSALS)
     form: "TokenStep"
-
-    def __init__(self, bundle: JSONMapping) -> None:
-        super().__init__(bundle)
-        self.form = TokenStep(initial=TokenStep.from_bundle(bundle))
-
-    def read(self, post: QueryDict) -> None:
-        super().read(post)
-        self.form = TokenStep(post)
-
-    def is_valid(self) -> bool:
-        """Return whether the submitted values can be passed to the operation."""
-        return self.form.is_valid()
 
     def standing(self, rows: Rows) -> list[dict[str, str]]:
         if rows is PROPOSALS:
@@ -178,9 +150,9 @@ class TokenStep(FormStep):
 def page_of(step: str, plain: type[FormStep] | None, bundle: JSONMapping) -> FormPage:
     """Return the page of *step*, with the stored values."""
     if plain is not None:
-        return Plain(bundle, plain)
+        return FormPage(bundle, plain)
     if step == "team":
         return Team(bundle)
     if step == "token":
-        return Token(bundle)
+        return Token(bundle, TokenStep)
     raise Http404("unknown step of the form")

@@ -118,7 +118,7 @@ def stacked_bar(title: str, description: str, slices: Sequence[ChartSlice], *, u
     total = sum(slice_.value for slice_ in slices)
     if total <= 0:
         return SafeString("")
-    parts, x = [], 0.0
+    parts, rows, x = [], [], 0.0
     for index, slice_ in enumerate(slices):
         width = 100 * slice_.value / total
         gap = 0.4 if index < len(slices) - 1 and width > 1 else 0
@@ -126,14 +126,8 @@ def stacked_bar(title: str, description: str, slices: Sequence[ChartSlice], *, u
             f'<rect class="{_tint(index, slices)}" x="{x:.3f}" y="0" width="{max(width - gap, 0):.3f}" height="6"/>'
         )
         x += width
-    rows = [
-        (
-            slice_.label,
-            f"{slice_.text} ({percentage(slice_.value, total)})" if slice_.shown else slice_.text,
-            _tint(index, slices),
-        )
-        for index, slice_ in enumerate(slices)
-    ]
+        share = f" ({percentage(slice_.value, total)})" if slice_.shown else ""
+        rows.append((slice_.label, f"{slice_.text}{share}", _tint(index, slices)))
     return _figure("stacked", "0 0 100 6", title, description, "".join(parts), rows, unit, stretch=True)
 
 

@@ -35,23 +35,33 @@ def day(moment: str) -> str:
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
-    facts: list[JSONObject] = []
-    for label, name in (
-        (gettext("Token"), "symbol"),
-        (gettext("Treasury"), "treasury"),
-        (gettext("Team size"), "teamSize"),
-        (gettext("Subtype"), "orgKind"),
-        (gettext("Listed"), "createdAt"),
-    ):
-        if company.get(name) not in {None, ""}:
-            facts.append({"label": label, "value": company[name]})
-    facts.append({"label": gettext("Updated"), "value": day(str(updated_at))})
-    facts.extend(
-        {"label": gettext("Address"), "value": ", ".join(str(part) for part in place.values() if part)}
-        for place in company.get("address") or []
-        if any(place.values())
-    )
-    return facts
+    labels = {
+        "symbol": gettext("Token"),
+        "treasury": gettext("Treasury"),
+        "teamSize": gettext("Team size"),
+        "orgKind": gettext("Subtype"),
+        "createdAt": gettext("Listed"),
+    }
+    return [
+        *_facts(company, labels),
+        {"label": gettext("Updated"), "value": day(str(updated_at))},
+        *(
+            {"label": gettext("Address"), "value": ", ".join(str(part) for part in place.values() if part)}
+            for place in _places(company)
+        ),
+    ]
+
+
+def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:
+    return [
+        {"label": label, "value": document[name]}
+        for name, label in labels.items()
+        if document.get(name) not in (None, "", [])
+    ]
+
+
+def _places(company: JSONObject) -> list[JSONObject]:
+    return [place for place in company.get("address") or [] if any(place.values())]
 
 
 def links_of(company: JSONObject) -> list[JSONObject]:
@@ -116,6 +126,12 @@ def shares(bundle: JSONObject) -> JSONObject:
     """Draw the charts of a bundle: distribution, cap table, votes."""
     name = bundle["company"]["name"]
     distribution = bundle.get("distribution")
+    labels = {
+        "method": gettext("Method"),
+        "schedule": gettext("Schedule"),
+        "vestingPeriod": gettext("Vesting"),
+        "details": gettext("Details"),
+    }
     pools = [
         ChartSlice(str(pool.get("name", "")), _number(pool.get("percentage")))
         for pool in (distribution or {}).get("pools") or []
@@ -134,18 +150,7 @@ def shares(bundle: JSONObject) -> JSONObject:
         holders.append(ChartSlice(gettext("not listed"), round(rest, 4), rest=True))
     return {
         "distribution": distribution,
-        "distribution_facts": [
-            {"label": label, "value": distribution[key]}
-            for label, key in (
-                (gettext("Method"), "method"),
-                (gettext("Schedule"), "schedule"),
-                (gettext("Vesting"), "vestingPeriod"),
-                (gettext("Details"), "details"),
-            )
-            if (distribution or {}).get(key)
-        ]
-        if distribution
-        else [],
+        "distribution_facts": _facts(distribution or {}, labels),
         "pools_chart": charts.donut(
             gettext("Token distribution"),
             _said(gettext("Pools"), pools),
@@ -200,38 +205,17 @@ def day_or_text(value: object) -> str:
 
 def profile_of_company(company: JSONObject, positions: list[JSONObject], base: str) -> JSONObject:
     """Describe a company in the schema.org vocabulary."""
-    profile: JSONObject = {
+    profile = {
         "@context": "https://schema.org",
         "@type": "Organization",
         "@id": f"{base}/companies/{quote(company['id'])}",
         "name": company["name"],
-    }
-    if company.get("description"):
-        profile["description"] = company["description"]
-    if website := safe_link(company.get("website")):
-        profile["url"] = website
-    same = [link["address"] for link in links_of(company) if link["address"].startswith("http")]
-    if same:
-        profile["sameAs"] = same
-    if icon := safe_link(company.get("icon")):
-        profile["logo"] = icon
-    if places := [place for place in company.get("address") or [] if any(place.values())]:
-        place = places[0]
-        profile["address"] = {
-            "@type": "PostalAddress",
-            **{
-                theirs: place[ours]
-                for theirs, ours in (
-                    ("streetAddress", "address_1"),
-                    ("addressLocality", "city"),
-                    ("addressRegion", "state"),
-                    ("postalCode", "zip"),
-                )
-                if place.get(ours)
-            },
-        }
-    if positions:
-        profile["member"] = [
+        "description": company.get("description"),
+        "url": safe_link(company.get("website")),
+        "sameAs": [link["address"] for link in links_of(company) if link["address"].startswith("http")],
+        "logo": safe_link(company.get("icon")),
+        "address": next((_postal_address(place) for place in _places(company)), None),
+        "member": [
             {
                 "@type": "OrganizationRole",
                 "roleName": position.get("title", ""),
@@ -243,33 +227,37 @@ def profile_of_company(company: JSONObject, positions: list[JSONObject], base: s
             }
             for position in positions[:50]
             if position.get("person")
-        ]
-    return profile
+        ],
+    }
+    return {name: value for name, value in profile.items() if value}
+
+
+def _postal_address(place: JSONObject) -> JSONObject:
+    names = {"streetAddress": "address_1", "addressLocality": "city", "addressRegion": "state", "postalCode": "zip"}
+    parts = {theirs: place[ours] for theirs, ours in names.items() if place.get(ours)}
+    return {"@type": "PostalAddress", **parts}
 
 
 def profile_of_person(person: JSONObject, base: str) -> JSONObject:
     """Describe a person in the schema.org vocabulary."""
-    profile: JSONObject = {
+    profile = {
         "@context": "https://schema.org",
         "@type": "Person",
         "@id": f"{base}/people/{quote(person['slug'])}",
         "name": person["name"],
+        "description": person.get("bio"),
+        "worksFor": [
+            {
+                "@type": "OrganizationRole",
+                "roleName": position.get("title", ""),
+                "worksFor": {
+                    "@type": "Organization",
+                    "name": position["company"]["name"],
+                    "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
+                },
+            }
+            for position in person.get("positions") or []
+            if position.get("company")
+        ],
     }
-    if person.get("bio"):
-        profile["description"] = person["bio"]
-    works = [
-        {
-            "@type": "OrganizationRole",
-            "roleName": position.get("title", ""),
-            "worksFor": {
-                "@type": "Organization",
-                "name": position["company"]["name"],
-                "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
-            },
-        }
-        for position in person.get("positions") or []
-        if position.get("company")
-    ]
-    if works:
-        profile["worksFor"] = works
-    return profile
+    return {name: value for name, value in profile.items() if value}

@@ -46,10 +46,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     sections = [
         {
             **section,
-            "criteria": [
-                {**_criterion(each, names), "anchor": f"c{place}-{number}"}
-                for number, each in enumerate(section["criteria"], 1)
-            ],
+            "criteria": [_criterion(each, names, f"c{place}-{n}") for n, each in enumerate(section["criteria"], 1)],
         }
         for place, section in enumerate(document["sections"], 1)
     ]
@@ -59,6 +56,11 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         ChartSlice(section["title"], section["score"], f"{section['score']:g}")
         for section in document["sections"]
         if section["score"] is not None
+    ]
+    counted = [
+        ChartSlice(word, counts[status], rest=True, tone=SHADES.get(status, ""))
+        for status, word in STATUSES.items()
+        if counts[status]
     ]
     return {
         "report": document,
@@ -77,11 +79,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         "statuses": stacked_bar(
             gettext("Criteria by status"),
             gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable."),
-            [
-                ChartSlice(STATUSES[status], counts[status], rest=True, tone=SHADES.get(status, ""))
-                for status in STATUSES
-                if counts[status]
-            ],
+            counted,
             unit=gettext("Criteria"),
         ),
     }
@@ -94,10 +92,11 @@ def _documents(criteria: list[Any], reader: Actor) -> dict[str, tuple[str, bool]
     return {each.pk: (each.filename, each.content_type == "application/pdf") for each in found}
 
 
-def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> JSONObject:
+def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], anchor: str) -> JSONObject:
     status = criterion["status"]
     return {
         **criterion,
+        "anchor": anchor,
         "word": STATUSES[status],
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],

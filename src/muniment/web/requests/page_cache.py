@@ -9,7 +9,6 @@ import functools
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
-from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -40,14 +39,12 @@ def use(reader: Reader) -> None:
 def reader() -> Reader:
     """Return the process's reader; without a server, open one."""
     global _reader  # noqa: PLW0603 - one process, one reader
-    if _reader is None:
-        settings = config.current()
-        with _lock:
-            if _reader is None:
-                _reader = Reader(
-                    settings.published_file, currency=settings.currency, cache_bytes=settings.cache_mb * 1_000_000
-                )
-    return _reader
+    with _lock:
+        if _reader is None:
+            settings = config.current()
+            size_bytes = settings.cache_mb * 1_000_000
+            _reader = Reader(settings.published_file, currency=settings.currency, cache_bytes=size_bytes)
+        return _reader
 
 
 class CachedPage(NamedTuple):
@@ -58,12 +55,8 @@ class CachedPage(NamedTuple):
     content: Content
     headers: tuple[tuple[str, str], ...]
 
-    @property
-    def size_bytes(self) -> int:
-        return self.content.size_bytes + 500
 
-
-pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=attrgetter("size_bytes"))
+pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
 View = Callable[..., HttpResponse]
 

@@ -63,18 +63,6 @@ def chosen(query: QueryDict, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def address(
-    request: HttpRequest, parameters: tuple[str, ...], name: str = "page", *, path: str = "", **changes: object
-) -> str:
-    """Return this page's address, or that of *path*, with some parameters changed, without unknown or empty ones."""
-    values = {name: request.GET.get(name, "") for name in parameters} | changes
-    kept = {name: str(value) for name, value in values.items() if value not in {"", None}}
-    if kept.get(name) == "1":
-        del kept[name]
-    path = path or request.path
-    return f"{path}?{urlencode(kept)}" if kept else path
-
-
 def pager(
     request: HttpRequest, parameters: tuple[str, ...], found: Page[Any], *, name: str = "page", path: str = ""
 ) -> Pager:
@@ -84,9 +72,14 @@ def pager(
     Args:
         path: the address of the list, if it differs from that of the request.
     """
+    path = path or request.path
 
-    def to(number: int) -> str:
-        return address(request, parameters, name, path=path, **{name: number})
+    def to(number: int | None) -> str:
+        if number is None:
+            return ""
+        values = {key: str(number) if key == name else request.GET.get(key, "") for key in parameters}
+        kept = {key: value for key, value in values.items() if value and (key, value) != (name, "1")}
+        return f"{path}?{urlencode(kept)}" if kept else path
 
     page, page_count = found.page, found.page_count
     near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
@@ -99,7 +92,7 @@ def pager(
         page,
         page_count,
         found.total,
-        to(found.previous_page) if found.previous_page else "",
-        to(found.next_page) if found.next_page else "",
+        to(found.previous_page),
+        to(found.next_page),
         links,
     )

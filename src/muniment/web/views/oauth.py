@@ -53,9 +53,6 @@ _CONSENT_POLICY: Final = "; ".join(rule for rule in POLICY.split("; ") if not ru
 View = Callable[[HttpRequest], HttpResponse]
 
 
-# ---------------------------------------------------------------------- shared by all endpoints
-
-
 def _endpoint(*methods: str) -> Callable[[View], View]:
     """Make an endpoint for apps and scripts: any origin, no cookies, OAuth error responses, no caching."""
 
@@ -139,9 +136,6 @@ _KNOWN: Final = frozenset(
 )
 
 
-# ---------------------------------------------------------------------- metadata
-
-
 @_endpoint("GET", "HEAD")
 def authorization_server(request: HttpRequest) -> HttpResponse:
     """Describe this authorization server (RFC 8414, section 2; RFC 9207, section 3)."""
@@ -196,9 +190,6 @@ def no_metadata(request: HttpRequest) -> HttpResponse:
     return _json(problem.to_wire(), int(problem.status))
 
 
-# ---------------------------------------------------------------------- registration, RFC 7591
-
-
 @_endpoint("POST")
 def register(request: HttpRequest) -> HttpResponse:
     """Register a client (RFC 7591, section 3.1)."""
@@ -223,9 +214,6 @@ def _hold_to_rate(request: HttpRequest) -> None:
             "temporarily_unavailable",
             f"Limit of {REGISTRATIONS_AN_HOUR} client registrations per hour reached. Reuse the client_id you have.",
         )
-
-
-# ---------------------------------------------------------------------- authorization, RFC 6749 section 4.1.1
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -306,19 +294,15 @@ def _consent(
     """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
     asked = scopes.in_order(wanted["scopes"])
     reading = scopes.in_order(wanted["scopes"] & scopes.READ_SCOPES)
-    page = render(
-        request,
-        "oauth/consent.html",
-        {
-            "client_name": client.name or gettext("Unnamed app"),
-            "client_home": clients.home_of(client),
-            "goes_to": redirects.host(target),
-            "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
-            "may_only_read": bool(reading) and reading != asked,
-            "account": request.user,
-        },
-    )
-    return _private(page)
+    context = {
+        "client_name": client.name or gettext("Unnamed app"),
+        "client_home": clients.home_of(client),
+        "goes_to": redirects.host(target),
+        "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
+        "may_only_read": bool(reading) and reading != asked,
+        "account": request.user,
+    }
+    return _private(render(request, "oauth/consent.html", context))
 
 
 def _answered(
@@ -350,19 +334,14 @@ def _back(request: HttpRequest, target: str, asked: dict[str, str], **answer: st
 
 def _shown(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     status = 429 if refusal.error == "temporarily_unavailable" else 400
-    page = render(
-        request, "oauth/refused.html", {"error": refusal.error, "description": refusal.description}, status=status
-    )
-    return _private(page)
+    context = {"error": refusal.error, "description": refusal.description}
+    return _private(render(request, "oauth/refused.html", context, status=status))
 
 
 def _private(response: HttpResponse) -> HttpResponse:
     response["Cache-Control"] = "no-store"
     response["Content-Security-Policy"] = _CONSENT_POLICY
     return response
-
-
-# ---------------------------------------------------------------------- tokens, RFC 6749 sections 4.1.3 and 6
 
 
 @_endpoint("POST")
@@ -382,12 +361,8 @@ def token(request: HttpRequest) -> HttpResponse:
             resource=resource,
         )
     elif kind == "refresh_token":
-        issued = grants.refresh(
-            asked.get("refresh_token", ""),
-            client_id=asked["client_id"],
-            resource=resource,
-            narrower=asked.get("scope", ""),
-        )
+        secret, narrower = asked.get("refresh_token", ""), asked.get("scope", "")
+        issued = grants.refresh(secret, client_id=asked["client_id"], resource=resource, narrower=narrower)
     elif not kind:
         raise Refusal("invalid_request", "grant_type is missing.")
     else:
@@ -400,9 +375,6 @@ def token(request: HttpRequest) -> HttpResponse:
         "scope": issued.scopes,
     }
     return _json(body)
-
-
-# ---------------------------------------------------------------------- revocation, RFC 7009
 
 
 @_endpoint("POST")

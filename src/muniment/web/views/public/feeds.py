@@ -35,7 +35,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
     parts = "".join(
         f"<sitemap><loc>{base}/sitemap-{room}-{number}.xml</loc></sitemap>\n"
         for room, kind in _ROOMS.items()
-        for number in range(1, -(-_count(kind) // ADDRESSES_A_MAP) + 1)
+        for number in range(1, -(-reader().count(kind) // ADDRESSES_A_MAP) + 1)
     )
     body = f'{_XML}<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{parts}</sitemapindex>\n'
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
@@ -45,7 +45,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
     kind = _ROOMS.get(room)
     first = (int(number) - 1) * ADDRESSES_A_MAP
-    if kind is None or first >= _count(kind):
+    if kind is None or first >= reader().count(kind):
         raise Http404("unknown part of the site map")
     base = address(request)
     entries = "".join(
@@ -87,7 +87,3 @@ def _clean(text: str) -> str:
 
 def _moment(text: str) -> str:
     return f"{parse_timestamp(text):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _count(kind: str) -> int:
-    return reader().count(kind)
