@@ -149,13 +149,14 @@ class Startup:
             _visit(application, path)
         self._notify(self._on_pages, application)
         self._has_pages = True
-        import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
         if self._load is not None:
             self._load()
             self.is_loading = False
         from django.db import connections
 
         connections.close_all()
+        gc.collect()  # the import that follows reuses the memory
+        import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
 
     def _bring_up_database(self) -> None:
         from muniment.registry.publishing import publisher
@@ -164,6 +165,7 @@ class Startup:
         upgrade = bring_up_to_date()
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})
+            gc.collect()  # the models of every migration refer to each other
         if upgrade.renewed:
             log.warning("every document was published again: another version had written them")
         publisher.published.connect(self._hear_published, dispatch_uid="muniment.server")
