@@ -9,14 +9,14 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 PREFIX = "MUNIMENT_"
 MAX_WHOLE = 2**31 - 1
 """The largest whole number: must fit a database column of costs, and a system timeout."""
+Value = TypeVar("Value")
 
 
 class ConfigError(Exception):
@@ -68,55 +68,61 @@ def _networks(value: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network
     return tuple(ipaddress.ip_network(word, strict=False) for word in _words(value))
 
 
+def _matching(pattern: str, fault: str) -> Callable[[str], str]:
+    """Return a reader of text that matches *pattern*; it raises ValueError with *fault* for any other."""
+
+    def read(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(fault)
+        return value
+
+    return read
+
+
+def _url(schemes: set[str], fault: str, *refused: str) -> Callable[[str], str]:
+    """Return a reader of an optional URL: one of *schemes* and a host, without the parts *refused*."""
+
+    def read(value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in schemes or not parts.hostname or any(getattr(parts, x) for x in refused)):
+            raise ValueError(fault)
+        return value
+
+    return read
+
+
+_WEB: Final = {"http", "https"}
+_web_url = _url(_WEB, "must be a URL such as https://registry.example", "query", "fragment", "username")
+_model_url = _url(
+    _WEB, "must be a URL such as https://models.example/v1, without a key or a query", "query", "fragment", "username"
+)
+_collector_url = _url(
+    _WEB,
+    "must be a URL such as http://localhost:4318; put credentials into OTEL_EXPORTER_OTLP_HEADERS",
+    "username",
+    "query",
+)
+_mail_url = _url(
+    {"smtp", "smtps", "smtp+tls"},
+    "must be smtp://user:password@host:587, or smtps:// or smtp+tls:// for an encrypted connection",
+)
+_storage_url = _url({"s3"}, "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1")
+_database_url = _matching(
+    r"(?:postgres(?:ql)?://.+)?",
+    "must be postgresql://user:password@host/database, or empty for SQLite in the data folder",
+)
+
+
 def _base_url(value: str) -> str:
-    if not value:
-        return ""
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        message = "must be a URL such as https://registry.example"
-        raise ValueError(message)
+    parts = urlsplit(_web_url(value))
     if parts.path not in {"", "/"}:
         message = "must be an origin without a path"
         raise ValueError(message)
-    return f"{parts.scheme}://{parts.netloc.lower()}"
+    return f"{parts.scheme}://{parts.netloc.lower()}" if value else ""
 
 
-def _collector(value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query):
-        message = "must be a URL such as http://localhost:4318; put credentials into OTEL_EXPORTER_OTLP_HEADERS"
-        raise ValueError(message)
-    return value
-
-
-def _mail_url(value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme not in {"smtp", "smtps", "smtp+tls"} or not parts.hostname):
-        message = "must be smtp://user:password@host:587, or smtps:// or smtp+tls:// for an encrypted connection"
-        raise ValueError(message)
-    return value
-
-
-def _currency(value: str) -> str:
-    if not re.fullmatch(r"[A-Z]{3}", value):
-        message = "must be an ISO 4217 code such as USD"
-        raise ValueError(message)
-    return value
-
-
-def _storage_url(value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme != "s3" or not parts.hostname):
-        message = "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1"
-        raise ValueError(message)
-    return value
-
-
-def _database_url(value: str) -> str:
-    if value and not re.fullmatch(r"postgres(?:ql)?://.+", value):
-        message = "must be postgresql://user:password@host/database, or empty for SQLite in the data folder"
-        raise ValueError(message)
-    return value
+def _endpoint_url(value: str) -> str:
+    return _model_url(value).rstrip("/")
 
 
 def _scanner(value: str) -> str:
@@ -125,23 +131,6 @@ def _scanner(value: str) -> str:
         message = "must be host:port, or a socket path such as /run/clamd.sock"
         raise ValueError(message)
     return value
-
-
-def _log_format(value: str) -> str:
-    if value not in {"json", "text"}:
-        message = "must be json or text"
-        raise ValueError(message)
-    return value
-
-
-def _endpoint_url(value: str) -> str:
-    if not value:
-        return ""
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or parts.username:
-        message = "must be a URL such as https://models.example/v1, without a key or a query"
-        raise ValueError(message)
-    return value.rstrip("/")
 
 
 class Pack(NamedTuple):
@@ -168,171 +157,97 @@ def _packs(value: str) -> tuple[Pack, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting. Its environment variable is ``MUNIMENT_`` and the upper-case name."""
+class Setting(Generic[Value]):
+    """A setting of :class:`Config`. Its environment variable is ``MUNIMENT_`` and the upper-case name."""
 
-    name: str
-    default: str
-    read: Callable[[str], Any]
-    help: str
+    def __init__(self, default: str, read: Callable[[str], Value], explanation: str) -> None:
+        self.default = default
+        self.read = read
+        self.help = explanation
 
-    @property
-    def variable(self) -> str:
-        return PREFIX + self.name.upper()
+    def __set_name__(self, _: type, name: str) -> None:
+        self.name = name
+        self.variable = PREFIX + name.upper()
 
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting("data", "./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports."),
-    Setting("database_url", "", _database_url, "PostgreSQL URL; default SQLite in the data folder."),
-    Setting("base_url", "", _base_url, "Public URL, such as https://registry.example; default the listening address."),
-    Setting("registry_name", "Muniment", _text, "Name of the registry on pages, server cards and documents."),
-    Setting(
-        "secret_key",
-        "",
-        _text,
-        "Key that signs cookies and links, shared by all nodes; default a file in the data folder.",
-    ),
-    Setting("mail_url", "", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder."),
-    Setting("mail_from", "registry@localhost", _text, "Sender address of mail."),
-    Setting("signup", "on", _switch, "Let anyone create an account."),
-    Setting("oidc_issuer", "", _text, "Issuer URL of an OpenID Connect provider, such as https://login.example."),
-    Setting("oidc_client_id", "", _text, "Client ID of this registry at the identity provider."),
-    Setting("oidc_client_secret", "", _text, "Client secret of this registry at the identity provider."),
-    Setting("oidc_name", "single sign-on", _text, "Name of the identity provider on the sign-in page."),
-    Setting("currency", "USD", _currency, "ISO 4217 code of all amounts of money."),
-    Setting("rate_limit", "600", _limit, "Requests per minute and client address; off disables the limit."),
-    Setting("rate_burst", "100", _natural, "Requests that a client may send at once."),
-    Setting("trusted_proxies", "", _networks, "Networks whose Forwarded and X-Forwarded-For headers are trusted."),
-    Setting("allowed_hosts", "", _words, "Additional Host names accepted by the tool servers."),
-    Setting("allowed_origins", "", _words, "Additional Origins that may call the tool servers on a loopback Host."),
-    Setting("cache_mb", "32", _natural, "Response cache of each process, in megabytes."),
-    Setting(
-        "exports_interval_s",
-        "600",
-        _natural,
-        "Minimum seconds between exports; 0 disables exports.",
-    ),
-    Setting("changes_kept", "200000", _natural, "Number of entries in the change feed."),
-    Setting(
-        "max_lag_s",
-        "10",
-        _natural,
-        "Replication lag in seconds after which a node is not ready; PostgreSQL only.",
-    ),
-    Setting(
-        "max_connections",
-        "4000",
-        _natural,
-        "Open connections per process; the longest-idle connection is closed when exceeded.",
-    ),
-    Setting("header_timeout_s", "10", _natural, "Time limit for request headers, in seconds."),
-    Setting("body_timeout_s", "60", _natural, "Time limit for pauses in a request body, in seconds."),
-    Setting("express_lane", "on", _switch, "Serve cached responses directly from the HTTP parser."),
-    Setting(
-        "storage_url",
-        "",
-        _storage_url,
-        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
-    ),
-    Setting("document_max_mb", "50", _natural, "Maximum document size in megabytes."),
-    Setting("document_quota_mb", "500", _natural, "Document storage per account, in megabytes."),
-    Setting("clamd", "", _scanner, "host:port or socket path of a clamd that scans documents; default no scan."),
-    Setting("starting_credits", "100", _natural, "Starting credit balance of a new account."),
-    Setting("run_cost", "10", _natural, "Price of a report run in credits, unless its framework sets another."),
-    Setting(
-        "model_url",
-        "",
-        _endpoint_url,
-        "OpenAI-compatible endpoint that evaluates reports, such as https://models.example/v1; default rules only.",
-    ),
-    Setting("model_name", "", _text, "Model to request from the endpoint; shown in reports."),
-    Setting("model_key", "", _text, "API key of the endpoint; default none."),
-    Setting("model_run_tokens", "500000", _natural, "Token limit of a report run; rules evaluate the rest."),
-    Setting(
-        "model_run_seconds",
-        "300",
-        _natural,
-        "Time limit for the model in a report run, in seconds; rules evaluate the rest.",
-    ),
-    Setting("model_timeout_s", "60", _positive, "Time limit for one response of the model, in seconds."),
-    Setting("model_parallel", "4", _positive, "Concurrent model requests per report run."),
-    Setting(
-        "credit_packs",
-        "",
-        _packs,
-        "Credit packs for sale: credits=price in minor units, such as 100=900,500=4000; default none.",
-    ),
-    Setting("stripe_secret_key", "", _text, "Secret or restricted API key of the Stripe account that sells credits."),
-    Setting("stripe_webhook_secret", "", _text, "Signing secret of Stripe's webhook to /billing/stripe/webhook."),
-    Setting(
-        "stripe_checkout_url",
-        "https://checkout.stripe.com",
-        _base_url,
-        "URL of Stripe's payment page; change it if the Stripe account has a custom domain.",
-    ),
-    Setting("stripe_api_base", "", _base_url, "URL of Stripe's API; default Stripe's own."),
-    Setting(
-        "otlp_url",
-        "",
-        _collector,
-        "OpenTelemetry collector for traces, such as http://localhost:4318; default none.",
-    ),
-    Setting("log_format", "json", _log_format, "Log format: json or text."),
-    Setting("log_requests", "off", _switch, "Log every request."),
-)
+    def __get__(self, config: object, _: type) -> Value:
+        """Declare the type of the attribute; its value is in the instance, where Python looks first."""
+        raise AttributeError(self.name)
 
 
 class Config:
-    """The settings of one process, read once, as attributes; see :data:`SETTINGS`."""
+    """The settings of one process, read once, as attributes; see :class:`Setting`."""
 
-    data: Path
-    database_url: str
-    base_url: str
-    registry_name: str
-    secret_key: str
-    mail_url: str
-    mail_from: str
-    signup: bool
-    oidc_issuer: str
-    oidc_client_id: str
-    oidc_client_secret: str
-    oidc_name: str
-    currency: str
-    rate_limit: int
-    rate_burst: int
-    trusted_proxies: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    cache_mb: int
-    exports_interval_s: int
-    changes_kept: int
-    max_lag_s: int
-    max_connections: int
-    header_timeout_s: int
-    body_timeout_s: int
-    express_lane: bool
-    storage_url: str
-    document_max_mb: int
-    document_quota_mb: int
-    clamd: str
-    starting_credits: int
-    run_cost: int
-    model_url: str
-    model_name: str
-    model_key: str
-    model_run_tokens: int
-    model_run_seconds: int
-    model_timeout_s: int
-    model_parallel: int
-    credit_packs: tuple[Pack, ...]
-    stripe_secret_key: str
-    stripe_webhook_secret: str
-    stripe_checkout_url: str
-    stripe_api_base: str
-    otlp_url: str
-    log_format: str
-    log_requests: bool
+    data = Setting("./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports.")
+    database_url = Setting("", _database_url, "PostgreSQL URL; default SQLite in the data folder.")
+    base_url = Setting("", _base_url, "Public URL, such as https://registry.example; default the listening address.")
+    registry_name = Setting("Muniment", _text, "Name of the registry on pages, server cards and documents.")
+    secret_key = Setting(
+        "", _text, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."
+    )
+    mail_url = Setting("", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
+    mail_from = Setting("registry@localhost", _text, "Sender address of mail.")
+    signup = Setting("on", _switch, "Let anyone create an account.")
+    oidc_issuer = Setting("", _text, "Issuer URL of an OpenID Connect provider, such as https://login.example.")
+    oidc_client_id = Setting("", _text, "Client ID of this registry at the identity provider.")
+    oidc_client_secret = Setting("", _text, "Client secret of this registry at the identity provider.")
+    oidc_name = Setting("single sign-on", _text, "Name of the identity provider on the sign-in page.")
+    currency = Setting(
+        "USD", _matching(r"[A-Z]{3}", "must be an ISO 4217 code such as USD"), "ISO 4217 code of all amounts of money."
+    )
+    rate_limit = Setting("600", _limit, "Requests per minute and client address; off disables the limit.")
+    rate_burst = Setting("100", _natural, "Requests that a client may send at once.")
+    trusted_proxies = Setting("", _networks, "Networks whose Forwarded and X-Forwarded-For headers are trusted.")
+    allowed_hosts = Setting("", _words, "Additional Host names accepted by the tool servers.")
+    allowed_origins = Setting("", _words, "Additional Origins that may call the tool servers on a loopback Host.")
+    cache_mb = Setting("32", _natural, "Response cache of each process, in megabytes.")
+    exports_interval_s = Setting("600", _natural, "Minimum seconds between exports; 0 disables exports.")
+    changes_kept = Setting("200000", _natural, "Number of entries in the change feed.")
+    max_lag_s = Setting("10", _natural, "Replication lag in seconds after which a node is not ready; PostgreSQL only.")
+    max_connections = Setting(
+        "4000", _natural, "Open connections per process; the longest-idle connection is closed when exceeded."
+    )
+    header_timeout_s = Setting("10", _natural, "Time limit for request headers, in seconds.")
+    body_timeout_s = Setting("60", _natural, "Time limit for pauses in a request body, in seconds.")
+    express_lane = Setting("on", _switch, "Serve cached responses directly from the HTTP parser.")
+    storage_url = Setting(
+        "",
+        _storage_url,
+        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
+    )
+    document_max_mb = Setting("50", _natural, "Maximum document size in megabytes.")
+    document_quota_mb = Setting("500", _natural, "Document storage per account, in megabytes.")
+    clamd = Setting("", _scanner, "host:port or socket path of a clamd that scans documents; default no scan.")
+    starting_credits = Setting("100", _natural, "Starting credit balance of a new account.")
+    run_cost = Setting("10", _natural, "Price of a report run in credits, unless its framework sets another.")
+    model_url = Setting(
+        "",
+        _endpoint_url,
+        "OpenAI-compatible endpoint that evaluates reports, such as https://models.example/v1; default rules only.",
+    )
+    model_name = Setting("", _text, "Model to request from the endpoint; shown in reports.")
+    model_key = Setting("", _text, "API key of the endpoint; default none.")
+    model_run_tokens = Setting("500000", _natural, "Token limit of a report run; rules evaluate the rest.")
+    model_run_seconds = Setting(
+        "300", _natural, "Time limit for the model in a report run, in seconds; rules evaluate the rest."
+    )
+    model_timeout_s = Setting("60", _positive, "Time limit for one response of the model, in seconds.")
+    model_parallel = Setting("4", _positive, "Concurrent model requests per report run.")
+    credit_packs = Setting(
+        "", _packs, "Credit packs for sale: credits=price in minor units, such as 100=900,500=4000; default none."
+    )
+    stripe_secret_key = Setting("", _text, "Secret or restricted API key of the Stripe account that sells credits.")
+    stripe_webhook_secret = Setting("", _text, "Signing secret of Stripe's webhook to /billing/stripe/webhook.")
+    stripe_checkout_url = Setting(
+        "https://checkout.stripe.com",
+        _base_url,
+        "URL of Stripe's payment page; change it if the Stripe account has a custom domain.",
+    )
+    stripe_api_base = Setting("", _base_url, "URL of Stripe's API; default Stripe's own.")
+    otlp_url = Setting(
+        "", _collector_url, "OpenTelemetry collector for traces, such as http://localhost:4318; default none."
+    )
+    log_format = Setting("json", _matching("json|text", "must be json or text"), "Log format: json or text.")
+    log_requests = Setting("off", _switch, "Log every request.")
 
     def __init__(self, environment: Mapping[str, str] | None = None, **overrides: object) -> None:
         """
@@ -377,6 +292,8 @@ class Config:
     def on_postgresql(self) -> bool:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
+
+SETTINGS: tuple[Setting[Any], ...] = tuple(each for each in vars(Config).values() if isinstance(each, Setting))
 
 _current: Config | None = None
 

@@ -64,6 +64,7 @@ SECRET_KEY = config.secret_key or _secret_key(config.data / "keys")
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # mail and metadata use the base URL; Host affects only its sender's response
 BASE_URL = config.base_url
+IS_HTTPS = BASE_URL.startswith("https://")
 CURRENCY = config.currency
 SCHEMA = registry_schema(config.currency)
 CHANGES_KEPT = config.changes_kept
@@ -136,7 +137,7 @@ TEMPLATES = [
                 "muniment.web.context.site",
             ],
         },
-    },
+    }
 ]
 
 DATABASES = {"default": database(config)}
@@ -165,14 +166,12 @@ ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_ADAPTER = "muniment.accounts.adapters.AccountAdapter"
-ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if config.base_url.startswith("https://") else "http"
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if IS_HTTPS else "http"
 MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_PASSKEY_SIGNUP_ENABLED = config.signup
-MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not config.base_url.startswith(
-    "https://"
-)  # only for localhost; browsers refuse other hosts
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not IS_HTTPS  # only for localhost; browsers refuse other hosts
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
@@ -196,7 +195,7 @@ SOCIALACCOUNT_PROVIDERS = (
 )
 CACHES = {
     # Rate limits of signing in are counted for all processes together.
-    "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"},
+    "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"}
 }
 EMAIL_BACKEND = "muniment.accounts.mail.Backend"
 DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"
@@ -204,8 +203,7 @@ SERVER_EMAIL = config.mail_from
 
 SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600
-SESSION_COOKIE_SECURE = config.base_url.startswith("https://")
-CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]

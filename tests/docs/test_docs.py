@@ -12,7 +12,7 @@ import pytest
 
 from muniment import __version__
 from muniment.cli import main as command
-from muniment.config import SETTINGS, Config
+from muniment.config import SETTINGS
 from muniment.kernel import problems
 
 ROOT = Path(__file__).parents[2]
@@ -40,10 +40,6 @@ def test_the_reference_lists_every_setting_with_its_default_and_help(setting):
     assert setting.help.endswith(".")
     default = f"`{setting.default}`" if setting.default else "–"
     assert f"| `{setting.variable}` | {default} | {setting.help} |" in REFERENCE
-
-
-def test_every_setting_is_annotated():
-    assert set(Config.__annotations__) == {setting.name for setting in SETTINGS}
 
 
 def test_the_reference_lists_every_command_and_each_has_help():

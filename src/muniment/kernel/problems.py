@@ -19,7 +19,7 @@ class Problem(Exception):  # noqa: N818 - part of the contract, not a program fa
     Source: service document, Errors; decisions, section 2, errors.
     """
 
-    code: ClassVar[Code] = "internal_error"
+    code: ClassVar[Code] = "bad_request"
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
     def __init__(self, message: str, hint: str, *, headers: Mapping[str, str] | None = None) -> None:
@@ -35,7 +35,6 @@ class Problem(Exception):  # noqa: N818 - part of the contract, not a program fa
 class BadRequest(Problem):
     """A parameter or field has an invalid value."""
 
-    code = "bad_request"
     status = HTTPStatus.BAD_REQUEST
 
 
@@ -53,45 +52,36 @@ class MethodNotAllowed(Problem):
     status = HTTPStatus.METHOD_NOT_ALLOWED
 
     def __init__(self, method: str, allow: str) -> None:
-        super().__init__(
-            f"{method} is not allowed here.",
-            f"Use one of: {allow}.",
-            headers={"Allow": allow},
-        )
+        super().__init__(f"{method} is not allowed here.", f"Use one of: {allow}.", headers={"Allow": allow})
 
 
 class Unauthorized(Problem):
     """The request has no valid credential. Carries ``WWW-Authenticate``."""
 
-    code = "bad_request"
     status = HTTPStatus.UNAUTHORIZED
 
 
 class Forbidden(Problem):
     """The credential is valid but lacks the permission."""
 
-    code = "bad_request"
     status = HTTPStatus.FORBIDDEN
 
 
 class Conflict(Problem):
     """The resource has changed since it was read, or another actor holds it."""
 
-    code = "bad_request"
     status = HTTPStatus.CONFLICT
 
 
 class TooLarge(Problem):
     """The content exceeds its size limit."""
 
-    code = "bad_request"
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
 class TooMany(Problem):
     """The rate limit is exceeded. Carries an integer ``Retry-After`` in seconds."""
 
-    code = "bad_request"
     status = HTTPStatus.TOO_MANY_REQUESTS
 
     def __init__(
@@ -104,6 +94,7 @@ class TooMany(Problem):
 class Unavailable(Problem):
     """A required service is unavailable. Carries an integer ``Retry-After`` in seconds."""
 
+    code = "internal_error"
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
     def __init__(self, message: str, hint: str, *, retry_after_s: int = 2) -> None:
@@ -112,6 +103,8 @@ class Unavailable(Problem):
 
 class Internal(Problem):
     """An unexpected error. Shows only the request id (decisions, section 2, request id)."""
+
+    code = "internal_error"
 
     def __init__(self, request_id: str) -> None:
         super().__init__(

@@ -28,12 +28,7 @@ class ToolServers:
     """The public and the owner tool server of *app*; requests wait for *startup*."""
 
     def __init__(
-        self,
-        app: App,
-        bridge: Bridge,
-        *,
-        file: Callable[[], RegistryFile],
-        startup: Callable[[], Startup | None],
+        self, app: App, bridge: Bridge, *, file: Callable[[], RegistryFile], startup: Callable[[], Startup | None]
     ) -> None:
         self._app = app
         self._bridge = bridge

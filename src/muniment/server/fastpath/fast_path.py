@@ -57,12 +57,7 @@ class FastPath:
         """Connections whose details are looked up together at the end of this turn of the event loop."""
 
     def get(
-        self,
-        target: bytes,
-        accept_encoding: bytes,
-        if_none_match: bytes,
-        client: str,
-        answer: Answer | None = None,
+        self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str, answer: Answer | None = None
     ) -> Ready | None:
         """
         Answer a GET from memory. The client's rate is charged only for a response.

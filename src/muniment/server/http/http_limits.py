@@ -31,21 +31,18 @@ RETIRE_S: Final = 1.0
 class TargetTooLong(Problem):
     """The request target is too long."""
 
-    code = "bad_request"
     status = HTTPStatus.REQUEST_URI_TOO_LONG
 
 
 class HeadersTooLarge(Problem):
     """The request has too many headers, or too long ones."""
 
-    code = "bad_request"
     status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 
 
 class TooSlow(Problem):
     """The request did not arrive in time."""
 
-    code = "bad_request"
     status = HTTPStatus.REQUEST_TIMEOUT
 
 

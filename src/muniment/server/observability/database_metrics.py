@@ -65,10 +65,7 @@ def _of_the_queue() -> list[Family]:
     return [
         Family.gauge("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
         Family.gauge(
-            "muniment_jobs_oldest_waiting_seconds",
-            "Waiting time of the oldest due job, by kind.",
-            ("kind",),
-            waits,
+            "muniment_jobs_oldest_waiting_seconds", "Waiting time of the oldest due job, by kind.", ("kind",), waits
         ),
     ]
 

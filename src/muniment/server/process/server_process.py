@@ -183,11 +183,7 @@ class Process:
             from muniment.store.replica import Replica
 
             config = self.config
-            return Replica(
-                config.database_url,
-                config.published_file,
-                changes_kept=config.changes_kept,
-            )
+            return Replica(config.database_url, config.published_file, changes_kept=config.changes_kept)
 
         while self._follower is None:
             try:
