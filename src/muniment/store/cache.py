@@ -19,12 +19,7 @@ Entry = tuple[Any, int, tuple[Dependency, ...]]
 
 
 class ResponseCache(LRUCache[Hashable, Entry]):
-    """
-    A byte-bounded cache that tracks the documents each entry shows. Thread-safe.
-
-    Args:
-        limit_bytes: the largest total size; the oldest entry is evicted first.
-    """
+    """A byte-bounded cache that tracks the documents each entry shows; evicts the oldest entry first. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(limit_bytes, getsizeof=itemgetter(1))

@@ -63,7 +63,6 @@ class Exports:
 
     Args:
         folder: created if missing; several processes may share it, one of them exports.
-        schema: says which members are columns of the CSV files.
         interval_s: minimum seconds between exports; 0 disables them.
     """
 
@@ -93,10 +92,9 @@ class Exports:
         return path if path.is_file() else None
 
     def start(self) -> None:
-        if not self._interval_s:
-            return
-        self._thread = threading.Thread(target=self._run, name="exports", daemon=True)
-        self._thread.start()
+        if self._interval_s:
+            self._thread = threading.Thread(target=self._run, name="exports", daemon=True)
+            self._thread.start()
 
     def close(self) -> None:
         """Stop the background thread and discard an unfinished export."""
@@ -159,7 +157,7 @@ class Exports:
                 if rows % _BATCH == 0 and self._stop.wait(_BREATH_S):
                     raise Stopped
         if form == "jsonl":
-            rows = _total(connection, kind)
+            (rows,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
         with part.open("rb") as finished:
             sha256 = hashlib.file_digest(finished, "sha256").hexdigest()
         size_bytes = part.stat().st_size
@@ -176,11 +174,6 @@ def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
         yield connection, edition, epoch
     finally:
         connection.close()
-
-
-def _total(connection: sqlite3.Connection, kind: str) -> int:
-    (n,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
-    return int(n)
 
 
 def _positions(connection: sqlite3.Connection, kind: str) -> "array[int]":

@@ -40,7 +40,12 @@ _HAS_FIELDS: Final = (
     "SELECT 1 FROM pg_attribute WHERE attrelid = 'published_change'::regclass AND attname = 'fields'"
     " AND NOT attisdropped"
 )
+_INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
+
+
+def _row(document: PublishedDocument) -> tuple[str, str, bytes]:
+    return document.kind, document.key, msgspec.msgpack.encode(document)
 
 
 class Head(NamedTuple):
@@ -57,9 +62,7 @@ def create(connection: Connection) -> None:
     # Tables of an earlier version lack the column. Altering locks out writers, also where nothing is to be added.
     if not connection.execute(_HAS_FIELDS).fetchone():
         connection.execute("ALTER TABLE published_change ADD COLUMN IF NOT EXISTS fields text")
-    connection.execute(
-        "INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (_epoch(SCHEMA_VERSION),)
-    )
+    connection.execute("INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (_epoch(),))
 
 
 def check(connection: Connection) -> None:
@@ -70,8 +73,8 @@ def check(connection: Connection) -> None:
         raise SchemaMismatch(message)
 
 
-def _epoch(schema: int) -> str:
-    return f"{schema}:{secrets.token_hex(8)}"
+def _epoch() -> str:
+    return f"{SCHEMA_VERSION}:{secrets.token_hex(8)}"
 
 
 def _schema(epoch: str) -> int:
@@ -83,9 +86,7 @@ def clear(connection: Connection, *, edition: int = 0) -> None:
     """Delete everything and start a new epoch; the next sequence number is one more than *edition*."""
     connection.execute("DELETE FROM published_document")
     connection.execute("DELETE FROM published_change")
-    connection.execute(
-        "UPDATE published_edition SET value = %s, at = '', epoch = %s", (edition, _epoch(SCHEMA_VERSION))
-    )
+    connection.execute("UPDATE published_edition SET value = %s, at = '', epoch = %s", (edition, _epoch()))
 
 
 def load(connection: Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
@@ -94,19 +95,15 @@ def load(connection: Connection, documents: Iterable[PublishedDocument], *, at: 
     given = iter(documents)
     with connection.cursor() as cursor:
         while batch := list(islice(given, FETCH)):
-            cursor.executemany(
-                "INSERT INTO published_document VALUES (%s, %s, %s)",
-                [(each.kind, each.key, msgspec.msgpack.encode(each)) for each in batch],
-            )
+            cursor.executemany(_INSERT, map(_row, batch))
     connection.execute("UPDATE published_edition SET at = %s", (at,))
 
 
 def reserve(connection: Connection, count: int) -> int:
     """
-    Advance the edition by *count* and lock it until the transaction ends; exactly *count* entries must follow.
+    Advance the edition by *count* and return the first new number; exactly *count* entries must follow.
 
-    Returns:
-        The first of the new sequence numbers.
+    The edition stays locked until the transaction ends.
     """
     row = connection.execute("UPDATE published_edition SET value = value + %s RETURNING value", (count,)).fetchone()
     assert row is not None  # noqa: S101 - created with the tables
@@ -114,19 +111,12 @@ def reserve(connection: Connection, count: int) -> int:
 
 
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
-    last = 0
-    at = ""
+    last, at = 0, ""
     with connection.cursor() as cursor:
         for batch in _batches(entries):
-            puts = [
-                (entry.kind, entry.key, msgspec.msgpack.encode(entry.document))
-                for entry in batch
-                if entry.document is not None
-            ]
             cursor.executemany(
-                "INSERT INTO published_document VALUES (%s, %s, %s)"
-                " ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
-                puts,
+                f"{_INSERT} ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
+                [_row(entry.document) for entry in batch if entry.document is not None],
             )
             cursor.executemany(
                 "DELETE FROM published_document WHERE kind = %s AND key = %s",

@@ -10,6 +10,7 @@ the same snapshot as the items, without counting.
 """
 
 import contextlib
+import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
@@ -118,17 +119,7 @@ _TABLES: Final = (
         sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
         fields TEXT)""",
 )
-_NAMES: Final = (
-    "published_meta",
-    "published_total",
-    "published_document",
-    *(f"published_item_{kind}" for kind in KINDS),
-    "published_block",
-    "published_value",
-    "published_facet",
-    *(f"published_text_{kind}" for kind in sorted(SEARCHED)),
-    "published_change",
-)
+_NAMES: Final = re.findall(r"TABLE IF NOT EXISTS (\w+)", ";".join(_TABLES))
 
 
 class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, reported to the operator
@@ -137,10 +128,7 @@ class SchemaMismatch(Exception):  # noqa: N818 - a state of the file, reported t
 
 def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
-    Create the published tables if they are missing.
-
-    Args:
-        epoch: the epoch of new tables; random if absent.
+    Create the published tables if they are missing, with *epoch* or a random one.
 
     Raises:
         SchemaMismatch: they exist in another version; :func:`clear` them and publish everything again.
@@ -198,13 +186,7 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
 
 
 def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: int = 0) -> None:
-    """
-    Delete everything and start a new epoch.
-
-    Args:
-        epoch: the epoch of the source; random if absent.
-        edition: the next sequence number is one more.
-    """
+    """Delete everything and start *epoch*, random if absent; the next sequence number is one more than *edition*."""
     for name in _NAMES:
         connection.execute(f"DROP TABLE IF EXISTS {name}")
     create(connection)
@@ -213,17 +195,13 @@ def clear(connection: sqlite3.Connection, *, epoch: str | None = None, edition: 
 
 def reserve(connection: sqlite3.Connection, count: int) -> int:
     """
-    Advance the edition by *count* and take the write lock; exactly *count* entries must follow.
+    Advance the edition by *count*, take the write lock and return the first new number; *count* entries must follow.
 
     Call it after the last write to the source and before rendering: the holder of the edition sees every earlier
     publisher's writes.
-
-    Returns:
-        The first of the new sequence numbers.
     """
-    (edition,) = connection.execute(
-        "UPDATE published_meta SET edition = edition + ? RETURNING edition", (count,)
-    ).fetchone()
+    statement = "UPDATE published_meta SET edition = edition + ? RETURNING edition"
+    (edition,) = connection.execute(statement, (count,)).fetchone()
     return int(edition) - count + 1
 
 
@@ -264,8 +242,7 @@ def apply(
     Runs in the caller's transaction. The edition becomes the last sequence number. An entry that is not ``unlisted``
     and has no document goes into the feed only: a later entry brings the document.
     """
-    last = 0
-    at = ""
+    last, at = 0, ""
     totals, values = Totals(), Values(connection)
     for entry in entries:
         if entry.document is not None or entry.change == "unlisted":

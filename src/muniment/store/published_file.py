@@ -16,13 +16,7 @@ TICKER_PAGE_CACHE_KIB: Final = 12_000
 
 
 class PublishedFile:
-    """
-    The published file at *path*, read by any thread.
-
-    Args:
-        path: the file; its tables exist (:func:`muniment.store.published.create`).
-        cache_bytes: limit of the finished answers.
-    """
+    """The published file at *path*, with its tables (:func:`muniment.store.published.create`), read by any thread."""
 
     def __init__(self, path: Path, *, cache_bytes: int) -> None:
         self.path = path

@@ -23,9 +23,8 @@ class Totals:
     def write(self, connection: sqlite3.Connection) -> None:
         for kind, (n, raising, treasury_minor) in self._added.items():
             # The sum of a million treasuries may exceed 64 bits, so it is added here and stored as text.
-            (before,) = connection.execute(
-                "SELECT treasury_minor FROM published_total WHERE kind = ?", (kind,)
-            ).fetchone()
+            stored = "SELECT treasury_minor FROM published_total WHERE kind = ?"
+            (before,) = connection.execute(stored, (kind,)).fetchone()
             connection.execute(
                 "UPDATE published_total SET n = n + ?, raising = raising + ?, treasury_minor = ? WHERE kind = ?",
                 (n, raising, str(int(before) + treasury_minor), kind),
@@ -55,15 +54,13 @@ class Values:
         return found
 
     def enter(self, values: list[int], position: int) -> None:
-        self._connection.executemany(
-            "INSERT INTO published_facet VALUES (?, ?)", [(value, position) for value in values]
-        )
+        rows = [(value, position) for value in values]
+        self._connection.executemany("INSERT INTO published_facet VALUES (?, ?)", rows)
         self._added.update(values)
 
     def leave(self, values: list[int], position: int) -> None:
-        self._connection.executemany(
-            "DELETE FROM published_facet WHERE value_id = ? AND position = ?", [(value, position) for value in values]
-        )
+        rows = [(value, position) for value in values]
+        self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", rows)
         self._added.subtract(values)
 
     def write(self) -> None:
@@ -74,10 +71,8 @@ class Values:
 
 
 def _block(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, int]:
-    first, n = connection.execute(
-        "SELECT first, n FROM published_block WHERE kind = ? AND first <= ? ORDER BY first DESC LIMIT 1",
-        (kind, position),
-    ).fetchone()
+    statement = "SELECT first, n FROM published_block WHERE kind = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+    first, n = connection.execute(statement, (kind, position)).fetchone()
     return first, n
 
 

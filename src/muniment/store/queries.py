@@ -125,12 +125,7 @@ def parse_cursor(cursor: str, order: Sort) -> Mark:
 
 
 class Positions:
-    """
-    LRU cache of positions: one array per selection, valid until its kind changes.
-
-    Args:
-        limit_bytes: the largest total size of the arrays.
-    """
+    """LRU cache of at most *limit_bytes*: one array of positions per selection, valid until its kind changes."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._cache: LRUCache[Selection, tuple[int, array[int], int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
@@ -138,10 +133,9 @@ class Positions:
 
     def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> "array[int]":
         """
-        Return the positions that *chosen* selects, in order.
+        Return the positions that *chosen* selects, in order. Call it in a read transaction.
 
         Args:
-            connection: inside a read transaction.
             version: the last sequence number that changed the kind in that snapshot.
         """
         with self._lock:
@@ -181,20 +175,16 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
 def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple[str, list[object]]:
     """Build the query: it scans the most selective source and probes an index for every other condition."""
     kind = chosen.kind
-    parameters: list[object] = []
-    conditions: list[str] = []
+    parameters: list[object]
     if match is not None:
         source, position = f"published_text_{kind} AS t", "t.rowid"
-        conditions.append(f"published_text_{kind} MATCH ?")
-        parameters.append(match)
+        conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]
     elif values:
         source, position = "published_facet AS f", "f.position"
-        conditions.append("f.value_id = ?")
-        parameters.append(values.pop(0))
+        conditions, parameters = ["f.value_id = ?"], [values.pop(0)]
     else:
         source, position = "published_document AS d", "d.position"
-        conditions.append("d.kind = ?")
-        parameters.append(kind)
+        conditions, parameters = ["d.kind = ?"], [kind]
     needs_document = chosen.updated_since is not None or chosen.order in {"name", "treasury"}
     if needs_document and "published_document" not in source:
         source += " CROSS JOIN published_document AS d"
@@ -228,13 +218,8 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
         ).fetchone()
         if row is None or (chosen.updated_since is not None and row[2] < chosen.updated_since):
             continue
-        if any(
-            connection.execute(
-                "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?", (value, row[0])
-            ).fetchone()
-            is None
-            for value in values
-        ):
+        held = "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?"
+        if any(connection.execute(held, (value, row[0])).fetchone() is None for value in values):
             continue
         rank: object = {"newest": -row[0], "treasury": (-row[3], -row[0])}.get(chosen.order, row[1])
         if match is not None:

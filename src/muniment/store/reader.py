@@ -116,10 +116,9 @@ class _Detail(msgspec.Struct):
 
 class Reader(PublishedFile):
     """
-    Reads the published file at *path*.
+    Reads the published file.
 
     Args:
-        path: the file; its tables must exist (:func:`muniment.store.published.create`).
         cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
     """
@@ -174,14 +173,8 @@ class Reader(PublishedFile):
 
     def is_quick(self, query: PeopleQuery) -> bool:
         """Return whether the query takes microseconds, so that an event loop may run it directly."""
-        return not (
-            query.q
-            or query.cursor
-            or query.updated_since
-            or query.ids
-            or query.facets()
-            or query.sort in {"name", "treasury"}
-        )
+        is_slow = query.q or query.cursor or query.updated_since or query.ids or query.facets()
+        return not (is_slow or query.sort in {"name", "treasury"})
 
     def frameworks(self, kind: str | None = None) -> Found:
         """Return the finished list of frameworks, optionally of one *kind*, in order of first publication."""
@@ -305,7 +298,7 @@ class Reader(PublishedFile):
             else:
                 start = index_after(connection, chosen, positions, mark)
             items: list[bytes] = []
-            last = 0
+            last, cursor = 0, None
             if start < total:
                 if positions is None:
                     items, last = self._items_from(connection, state, chosen.kind, start, size)
@@ -313,12 +306,10 @@ class Reader(PublishedFile):
                     wanted = positions[start : start + size]
                     items, last = _items_at(connection, chosen.kind, wanted), wanted[-1]
             end = start + len(items)
-            cursor = None
             if items and end < total:
                 name = name_at(connection, chosen.kind, last) if chosen.order == "name" else ""
-                cursor = Mark(
-                    chosen.order, last, name, end if chosen.order in {"relevance", "treasury"} else 0
-                ).to_cursor()
+                rank = end if chosen.order in {"relevance", "treasury"} else 0
+                cursor = Mark(chosen.order, last, name, rank).to_cursor()
         return ListPage(
             items=items,
             page=query.page if mark is None else start // size + 1,

@@ -30,18 +30,13 @@ UNMIGRATED_PAUSE_S: Final = 0.5
 
 
 class ReplicaStatus(NamedTuple):
-    """
-    The state of a replica.
-
-    Args:
-        newest: the latest edition of the feed, or None while PostgreSQL does not answer.
-        behind_s: seconds since the file was known to be current.
-        is_building: whether the file is being rebuilt.
-    """
+    """The state of a replica."""
 
     edition: int
     newest: int | None
+    """The latest edition of the feed; None while PostgreSQL does not answer."""
     behind_s: float
+    """Seconds since the file was known to be current."""
     is_building: bool
 
 

@@ -27,12 +27,8 @@ class SnapshotState(NamedTuple):
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
-    totals = {
-        kind: (n, raising, int(treasury_minor))
-        for kind, n, raising, treasury_minor in connection.execute(
-            "SELECT kind, n, raising, treasury_minor FROM published_total"
-        )
-    }
+    rows = connection.execute("SELECT kind, n, raising, treasury_minor FROM published_total")
+    totals = {kind: (n, raising, int(treasury_minor)) for kind, n, raising, treasury_minor in rows}
     versions = dict.fromkeys(KINDS, edition)
     if former is not None and former.epoch == epoch and former.edition < edition:
         changed = _kinds_changed(connection, former.edition, edition)

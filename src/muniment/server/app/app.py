@@ -5,7 +5,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from email.utils import formatdate
 from html import escape
 from typing import TYPE_CHECKING, Final
@@ -57,11 +57,8 @@ class App:
         self.traces: Traces | None = None
         """Traces requests if a collector is configured."""
         self.log_requests = config.log_requests
-        self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (
-            config.rate_limit,
-            self.limiter.burst,
-            self.limiter.window_s,
-        )
+        burst, window_s = self.limiter.burst, self.limiter.window_s
+        self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (config.rate_limit, burst, window_s)
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
         self.edition = b"0"
@@ -110,15 +107,10 @@ class App:
         self.fast_path.rest = RestAnswers(api)
 
     def write_line(
-        self, method: str, target: str, status: int, seconds: float, *, client: str, request_id: str
+        self, method: str, target: bytes, status: int, seconds: float, *, client: str, request_id: bytes
     ) -> None:
-        log.info(
-            "%s %s %d",
-            method,
-            target,
-            status,
-            extra={"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id},
-        )
+        ours = {"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id.decode("ascii")}
+        log.info("%s %s %d", method, target.decode("latin-1"), status, extra=ours)
 
     # ------------------------------------------------------------------ the ordinary path
 
@@ -143,10 +135,7 @@ class App:
         seconds = time.perf_counter() - began
         self.metrics.answered(out.surface, scope["method"], out.status, seconds)
         if self.log_requests:
-            target = scope["raw_path"].decode("latin-1")
-            if scope["query_string"]:
-                target += "?" + scope["query_string"].decode("latin-1")
-            self.write_line(scope["method"], target, out.status, seconds, client=address, request_id=shown)
+            self.write_line(scope["method"], _target(scope), out.status, seconds, client=address, request_id=request_id)
 
     async def _settle(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         try:
@@ -174,7 +163,7 @@ class App:
             raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
             scope = {**scope, "path": path, "raw_path": raw_path}
         is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
-        out.surface = "api" if is_api else _surface(path)
+        out.surface = "api" if is_api else _ROOMS.get(path[1 : path.find("/", 1)], "pages")
         if is_api and scope["method"] == "GET" and _last(scope["headers"], b"if-none-match") is not None:
             found = self._unchanged(scope)
             if found is not None:
@@ -208,9 +197,9 @@ class App:
         return bool(key) and self.api is not None and self.api.names(kind, key)
 
     def _unchanged(self, scope: Scope) -> Ready | None:
-        headers, query = scope["headers"], scope["query_string"]
+        headers = scope["headers"]
         return self.fast_path.not_modified(
-            scope["raw_path"] + (b"?" + query if query else b""),
+            _target(scope),
             _last(headers, b"accept-encoding") or b"",
             _last(headers, b"if-none-match") or b"",
             scope["state"]["client"],
@@ -245,8 +234,9 @@ class App:
             await out.finish(await self.health(scope["query_string"] == b"writes"))
 
 
-def _surface(path: str) -> str:
-    return _ROOMS.get(path[1 : path.find("/", 1)], "pages")
+def _target(scope: Scope) -> bytes:
+    query: bytes = scope["query_string"]
+    return bytes(scope["raw_path"] + (b"?" + query if query else b""))
 
 
 _ROOMS: Final = {"static": "static", "oauth": "oauth", "accounts": "accounts"}
@@ -317,9 +307,5 @@ _OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})
 _SET_HERE: Final = frozenset({b"date", b"x-muniment-edition", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
 
 
-def _last(headers: Iterable[Header], wanted: bytes) -> bytes | None:
-    found = None
-    for name, value in headers:
-        if name == wanted:
-            found = value
-    return found
+def _last(headers: Sequence[Header], wanted: bytes) -> bytes | None:
+    return next((value for name, value in reversed(headers) if name == wanted), None)

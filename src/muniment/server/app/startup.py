@@ -1,6 +1,7 @@
 """Start-up in the background, behind the first responses: migrations, pages and tool servers."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -37,7 +38,7 @@ class Startup:
         on_tools: called in the loop when the tool servers can be created without further imports.
         on_database: called in the loop when all migrations are applied.
         on_pages: called in the loop with the WSGI application.
-        on_published: called in the publishing thread with the new edition.
+        on_published: a method that receives the publisher's signal, in the publishing thread.
         load: called in the start-up thread when the database is ready, for example to load the demo registry.
     """
 
@@ -49,7 +50,7 @@ class Startup:
         on_tools: Callable[[], None],
         on_database: Callable[[], None],
         on_pages: Callable[[Any], None],
-        on_published: Callable[[int], object],
+        on_published: Callable[..., object],
         load: Callable[[], None] | None = None,
     ) -> None:
         self._config = config
@@ -78,22 +79,17 @@ class Startup:
         """Wait for a part of start-up; raise Unavailable with the message *otherwise* if it stops or takes too long."""
         deadline = time.monotonic() + WAIT_S
         while not is_there():
-            self._check()
+            if self.fault == DATABASE_AWAY and not self._has_pages:
+                raise Unavailable(
+                    "The database is unavailable; nothing was saved. Public reads still work.",
+                    "Try again in a few seconds.",
+                    retry_after_s=5,
+                )
+            if self.fault and not self._has_pages:
+                raise Unavailable("The pages could not start.", "Tell the operator; /readyz shows the cause.")
             if time.monotonic() > deadline:
                 raise Unavailable(otherwise, "Try again in a moment.", retry_after_s=5)
             await asyncio.sleep(LOOK_S)
-
-    def _check(self) -> None:
-        """Raise Unavailable with the cause if start-up has stopped."""
-        if not self.fault or self._has_pages:
-            return
-        if self.fault == DATABASE_AWAY:
-            raise Unavailable(
-                "The database is unavailable; nothing was saved. Public reads still work.",
-                "Try again in a few seconds.",
-                retry_after_s=5,
-            )
-        raise Unavailable("The pages could not start.", "Tell the operator; /readyz shows the cause.")
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -168,13 +164,10 @@ class Startup:
             gc.collect()  # the models of every migration refer to each other
         if upgrade.renewed:
             log.warning("every document was published again: another version had written them")
-        publisher.published.connect(self._hear_published, dispatch_uid="muniment.server")
+        publisher.published.connect(self._on_published, dispatch_uid="muniment.server")
         if not self._has_database:
             self._has_database = True
             self._notify(self._on_database)
-
-    def _hear_published(self, edition: int, **_: object) -> None:
-        self._on_published(edition)
 
     def _notify(self, callback: Callable[..., None], *args: Any) -> None:
         if not self._stopping.is_set():
@@ -184,10 +177,9 @@ class Startup:
 def _visit(application: Any, path: str) -> None:
     environ: JSONObject = {"PATH_INFO": path, "REMOTE_ADDR": "127.0.0.1"}
     setup_testing_defaults(environ)
-    answer = application(environ, lambda *_: None)
-    for _ in answer:
-        pass
-    answer.close()
+    with contextlib.closing(application(environ, lambda *_: None)) as answer:
+        for _ in answer:
+            pass
 
 
 def writable(folder: Path) -> bool:

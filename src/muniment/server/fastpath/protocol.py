@@ -32,35 +32,12 @@ DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", 
 """Headers that send a request to the ordinary path."""
 UNUSUAL_CALL: Final = _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
-    "_start_asgi_task",
-    "connection_lost",
-    "connection_made",
-    "data_received",
-    "on_body",
-    "on_header",
-    "on_headers_complete",
-    "on_message_begin",
-    "on_message_complete",
-    "on_response_complete",
-    "on_url",
-    "resume_writing",
-    "shutdown",
+    "_start_asgi_task connection_lost connection_made data_received on_body on_header on_headers_complete"
+    " on_message_begin on_message_complete on_response_complete on_url resume_writing shutdown"
 )
 _ATTRIBUTES: Final = (
-    "app",
-    "client",
-    "connections",
-    "cycle",
-    "expect_100_continue",
-    "flow",
-    "headers",
-    "loop",
-    "parser",
-    "pipeline",
-    "scope",
-    "server_state",
-    "transport",
-    "url",
+    "app client connections cycle expect_100_continue flow headers loop parser pipeline scope server_state transport"
+    " url"
 )
 _CYCLE: Final = ("disconnected", "keep_alive", "message_event", "response_complete", "response_started")
 
@@ -73,8 +50,8 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
     }
     has = set(cycle.__init__.__code__.co_names)  # type: ignore[misc]  # of the very class, no subclass of it
     return sorted(
-        [name for name in _CALLBACKS if not callable(getattr(protocol, name, None))]
-        + [name for name in _ATTRIBUTES if name not in begins]
+        [name for name in _CALLBACKS.split() if not callable(getattr(protocol, name, None))]
+        + [name for name in _ATTRIBUTES.split() if name not in begins]
         + [f"cycle.{name}" for name in _CYCLE if name not in has]
     )
 
@@ -207,8 +184,7 @@ class FastPathProtocol(LimitedProtocol):
         self._send(head, front.ending(request_id, verdict), reply.body)
         front.metrics.answered("mcp", "POST", reply.status, 0.0)
         if front.log_requests:
-            target = self.url.decode("latin-1")
-            front.write_line("POST", target, reply.status, 0.0, client=address, request_id=caller.request_id)
+            front.write_line("POST", self.url, reply.status, 0.0, client=address, request_id=request_id)
         return True
 
     def _send(self, head: bytes, ending: bytes, body: bytes) -> None:
@@ -243,9 +219,7 @@ class FastPathProtocol(LimitedProtocol):
         self._send(response.head, front.ending(request_id, found.verdict), response.body)
         front.metrics.fast_path[response.status] += 1
         if front.log_requests:
-            target = self.url.decode("latin-1")
-            shown = request_id.decode("ascii")
-            front.write_line("GET", target, response.status, 0.0, client=address, request_id=shown)
+            front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True
 
     # ------------------------------------------------------------------ end of the turn

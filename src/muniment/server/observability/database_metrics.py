@@ -63,8 +63,8 @@ def _of_the_queue() -> list[Family]:
     jobs: dict[tuple[str, ...], float] = {(row.kind, row.state): row.jobs for row in rows}
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
     return [
-        Family.gauge("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
-        Family.gauge(
+        Family.of("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
+        Family.of(
             "muniment_jobs_oldest_waiting_seconds", "Waiting time of the oldest due job, by kind.", ("kind",), waits
         ),
     ]
@@ -79,6 +79,6 @@ def _of_sums() -> list[Family]:
         Family.single("muniment_ledger_balance_credits", "Credits owned by accounts.", ledger.balance),
         Family.single("muniment_ledger_held_credits", "Credits in open holds.", ledger.held),
         Family.single("muniment_ledger_agrees", "1 if the sums of the ledger agree.", int(ledger.agrees)),
-        Family.gauge("muniment_documents", "Documents by state.", ("state",), counts),
-        Family.gauge("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
+        Family.of("muniment_documents", "Documents by state.", ("state",), counts),
+        Family.of("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
     ]

@@ -42,28 +42,14 @@ class Family(NamedTuple):
     samples: list[Sample]
 
     @classmethod
-    def counter(
-        cls, name: str, description: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]
-    ) -> Self:
-        """Return totals by *labels*."""
-        return cls(name, "counter", description, _samples(name, labels, values))
-
-    @classmethod
-    def gauge(
-        cls, name: str, description: str, labels: tuple[str, ...], values: Mapping[tuple[str, ...], float]
-    ) -> Self:
-        """Return current numbers by *labels*."""
-        return cls(name, "gauge", description, _samples(name, labels, values))
+    def of(cls, name: str, description: str, labels: tuple[str, ...], values: Values) -> Self:
+        """Return numbers by *labels*; the suffix ``_total`` makes it a counter."""
+        samples = [Sample(name, dict(zip(labels, key, strict=True)), value) for key, value in sorted(values.items())]
+        return cls(name, "counter" if name.endswith("_total") else "gauge", description, samples)
 
     @classmethod
     def single(cls, name: str, description: str, value: float) -> Self:
-        """Return one number; the suffix ``_total`` makes it a counter."""
-        kind: Literal["counter", "gauge"] = "counter" if name.endswith("_total") else "gauge"
-        return cls(name, kind, description, [Sample(name, {}, value)])
-
-
-def _samples(name: str, labels: tuple[str, ...], values: Values) -> list[Sample]:
-    return [Sample(name, dict(zip(labels, key, strict=True)), value) for key, value in sorted(values.items())]
+        return cls.of(name, description, (), {(): value})
 
 
 class Metrics:
@@ -93,14 +79,11 @@ class Metrics:
         self._events[event] += 1
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        """Expose the result of *read* as the gauge *name*."""
         self._sources.append(lambda: Family.single(name, description, read()))
 
     def counter(self, name: str, description: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         """Expose the result of *read* as the counter *name*: totals by *label*."""
-        self._sources.append(
-            lambda: Family.counter(name, description, (label,), {(key,): n for key, n in read().items()})
-        )
+        self._sources.append(lambda: Family.of(name, description, (label,), {(key,): n for key, n in read().items()}))
 
     def source_of_instance(self, read: Callable[[], Iterable[Family]]) -> None:
         """Expose the families of the instance, without the label ``process``."""
@@ -128,13 +111,13 @@ class Metrics:
             key = ("api", "GET", str(status))
             requests[key] = requests.get(key, 0) + count
         labels = ("surface", "method", "status")
-        yield Family.counter("muniment_requests_total", "Responses by surface, method and status.", labels, requests)
+        yield Family.of("muniment_requests_total", "Responses by surface, method and status.", labels, requests)
         yield self._durations()
         events: dict[tuple[str, ...], float] = {(event,): n for event, n in self._events.items()}
-        yield Family.counter("muniment_events_total", "Rejected requests and dropped connections.", ("event",), events)
+        yield Family.of("muniment_events_total", "Rejected requests and dropped connections.", ("event",), events)
         for read in self._sources:
             yield read()
-        yield Family.gauge("muniment_build_info", "The running version.", ("version",), {(__version__,): 1})
+        yield Family.of("muniment_build_info", "The running version.", ("version",), {(__version__,): 1})
         yield Family.single(
             "process_start_time_seconds", "Start time of the process in seconds since the epoch.", self._began
         )

@@ -105,12 +105,12 @@ class Process:
         self._pages: asyncio.Future[Application] | None = None
         self._startup: Startup | None = None
         self._follower: Replica | None = None
-        self._following: asyncio.Task[None] | None = None
-        self._polling: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        """Polling and replication; canceled at the end."""
         self._tracing: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._readiness = Readiness(config, self.bridge)
-        self._stop: Callable[[], None] = _nothing
+        self._stop: Callable[[], None] = lambda: None
 
     def run(self, listener: socket.socket) -> None:
         self._registry_file.open()
@@ -137,7 +137,7 @@ class Process:
             timeout_graceful_shutdown=GRACE_S,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _ended)  # uvicorn raises a signal again after a graceful shutdown
+            signal.signal(number, lambda *_: None)  # uvicorn raises a signal again after a graceful shutdown
         server = Server(settings, self)
         self._stop = server.end
         server.run(sockets=[listener])
@@ -150,16 +150,13 @@ class Process:
         self.front.pages = self.pages
         self.front.health = self.health
         self._tools.begin()
-        pages = self._pages
-        self.front.metrics.gauge(
-            "muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done())
-        )
-        self.front.metrics.gauge("muniment_connections", "Open connections.", lambda: len(state.connections))
-        self._polling = asyncio.create_task(
-            poll(self._registry_file.look, lambda now: self._each_second(state.connections, now))
-        )
+        pages, gauge, connections = self._pages, self.front.metrics.gauge, state.connections
+        gauge("muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done()))
+        gauge("muniment_connections", "Open connections.", lambda: len(connections))
+        polling = poll(self._registry_file.look, lambda now: self._each_second(connections, now))
+        self._tasks.append(asyncio.create_task(polling))
         if self.config.on_postgresql:
-            self._following = asyncio.create_task(self._follow())
+            self._tasks.append(asyncio.create_task(self._follow()))
         self._startup = Startup(
             self.config,
             loop,
@@ -178,11 +175,11 @@ class Process:
 
     async def _follow(self) -> None:
         """Replicate from the first moment: it needs neither Django nor migrations."""
+        config = self.config
 
         def begin() -> "Replica":
             from muniment.store.replica import Replica
 
-            config = self.config
             return Replica(config.database_url, config.published_file, changes_kept=config.changes_kept)
 
         while self._follower is None:
@@ -200,16 +197,14 @@ class Process:
         )
 
     async def end(self) -> None:
-        if self._polling is not None:
-            self._polling.cancel()
+        for task in self._tasks:
+            task.cancel()
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._startup is not None:
             self._startup.stop()
         await self._tools.end()
         self._registry_file.close()
-        if self._following is not None:
-            self._following.cancel()
         if self._follower is not None:
             await asyncio.to_thread(self._follower.close)
         self.bridge.close()
@@ -237,7 +232,7 @@ class Process:
         self._registry_file.database_is_ready()
         self._tools.mount(has_database=True)
 
-    def _published(self, _edition: int) -> None:
+    def _published(self, **_: object) -> None:
         """Show what this process has just committed, before its response is sent. Called in the publishing thread."""
         if self._follower is not None:
             self._follower.catch_up_if_possible()
@@ -277,7 +272,7 @@ class Process:
         """Load initial data, or wait for another process that does, and show it. Called in the start-up thread."""
         if self._load is not None:
             self._load()
-        self._published(0)
+        self._published()
         if self._member is not None:
             self._member.tell(READY)
 
@@ -316,14 +311,6 @@ class Process:
         return await self._readiness.look(
             self._registry_file.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
         )
-
-
-def _ended(_signal: int, _frame: FrameType | None) -> None:
-    """Ignore the signal: uvicorn has shut down gracefully."""
-
-
-def _nothing() -> None:
-    """Stop nothing: nothing was started."""
 
 
 def serve(

@@ -30,12 +30,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.commits = 0
 
     def get_new_connection(self, conn_params: JSONObject) -> Any:
-        """
-        Connect, unless a connection to this server has just failed.
-
-        Raises:
-            OperationalError: the server is unavailable.
-        """
+        """Connect; raise OperationalError if the server is unavailable, or a connection to it has just failed."""
         key = repr(sorted((name, str(value)) for name, value in conn_params.items() if name != "password"))
         with self._lock:
             until, reason = self._away.get(key, (0.0, ""))

@@ -36,9 +36,7 @@ class WriteLock:
         """
         Wait until no other thread or process writes.
 
-        Raises:
-            OperationalError: the wait exceeded :data:`WAIT_S`, or this thread already writes through another
-                connection and would wait for itself.
+        Raise OperationalError after :data:`WAIT_S`, or if this thread would wait for another connection of its own.
         """
         if self._owner == threading.get_ident():
             message = "this thread already has a transaction on this database through another connection"
