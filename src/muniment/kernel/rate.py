@@ -62,12 +62,8 @@ class Limiter:
             ahead_s = self._deficit_s(client, now) + self._interval_s
             excess_s = ahead_s - self._depth_s
             if excess_s > _ROUNDING:
-                return Verdict(
-                    allowed=False,
-                    remaining=0,
-                    reset_s=math.ceil(ahead_s - self._interval_s),
-                    retry_after_s=max(1, math.ceil(excess_s)),
-                )
+                reset_s, retry_after_s = math.ceil(ahead_s - self._interval_s), max(1, math.ceil(excess_s))
+                return Verdict(allowed=False, remaining=0, reset_s=reset_s, retry_after_s=retry_after_s)
             self._keep(client, now + ahead_s, now)
             return self._verdict(ahead_s)
 

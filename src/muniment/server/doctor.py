@@ -64,15 +64,8 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    return [
-        _folder(config.data),
-        *_keys(config.data / "keys"),
-        _database(config),
-        _published(config),
-        _store(config),
-        _billing(config),
-        _model(config),
-    ]
+    checks = (_database, _published, _store, _billing, _model)
+    return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks)]
 
 
 def _folder(folder: Path) -> Finding:
@@ -172,21 +165,11 @@ def examine_storage() -> list[Finding]:
         return [_good("documents", "none yet")]
     found = examine_documents()
     kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
+    missing = f"{len(found.missing):,} have no blob: {_first(found.missing)}; restore the store from a backup"
+    orphans = f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next cleanup deletes them"
     return [
-        Finding(
-            "documents",
-            not found.missing,
-            f"{len(found.missing):,} have no blob: {_first(found.missing)}; restore the store from a backup"
-            if found.missing
-            else f"each has its blob; {kept}",
-        ),
-        Finding(
-            "blobs",
-            not found.orphans,
-            f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next cleanup deletes them"
-            if found.orphans
-            else "each belongs to a document",
-        ),
+        _bad("documents", missing) if found.missing else _good("documents", f"each has its blob; {kept}"),
+        _bad("blobs", orphans) if found.orphans else _good("blobs", "each belongs to a document"),
     ]
 
 

@@ -61,21 +61,17 @@ class App:
         self.policy = b'"default";q=%d;w=60, "burst";q=%d;w=%d' % (config.rate_limit, burst, window_s)
         self._id_prefix = secrets.token_hex(6).encode()
         self._numbers = itertools.count()
-        self.edition = b"0"
-        self._timed_lines = b""
-        """The lines of :meth:`closing_lines` that only change with time, encoded."""
-        self.update_date()
+        self.update_edition(0)
 
     def update_date(self) -> None:
         self.date = formatdate(usegmt=True).encode()
         self._timed_lines = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
+        """The lines of :meth:`closing_lines` that only change with time, encoded."""
 
     def update_edition(self, edition: int) -> None:
         """Update X-Muniment-Edition: the lowest edition that this process may show."""
         self.edition = b"%d" % edition
         self.update_date()
-
-    # ------------------------------------------------------------------ common response headers
 
     def request_id(self, given: bytes | None) -> bytes:
         """Return the client's request id if it is valid, otherwise a new one."""
@@ -111,8 +107,6 @@ class App:
     ) -> None:
         ours = {"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id.decode("ascii")}
         log.info("%s %s %d", method, target.decode("latin-1"), status, extra=ours)
-
-    # ------------------------------------------------------------------ the ordinary path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
@@ -211,11 +205,8 @@ class App:
             out.charged = client
             return
         self.metrics.count_event("rate limited")
-        raise TooMany(
-            "Too many requests from this address.",
-            f"Wait {verdict.retry_after_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
-            retry_after_s=verdict.retry_after_s,
-        )
+        hint = f"Wait {verdict.retry_after_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests."
+        raise TooMany("Too many requests from this address.", hint, retry_after_s=verdict.retry_after_s)
 
     async def _check(self, path: str, scope: Scope, out: "_Outgoing") -> None:
         if scope["method"] not in {"GET", "HEAD"}:
@@ -270,10 +261,7 @@ class _Outgoing:
     __slots__ = ("_front", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
 
     def __init__(self, front: App, send: Send, request_id: bytes, scope: Scope) -> None:
-        self._front = front
-        self._send = send
-        self._request_id = request_id
-        self._scope = scope
+        self._front, self._send, self._request_id, self._scope = front, send, request_id, scope
         self.status = 0
         self.surface = "pages"
         self.verdict: Verdict | None = None

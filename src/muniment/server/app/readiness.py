@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -41,14 +42,11 @@ class Readiness:
         self, reader: Reader | None, follower: "ReplicaStatus | None", fault: str, *, has_pages: bool, for_writes: bool
     ) -> Response:
         """
-        Return 200 with the state of the node.
+        Return 200 with the state of the node, or raise Unavailable with what is not ready.
 
         Args:
             follower: the state of the replica; None on SQLite, and before there is a database to replicate.
             fault: what failed during start-up.
-
-        Raises:
-            Unavailable: something is not ready; names it.
         """
         lacking, status = [], {"status": "ready"}
         if reader is None:
@@ -59,8 +57,9 @@ class Readiness:
             lacking.append("the data folder is not writable")
         is_away = fault == DATABASE_AWAY
         if has_pages:
-            is_away = not await self._database_answers()
-            lacking += await self._of_store()
+            is_away = not await _answers("database", self._bridge.call(_ask_database))
+            if not await _answers("document store", self._ask_store()):
+                lacking.append("the document store does not answer")
         elif not is_away:
             lacking.append(fault or "the pages are still starting")
         if is_away:
@@ -81,26 +80,10 @@ class Readiness:
             return ["the replica of this node is being built"]
         if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:
             return []
+        rebuilt = ", and is being rebuilt" if follower.is_building else ""
         return [
-            f"this node is at edition {reader.edition} of {follower.newest}, "
-            f"{follower.behind_s:.0f} s behind" + (", and is being rebuilt" if follower.is_building else "")
+            f"this node is at edition {reader.edition} of {follower.newest}, {follower.behind_s:.0f} s behind{rebuilt}"
         ]
-
-    async def _database_answers(self) -> bool:
-        try:
-            await asyncio.wait_for(self._bridge.call(_ask_database), CHECK_WAIT_S)
-        except Exception as error:  # noqa: BLE001 - any failure means that the database is unavailable
-            log.warning("the database does not answer: %s", error)
-            return False
-        return True
-
-    async def _of_store(self) -> list[str]:
-        try:
-            await asyncio.wait_for(self._ask_store(), CHECK_WAIT_S)
-        except Exception as error:  # noqa: BLE001 - any failure means that the store is unavailable
-            log.warning("the document store does not answer: %s", error)
-            return ["the document store does not answer"]
-        return []
 
     async def _ask_store(self) -> None:
         """
@@ -120,6 +103,15 @@ class Readiness:
             self._store_probe = asyncio.ensure_future(self._bridge.call(lambda: storage().probe()))
         await asyncio.shield(self._store_probe)
         self._store_answers_until = clock() + STORE_ASKED_EVERY_S
+
+
+async def _answers(name: str, asking: Awaitable[None]) -> bool:
+    try:
+        await asyncio.wait_for(asking, CHECK_WAIT_S)
+    except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
+        log.warning("the %s does not answer: %s", name, error)
+        return False
+    return True
 
 
 def _ask_database() -> None:

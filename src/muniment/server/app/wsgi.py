@@ -48,9 +48,8 @@ class WSGIApplication:
                 kept += len(part)
                 self._waiting_bytes += len(part)
                 if kept > MAX_FORM_BYTES:
-                    raise TooLarge(
-                        f"Forms are limited to {MAX_FORM_BYTES >> 20} MB.", "Send a smaller file.", headers=_CLOSE
-                    )
+                    limit = f"Forms are limited to {MAX_FORM_BYTES >> 20} MB."
+                    raise TooLarge(limit, "Send a smaller file.", headers={"Connection": "close"})
                 if self._waiting_bytes > MAX_WAITING_BYTES:
                     raise Unavailable("Too many forms are being uploaded at once.", "Try again in a moment.")
                 parts.append(part)
@@ -64,9 +63,6 @@ class WSGIApplication:
             await _Responder(self._application, self._pool, 0)(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
         finally:
             self._waiting_bytes -= kept
-
-
-_CLOSE: Final = {"Connection": "close"}
 
 
 def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:

@@ -1,7 +1,6 @@
 """The interface of the fast path: immediate responses, charged to the client's rate limit."""
 
 import logging
-from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -60,16 +59,13 @@ class FastPath:
         self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str, answer: Answer | None = None
     ) -> Ready | None:
         """
-        Answer a GET from memory. The client's rate is charged only for a response.
+        Answer a GET from memory, or return None: nothing is ready, or the rate limit is exceeded.
+
+        The client's rate is charged only for a response.
 
         Args:
             target: path and query as in the request line.
-            accept_encoding: the header's value, or empty.
-            if_none_match: the header's value, or empty.
-            answer: what :meth:`look_up` returned for *target*; not needed for cached responses.
-
-        Returns:
-            None for the ordinary path: nothing is ready, or the rate limit is exceeded.
+            answer: what :meth:`RestAnswers.look_up` returned for *target*; not needed for cached responses.
         """
         if self.rest is None:
             return None
@@ -92,16 +88,12 @@ class FastPath:
         """Return the detail that a GET of *target* needs, if one look-up answers it."""
         return self.rest.detail(target) if self.rest is not None else None
 
-    def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
-        """Look up *details* in one query; return the answers of existing ones by target."""
-        return self.rest.look_up(details) if self.rest is not None else {}
-
     def answer_waiting(self) -> None:
         """Look up the details of all waiting connections in one query, and answer them in order."""
         waiting, self.waiting = self.waiting, []
         asked = [(each, detail) for each in waiting if (detail := each.waits_for) is not None]
         try:
-            answers = self.look_up([detail for _, detail in asked])
+            answers = self.rest.look_up([detail for _, detail in asked]) if self.rest is not None else {}
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             answers = {}
         for each, _ in asked:

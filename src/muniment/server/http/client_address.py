@@ -18,10 +18,7 @@ _REMEMBERED: Final = 4096
 
 class ClientAddresses:
     """
-    Determines the address of a client.
-
-    Args:
-        trusted: networks of proxies whose forwarding headers are trusted.
+    Determines the address of a client behind the *trusted* networks of proxies, whose forwarding headers it evaluates.
 
     Source: RFC 7239; decisions, section 2, rate limit.
     """
@@ -37,15 +34,11 @@ class ClientAddresses:
         """Return the client's address: the peer's, or the nearest untrusted one in the chain of trusted proxies."""
         if self.trusts_none or not self.trusts(peer):
             return peer
-        standard = [value for name, value in headers if name == b"forwarded"]
-        if standard:
+        if standard := _values(headers, b"forwarded"):
             chain = [_node(element) for element in _elements(standard)]
         else:
-            chain = [
-                _plain(part)
-                for value in _values(headers, b"x-forwarded-for")
-                for part in value.decode("latin-1").split(",")
-            ]
+            forwarded = b",".join(_values(headers, b"x-forwarded-for")).decode("latin-1")
+            chain = [_plain(part) for part in forwarded.split(",") if forwarded]
         for node in reversed(chain):
             if node is None:
                 break  # anything before an invalid or hidden node cannot be trusted
@@ -57,7 +50,7 @@ class ClientAddresses:
     def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
         if self.trusts_none or not self.trusts(peer):
             return None
-        for element in reversed(_elements([value for name, value in headers if name == b"forwarded"])):
+        for element in reversed(_elements(_values(headers, b"forwarded"))):
             found = _PROTO.search(element)
             if found:
                 return found[1].lower()
@@ -72,9 +65,7 @@ class ClientAddresses:
             known = ipaddress.ip_address(address)
         except ValueError:
             return False
-        mapped = getattr(known, "ipv4_mapped", None)
-        if mapped is not None:
-            known = mapped
+        known = getattr(known, "ipv4_mapped", None) or known
         return any(known in network for network in self._trusted if network.version == known.version)
 
 

@@ -67,8 +67,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = self._unsent = 0
         self._refusal: Problem | None = None
 
-    # ------------------------------------------------------------------ transport callbacks
-
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio's, narrowed
         """Open the connection; close the longest-idle ones if there are too many."""
         super().connection_made(transport)
@@ -92,9 +90,8 @@ class LimitedProtocol(HttpToolsProtocol):
             if self.cycle is not None:
                 self.cycle.keep_alive = False
         except httptools.HttpParserError:
-            self.refuse(
-                self._refusal or BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
-            )
+            invalid = BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
+            self.refuse(self._refusal or invalid)
         else:
             if was_in_head and self._in_head:
                 # The parser does not report an unfinished header, so received bytes are counted here.
@@ -112,8 +109,6 @@ class LimitedProtocol(HttpToolsProtocol):
             return False
         self.cycle.keep_alive = False
         return True
-
-    # ------------------------------------------------------------------ parser callbacks
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -146,12 +141,11 @@ class LimitedProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in {"1.1", "1.0"}:
             self._refusal = BadRequest(f"HTTP/{version} is not supported.", "Send HTTP/1.1.")
-            raise _RefusedError
-        if len(hosts) > 1 or (not hosts and version != "1.0"):
+        elif len(hosts) > 1 or (not hosts and version != "1.0"):
             self._refusal = BadRequest("A request needs exactly one Host header.", "Send one Host header.")
-            raise _RefusedError
-        if version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
+        elif version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
             self._refusal = BadRequest("Transfer-Encoding is not valid in HTTP/1.0.", "Send Content-Length.")
+        if self._refusal is not None:
             raise _RefusedError
         self.proceed()
 
@@ -176,8 +170,6 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
-
-    # ------------------------------------------------------------------ errors
 
     @staticmethod
     def _too_large() -> Problem:

@@ -97,9 +97,7 @@ class RequestSpan:
     """The span of one request."""
 
     def __init__(self, span: Span, method: str, failed: Status) -> None:
-        self._span = span
-        self._method = method
-        self._failed = failed
+        self._span, self._method, self._failed = span, method, failed
 
     def answered(self, surface: str, status: int) -> None:
         self._span.update_name(f"{self._method} {surface}")

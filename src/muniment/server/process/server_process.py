@@ -80,13 +80,7 @@ class Server(uvicorn.Server):
 
 
 class Process:
-    """
-    The background work of a server process.
-
-    Args:
-        load: loads initial data once the database is ready.
-        member: its place among several processes.
-    """
+    """The background work of a server process: *load* is called once the database is ready."""
 
     def __init__(
         self, config: Config, *, load: Callable[[], None] | None = None, member: WorkerProcess | None = None
@@ -118,9 +112,8 @@ class Process:
         protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
         if missing:
             protocol = "httptools"
-            log.warning(
-                "this version of uvicorn lacks required internals; using its own connections", extra={"lacks": missing}
-            )
+            message = "this version of uvicorn lacks required internals; using its own connections"
+            log.warning(message, extra={"lacks": missing})
         settings = uvicorn.Config(
             self.front,
             http=protocol,
@@ -141,8 +134,6 @@ class Process:
         server = Server(settings, self)
         self._stop = server.end
         server.run(sockets=[listener])
-
-    # ------------------------------------------------------------------ life cycle
 
     async def begin(self, state: ServerState) -> None:
         loop = asyncio.get_running_loop()
@@ -190,11 +181,8 @@ class Process:
                 await asyncio.sleep(FOLLOW_AGAIN_S)
         follower = self._follower
         follower.start()
-        self.front.metrics.gauge(
-            "muniment_edition_lag_seconds",
-            "Seconds since this node was known to show the newest edition.",
-            lambda: follower.status.behind_s,
-        )
+        explanation = "Seconds since this node was known to show the newest edition."
+        self.front.metrics.gauge("muniment_edition_lag_seconds", explanation, lambda: follower.status.behind_s)
 
     async def end(self) -> None:
         for task in self._tasks:
@@ -286,16 +274,13 @@ class Process:
             lambda: {"received": uploads.received_bytes},
         )
 
-    # ------------------------------------------------------------------ callbacks of the app
-
     async def pages(self) -> Application:
         if self._pages is None or self._startup is None:
             raise Unavailable("The pages are still starting.", "Try again in a moment.")
         reader = self._registry_file.reader
         if reader is not None and not reader.is_built:
-            raise Unavailable(
-                "The replica of this node is still being built.", "Try again in a moment.", retry_after_s=5
-            )
+            message = "The replica of this node is still being built."
+            raise Unavailable(message, "Try again in a moment.", retry_after_s=5)
         await self._startup.until(self._pages.done, "The pages are still starting.")
         if self._member is not None:
             self._registry_file.refresh()  # a redirect after a save may reach another process
@@ -325,9 +310,8 @@ def serve(
     wanted = config.max_connections + 512
     if soft < wanted:
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(
-                resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
-            )
+            allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     began = time.monotonic()
     Process(config, load=load, member=member).run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})

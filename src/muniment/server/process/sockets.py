@@ -30,9 +30,8 @@ def bind_beside(listener: socket.socket) -> socket.socket:
     other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if listener.family == socket.AF_INET6:
-        other.setsockopt(
-            socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
-        )
+        only_v6 = socket.IPPROTO_IPV6, socket.IPV6_V6ONLY
+        other.setsockopt(*only_v6, listener.getsockopt(*only_v6))
     other.bind(listener.getsockname())
     other.setblocking(False)  # noqa: FBT003 - socket's signature
     return other

@@ -41,9 +41,7 @@ class Child:
     """A process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", control: socket.socket, number: int) -> None:
-        self.process = process
-        self.control = control
-        self.number = number
+        self.process, self.control, self.number = process, control, number
         self.began = time.monotonic()
         self.is_ready = False
         self.end_by: float | None = None
@@ -132,8 +130,6 @@ class Supervisor:
             self._start_missing()
             self._roll()
 
-    # ------------------------------------------------------------------ start
-
     def _start_missing(self) -> None:
         now = time.monotonic()
         for index, place in enumerate(self._places):
@@ -143,11 +139,7 @@ class Supervisor:
                 place.child = self._start(place)
 
     def _start(self, place: WorkerSlot) -> Child:
-        number = next(
-            number
-            for number in range(1, len(self._children) + 2)
-            if all(child.number != number for child in self._children)
-        )
+        number = min({*range(1, len(self._children) + 2)} - {child.number for child in self._children})
         shared_metrics.clear(self._metrics.fileno(), number)
         ours, theirs = socket.socketpair()
         inherited = (place.listener.fileno(), theirs.fileno(), self._metrics.fileno())
@@ -181,8 +173,6 @@ class Supervisor:
             if child is self._places[0].child:
                 self._first_command = None
 
-    # ------------------------------------------------------------------ deaths
-
     def _handle_exit(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
             self._children.remove(child)
@@ -214,8 +204,6 @@ class Supervisor:
             former, place.listener = place.listener, bind_beside(place.listener)
             former.close()
 
-    # ------------------------------------------------------------------ rolling restart
-
     def _roll(self) -> None:
         """Advance the roll: the new process is ready before the old one is asked to stop."""
         if not self._rolling or any(place.leaving for place in self._places):
@@ -238,8 +226,6 @@ class Supervisor:
         if not self._is_ending:
             log.error("the rolling restart stopped: %s; the remaining processes keep running", reason)
         self._rolling.clear()
-
-    # ------------------------------------------------------------------ shutdown
 
     def _end_all(self, number: int) -> None:
         """Ask every process to stop; forward a second Ctrl-C, which stops them at once."""

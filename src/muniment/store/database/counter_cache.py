@@ -39,8 +39,6 @@ class CounterCache(DatabaseCache):
                 message = f"Key {key!r} not found"
                 raise ValueError(message)
             value = int(pickle.loads(base64.b64decode(row[0]))) + delta  # noqa: S301 - the table is ours
-            cursor.execute(
-                f"UPDATE {table} SET value = %s WHERE cache_key = %s",
-                [base64.b64encode(pickle.dumps(value, self.pickle_protocol)).decode("ascii"), full_key],
-            )
+            stored = base64.b64encode(pickle.dumps(value, self.pickle_protocol)).decode("ascii")
+            cursor.execute(f"UPDATE {table} SET value = %s WHERE cache_key = %s", [stored, full_key])
         return value
