@@ -152,7 +152,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
-    {"NAME": "muniment.accounts.passwords.CommonPasswordValidator"},
+    {"NAME": "muniment.accounts.adapters.CommonPasswordValidator"},
 ]
 SITE_ID = 1
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None

@@ -1,12 +1,14 @@
-"""django-allauth adapters: sign-up, redirects, mail and encrypted second factors."""
+"""Adapters of django-allauth and Django: sign-up, redirects, mail, encrypted second factors, common passwords."""
 
 import re
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
+from django.contrib.auth import password_validation
 from django.http import HttpRequest
 
 from muniment import config
@@ -63,3 +65,14 @@ def _site() -> SimpleNamespace:
     settings_now = config.current()
     host = settings_now.base_url.partition("://")[2] or (context.request.get_host() if context.request else "")
     return SimpleNamespace(name=settings_now.registry_name, domain=host)
+
+
+class CommonPasswordValidator(password_validation.CommonPasswordValidator):
+    """Django's validator without its list of 20,000 passwords, which would take 1.7 MB of every process."""
+
+    def __init__(self) -> None:
+        """Read nothing yet."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """Read the list, about 10 ms, and raise ValidationError if *password* is in it."""
+        password_validation.CommonPasswordValidator().validate(password, user)

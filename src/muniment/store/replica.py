@@ -10,7 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -45,28 +45,13 @@ class Gap(Exception):  # noqa: N818 - a state, not an error
 
 
 class Replica:
-    """
-    Copies the feed of *database_url* into the published file at *path*.
+    """Copies the feed of *database_url* into the published file at *path*, every *poll_s* seconds."""
 
-    Args:
-        poll_s: the interval between two looks at the feed.
-        on_moved: called with the new edition after the file has moved.
-    """
-
-    def __init__(
-        self,
-        database_url: str,
-        path: Path,
-        *,
-        poll_s: float = 0.2,
-        changes_kept: int = CHANGES_KEPT,
-        on_moved: Callable[[int], object] | None = None,
-    ) -> None:
+    def __init__(self, database_url: str, path: Path, *, poll_s: float = 0.2, changes_kept: int = CHANGES_KEPT) -> None:
         self._database_url = database_url
         self._path = path
         self._poll_s = poll_s
         self._changes_kept = changes_kept
-        self._on_moved = on_moved
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -109,8 +94,6 @@ class Replica:
             self._status = self._status._replace(edition=edition)
             if edition == self._status.newest:
                 self._level_at = time.monotonic()
-        if moved and self._on_moved is not None:
-            self._on_moved(edition)
         return moved
 
     def catch_up_if_possible(self) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ValidationError
 
-from muniment.accounts.passwords import CommonPasswordValidator
+from muniment.accounts.adapters import CommonPasswordValidator
 
 
 def test_a_common_password_is_rejected_and_the_list_is_not_kept():
