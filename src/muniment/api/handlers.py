@@ -108,8 +108,11 @@ def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: 
         pagination["nextCursor"] = page.next_cursor
     body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
     lines = _page_links(path, values, page) + headers
-    answer = Answer(body, digest(body).encode(), page.updated_at, lines)
-    return Result(answer, page.edition, ((kind, "*"),))
+    return _result(body, page.updated_at, lines, page.edition, (kind, "*"))
+
+
+def _result(body: bytes, updated_at: str, headers: bytes, edition: int, *depends: Dependency) -> Result:
+    return Result(Answer(body, digest(body).encode(), updated_at, headers), edition, depends)
 
 
 def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
@@ -119,12 +122,8 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
 
 def _page_links(path: str, values: Values, page: ListPage) -> bytes:
     """Return the links to related pages, with all other parameters unchanged."""
-    kept = {
-        name: _query_text(value)
-        for name, value in values.items()
-        if value is not None and name not in {"page", "pageSize", "cursor"}
-    }
-
+    own = {"page", "pageSize", "cursor"}
+    kept = {name: _query_text(value) for name, value in values.items() if value is not None and name not in own}
     rest = urlencode({"pageSize": page.page_size, **kept}, quote_via=quote)
 
     def address(place: int | str, name: str = "page") -> str:
@@ -154,7 +153,7 @@ def _detail(kind: str, context: Context, key: str, _values: Values, headers: byt
     found = context.reader.document(kind, key)
     if found is None:
         raise _unknown(context, kind, key)
-    return Result(_document_answer(found, headers), found.edition, ((kind, key),))
+    return _stored(found, headers, (kind, key))
 
 
 get_company = partial(_detail, "company")
@@ -162,8 +161,8 @@ get_person = partial(_detail, "person")
 get_framework = partial(_detail, "framework")
 
 
-def _document_answer(found: Found, headers: bytes) -> Answer:
-    return Answer(found.body, found.etag.encode(), found.updated_at, headers)
+def _stored(found: Found, headers: bytes, *depends: Dependency) -> Result:
+    return Result(Answer(found.body, found.etag.encode(), found.updated_at, headers), found.edition, depends)
 
 
 def _unknown(context: Context, kind: str, key: str) -> NotFound:
@@ -180,14 +179,11 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
 
 def list_frameworks(context: Context, _path: str, values: Values, headers: bytes) -> Result:
     """Return all frameworks, or those of one kind."""
-    found = context.reader.frameworks(values["kind"])
-    return Result(_document_answer(found, headers), found.edition, (("framework", "*"),))
+    return _stored(context.reader.frameworks(values["kind"]), headers, ("framework", "*"))
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
-    found = context.reader.stats()
-    depends = (("company", "*"), ("person", "*"), ("framework", "*"))
-    return Result(_document_answer(found, headers), found.edition, depends)
+    return _stored(context.reader.stats(), headers, ("company", "*"), ("person", "*"), ("framework", "*"))
 
 
 def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -> Result:
@@ -197,8 +193,7 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
         raise _unknown(context, "company", key)
     next_page = msgspec.json.encode(found.next_page)
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
-    answer = Answer(body, digest(body).encode(), found.updated_at, headers)
-    return Result(answer, found.edition, (("company", key),))
+    return _result(body, found.updated_at, headers, found.edition, ("company", key))
 
 
 def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
@@ -232,7 +227,7 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
     body = msgspec.json.encode(
         {"data": rows, "nextAfter": found.next_after, "feedId": found.feed_id, "head": found.edition}
     )
-    return Result(Answer(body, digest(body).encode(), found.updated_at, headers), found.edition, (("*", "*"),))
+    return _result(body, found.updated_at, headers, found.edition, ("*", "*"))
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -241,7 +236,7 @@ def list_exports(context: Context, _path: str, _values: Values, headers: bytes) 
     body = msgspec.json.encode({"data": [_export(context, file) for file in files]})
     at = max((file.at for file in files), default="")
     # Files appear without a new edition, so the response is not cached.
-    return Result(Answer(body, digest(body).encode(), at, headers), edition, ())
+    return _result(body, at, headers, edition)
 
 
 def _export(context: Context, file: ExportFile) -> JSONObject:

@@ -34,6 +34,10 @@ def ref(name: str) -> JsonSchema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def _enum(*values: str) -> JsonSchema:
+    return {"type": "string", "enum": list(values)}
+
+
 def _list_of(name: str, **others: JsonSchema) -> JsonSchema:
     return _open_object({"data": {"type": "array", "items": ref(name)}, **others})
 
@@ -67,10 +71,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "error": {
                 "type": "object",
                 "properties": {
-                    "code": {
-                        "type": "string",
-                        "enum": ["bad_request", "not_found", "method_not_allowed", "internal_error"],
-                    },
+                    "code": _enum("bad_request", "not_found", "method_not_allowed", "internal_error"),
                     "message": _described(TEXT, "What is wrong, for people."),
                     "hint": _described(TEXT, "How to resolve it."),
                 },
@@ -92,9 +93,9 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "Change": _open_object(
         {
             "sequence": {"type": "integer", "minimum": 1},
-            "kind": {"type": "string", "enum": ["company", "person", "framework"]},
+            "kind": _enum("company", "person", "framework"),
             "id": _described(TEXT, "The slug or frameworkId."),
-            "change": {"type": "string", "enum": ["published", "updated", "unlisted"]},
+            "change": _enum("published", "updated", "unlisted"),
             "at": MOMENT,
             "fields": _described(
                 {"type": "array", "items": TEXT},
@@ -151,40 +152,28 @@ def examples(schema: Schema) -> JSONObject:
         "FrameworkList": {"data": [framework]},
         "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
         "StatsOne": {"data": STATS.sample()},
-        **_EXAMPLES,
+        "ChangeList": {"data": [_CHANGE], "nextAfter": 7, "feedId": "9f1c2ab34d5e6f70", "head": 7},
+        "ExportList": {"data": [_EXPORT]},
     }
 
 
 _PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}
-_EXAMPLES: Final[JSONObject] = {
-    "ChangeList": {
-        "data": [
-            {
-                "sequence": 7,
-                "kind": "company",
-                "id": "blue-river-trust",
-                "change": "updated",
-                "at": "2026-01-31T09:30:00.000000Z",
-                "fields": ["treasury", "positions"],
-            }
-        ],
-        "nextAfter": 7,
-        "feedId": "9f1c2ab34d5e6f70",
-        "head": 7,
-    },
-    "ExportList": {
-        "data": [
-            {
-                "name": "companies-7.jsonl.gz",
-                "url": "https://registry.example/exports/companies-7.jsonl.gz",
-                "rows": 1,
-                "bytes": 412,
-                "sha256": "0" * 64,
-                "edition": 7,
-                "at": "2026-01-31T09:40:00.000000Z",
-            }
-        ]
-    },
+_CHANGE: Final = {
+    "sequence": 7,
+    "kind": "company",
+    "id": "blue-river-trust",
+    "change": "updated",
+    "at": "2026-01-31T09:30:00.000000Z",
+    "fields": ["treasury", "positions"],
+}
+_EXPORT: Final = {
+    "name": "companies-7.jsonl.gz",
+    "url": "https://registry.example/exports/companies-7.jsonl.gz",
+    "rows": 1,
+    "bytes": 412,
+    "sha256": "0" * 64,
+    "edition": 7,
+    "at": "2026-01-31T09:40:00.000000Z",
 }
 
 ERROR_EXAMPLES: Final = {

@@ -115,29 +115,6 @@ _NAMED: Final = {*Basics.names, *About.names, *Links.names, "address"}
 """The fields of a company that a page names; addresses are rows of the team page."""
 
 
-class Column(NamedTuple):
-    """A cell of a repeated row."""
-
-    name: str
-    label: str
-    numeric: bool = False
-    choices: tuple[str, ...] = ()
-
-
-def columns_of(record: Record, *names: str) -> tuple[Column, ...]:
-    """Return the cells of a row of *record*: the fields in *names*, or all."""
-    fields = [record.by_name[name] for name in names] if names else record.fields
-    return tuple(
-        Column(
-            field.name,
-            field.label,
-            numeric=isinstance(field.kind, Number),
-            choices=field.kind.values if isinstance(field.kind, Choice) else (),
-        )
-        for field in fields
-    )
-
-
 class Row(NamedTuple):
     """A repeated row for the template: its cells with values and faults, and the stored row it came from."""
 
@@ -149,7 +126,7 @@ class Row(NamedTuple):
 class Rows:
     """Rows of one part, such as the team, in numbered fields; cleared rows are dropped."""
 
-    def __init__(self, name: str, label: str, hint: str, columns: tuple[Column, ...]) -> None:
+    def __init__(self, name: str, label: str, hint: str, columns: tuple[Field, ...]) -> None:
         self.name, self.label, self.hint, self.columns = name, label, hint, columns
 
     def typed(self, post: QueryDict) -> list[dict[str, str]]:
@@ -179,8 +156,8 @@ class Rows:
                     "id": f"{self.name}-{number}-{column.name}",
                     "label": gettext(column.label),
                     "value": value.get(column.name, ""),
-                    "choices": column.choices,
-                    "numeric": column.numeric,
+                    "choices": column.kind.values if isinstance(column.kind, Choice) else (),
+                    "numeric": isinstance(column.kind, Number),
                     "fault": (faults or {}).get((number, column.name), ""),
                 }
                 for column in self.columns
@@ -195,17 +172,17 @@ TEAM: Final = Rows(
     gettext_noop(
         "To link a person who already has a profile, enter the profile's slug. To remove a row, empty its fields."
     ),
-    (*columns_of(PERSON_OF_POSITION), *columns_of(POSITION, "title")),
+    (*PERSON_OF_POSITION.fields, POSITION.by_name["title"]),
 )
 ADDRESSES: Final = Rows(
-    "address", gettext_noop("Addresses"), gettext_noop("To remove a row, empty its fields."), columns_of(ADDRESS)
+    "address", gettext_noop("Addresses"), gettext_noop("To remove a row, empty its fields."), ADDRESS.fields
 )
-POOLS: Final = Rows("pools", gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), columns_of(POOL))
+POOLS: Final = Rows("pools", gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), POOL.fields)
 PROPOSALS: Final = Rows(
     "proposals",
     gettext_noop("Proposals"),
     gettext_noop("Governance proposals and their votes."),
-    (*columns_of(PROPOSAL, "title", "status"), *columns_of(VOTES), *columns_of(PROPOSAL, "endDate")),
+    (PROPOSAL.by_name["title"], PROPOSAL.by_name["status"], *VOTES.fields, PROPOSAL.by_name["endDate"]),
 )
 
 

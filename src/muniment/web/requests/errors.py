@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.middleware import AccountMiddleware
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
@@ -47,8 +47,7 @@ class ProblemMiddleware:
             return self.process_exception(request, problem)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
             # Django calls process_exception only for views that it calls itself.
-            answer: HttpResponse = self._accounts.process_exception(request, detour)
-            return answer
+            return cast("HttpResponse", self._accounts.process_exception(request, detour))
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return a Problem's page; leave other exceptions to Django."""

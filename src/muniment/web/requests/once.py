@@ -28,9 +28,8 @@ def once(view: View) -> View:
         if request.method != "POST" or not token:
             return view(request, **where)
         key = f"once:{request.user.pk}:{token[:40]}"
-        if not cache.add(
-            key, page_of_form(request), ONCE_S
-        ):  # the target of a duplicate while the first is in progress
+        # While the first is in progress, a duplicate leads to the page of the form.
+        if not cache.add(key, page_of_form(request), ONCE_S):
             went = str(cache.get(key) or "/manage")
             messages.info(request, gettext("You already submitted this form."))
             return HttpResponseRedirect(went)

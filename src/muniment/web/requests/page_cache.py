@@ -58,6 +58,7 @@ class CachedPage(NamedTuple):
 
 pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
+
 View = Callable[..., HttpResponse]
 
 

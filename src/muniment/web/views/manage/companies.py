@@ -29,7 +29,6 @@ from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[FormStep]]] = {"basics": Basics, "about": About, "links": Links}
-ORDER: Final = ("basics", "about", "links", "team", "token", "review")
 TITLES: Final = {
     "basics": gettext_lazy("Basics"),
     "about": gettext_lazy("About"),
@@ -38,6 +37,7 @@ TITLES: Final = {
     "token": gettext_lazy("Token and governance"),
     "review": gettext_lazy("Check and submit"),
 }
+ORDER: Final = tuple(TITLES)
 STATES: Final = {
     "draft": gettext_lazy("Draft. Only the owners can see it. Submit it for review when it's ready."),
     "submitted": gettext_lazy(
@@ -243,9 +243,7 @@ def frame(mine: OwnedCompany, tab: str) -> JSONObject:
 
 
 def _steps(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
-    at = ORDER.index(current)
-    shown = ORDER if new else ORDER[:-1]
-    mark = "?new=1" if new else ""
+    at, mark = ORDER.index(current), "?new=1" if new else ""
     return [
         {
             "title": TITLES[step],
@@ -253,7 +251,7 @@ def _steps(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
             "done": new and n < at,
             "address": _step_address(slug, step, mark) if slug else "",
         }
-        for n, step in enumerate(shown)
+        for n, step in enumerate(ORDER if new else ORDER[:-1])
     ]
 
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,6 +13,7 @@ from muniment.credits.models import Purchase, PurchaseState
 from muniment.credits.operations import Entry, get_balance
 from muniment.credits.purchases import buy_credits, check_purchase, get_purchase, pending_purchases, prices
 from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
 from muniment.web.context import address
@@ -31,13 +32,6 @@ WORDS: Final = {
     "purchase": gettext_lazy("Purchase"),
     "refund": gettext_lazy("Refund"),
 }
-
-
-class Told(NamedTuple):
-    """The notice for a buyer who returns from the payment page."""
-
-    tone: str
-    words: str
 
 
 BOUGHT: Final = {
@@ -109,18 +103,19 @@ def _buy(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(url, status=303)  # the browser must request the payment page with GET
 
 
-def _told(request: HttpRequest, actor: Actor) -> Told | None:
+def _told(request: HttpRequest, actor: Actor) -> JSONObject | None:
+    """Return the notice for a buyer who returns from the payment page."""
     if bought := request.GET.get("bought"):
         return _said(check_purchase(actor, bought))
     if left := request.GET.get("left"):
         purchase = get_purchase(actor, left)
-        return Told(LEFT[0], str(LEFT[1])) if purchase.state == PurchaseState.OPEN else _said(purchase)
+        return {"tone": LEFT[0], "words": LEFT[1]} if purchase.state == PurchaseState.OPEN else _said(purchase)
     return None
 
 
-def _said(purchase: Purchase) -> Told:
+def _said(purchase: Purchase) -> JSONObject:
     tone, words = BOUGHT[PurchaseState(purchase.state)]
-    return Told(tone, words % {"credits": f"{purchase.credits:,}", "id": purchase.pk})
+    return {"tone": tone, "words": words % {"credits": f"{purchase.credits:,}", "id": purchase.pk}}
 
 
 @signed_in("GET", "HEAD")

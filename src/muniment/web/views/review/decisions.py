@@ -105,7 +105,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
 def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline pending changes."""
     said = (gettext("Change published."), gettext("Change declined."))
-    return _decide(request, decisions.decide_change, number, f"change:{number}", f"/review/changes/{number}", said)
+    return _decide(request, decisions.decide_change, "change", number, said)
 
 
 @reviewer("GET", "HEAD")
@@ -133,25 +133,20 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
 def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline a claim or a suggestion."""
     said = (gettext("Request approved."), gettext("Request declined."))
-    return _decide(request, claims.decide_request, number, f"petition:{number}", f"/review/requests/{number}", said)
+    return _decide(request, claims.decide_request, "petition", number, said)
 
 
-def _decide(  # noqa: PLR0917 - the parts of a decision, in their order
-    request: HttpRequest,
-    decide: Callable[..., object],
-    number: int,
-    subject: str,
-    where: str,
-    said: tuple[str, str],
+def _decide(
+    request: HttpRequest, decide: Callable[..., object], kind: str, number: int, said: tuple[str, str]
 ) -> HttpResponse:
-    """Approve or decline, and say which; a refusal shows on the page *where* it was decided."""
+    """Approve or decline, and say which; a refusal shows on the page of the change or petition."""
     actor, approve = actor_of(request), request.POST.get("do") == "approve"
     try:
         decide(actor, number, approve=approve, note=request.POST.get("note", ""))
     except (BadRequest, Conflict) as refusal:
         show_problem(request, refusal)
-        return HttpResponseRedirect(where)
-    review_queue.unassign(actor, subject)
+        return HttpResponseRedirect(f"/review/{'changes' if kind == 'change' else 'requests'}/{number}")
+    review_queue.unassign(actor, f"{kind}:{number}")
     messages.success(request, said[0] if approve else said[1])
     return HttpResponseRedirect("/review")
 
