@@ -11,3 +11,6 @@ class DocumentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.documents.tasks  # noqa: F401 - importing it registers them
+        from muniment.documents import mentions
+
+        mentions.register()

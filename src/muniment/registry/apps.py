@@ -19,5 +19,7 @@ class RegistryConfig(AppConfig):
     verbose_name = "Registry"
 
     def ready(self) -> None:
-        """Create the tables of published documents with the others."""
+        """Create the tables of published documents with the others, and register the jobs."""
+        import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
+
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -14,6 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
+from muniment.store.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
     SCHEMA_VERSION,
@@ -193,6 +194,11 @@ def bodies(connection: Connection, kind: str, keys: list[str]) -> dict[str, byte
         "SELECT key, document FROM published_document WHERE kind = %s AND key = ANY(%s)", (kind, keys)
     )
     return {key: _decoder.decode(document).body for key, document in found}
+
+
+def erased(connection: Connection) -> list[tuple[int, str]]:
+    """Return the numbers and random ids of the entries about erased people."""
+    return connection.execute(f"SELECT sequence, key FROM published_change WHERE {OF_ERASED}").fetchall()
 
 
 def etags(connection: Connection) -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import postgres_feed, published
+from muniment.store import erasure, postgres_feed, published
 from muniment.store.postgres_feed import Connection, Head
 from muniment.store.published import CHANGES_KEPT, PublishedEntry
 
@@ -59,6 +59,7 @@ class Replica:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=20)
         self._file.execute("PRAGMA journal_mode=WAL")
+        self._file.execute("PRAGMA secure_delete=ON")
         # A copy: the feed still has whatever a crash loses.
         self._file.execute("PRAGMA synchronous=NORMAL")
         published.prepare_copy(self._file)
@@ -163,6 +164,7 @@ class Replica:
         if self._head() == (there.edition, there.epoch):
             return False
         self._file.execute("BEGIN IMMEDIATE")
+        erased = erasure.latest(self._file)
         try:
             with source.transaction():
                 there = postgres_feed.head(source)
@@ -172,6 +174,8 @@ class Replica:
             self._file.execute("ROLLBACK")
             raise
         self._file.execute("COMMIT")
+        if erasure.latest(self._file) > erased:
+            erasure.compact(self._file)
         return moved
 
     def _apply(self, source: Connection, there: Head) -> bool:
@@ -195,8 +199,11 @@ class Replica:
         missed = _dense(postgres_feed.changes(source, edition), edition)
         self._file.execute("SAVEPOINT changes")
         try:
+            erased = erasure.latest(self._file)
             published.apply(self._file, missed, changes_kept=self._changes_kept)
             whole = self._head()[0] == target
+            if whole and erasure.latest(self._file) > erased:
+                erasure.redact(self._file, postgres_feed.erased(source))
         except Gap:
             whole = False
         if not whole:

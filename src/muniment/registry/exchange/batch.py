@@ -20,6 +20,7 @@ from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry
+from muniment.registry.people.suppression import is_suppressed
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault
@@ -138,11 +139,11 @@ def insert_rows(kind: str, rows: Sequence[Any]) -> None:
 
 
 def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
-    """Return a slug derived from *name* that was never used for *kind* and is not in *taken*."""
+    """Return a slug derived from *name* that was never used for *kind*, not erased, and is not in *taken*."""
     stem = slug_from_name(name)[:190].rstrip("-") or new_id()
     used = {*taken, *GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True)}
     slug, number = stem, 1
-    while slug in used:
+    while slug in used or (kind == "person" and is_suppressed(slug)):
         number += 1
         slug = f"{stem}-{number}"
     return slug

@@ -38,6 +38,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
+from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
@@ -115,6 +116,7 @@ class _CompanyBatch:
         """Compare, write and publish."""
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
+        self._ignore_erased_people(rows)
         parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place[0] for places in parts["positions"].values() for place in places)
@@ -131,6 +133,17 @@ class _CompanyBatch:
         if not self.run.dry:
             self._write(people)
         return self.counts
+
+    def _ignore_erased_people(self, rows: list[tuple[int, CompanyRow]]) -> None:
+        suppressed = Suppressions()
+        for line, row in rows if suppressed else ():
+            kept = []
+            for index, place in enumerate(row.positions or ()):
+                if suppressed.has_place(row.slug, place.slug, place.name):
+                    self.run.warn(line, Fault(f"positions[{index}].person", "was erased; the position is ignored"))
+                else:
+                    kept.append(place)
+            row.positions = kept if row.positions is not None else None
 
     def _without_unknown_people(
         self, rows: list[tuple[int, CompanyRow]], people: _People

@@ -14,7 +14,9 @@ from muniment.registry.exchange.batch import (
 )
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person
+from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.schema.validation import Fault
 
 
 def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCounts:
@@ -26,7 +28,12 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     renamed: list[int] = []
     adopted: list[int] = []
     entries: list[HistoryEntry] = []
+    suppressed = Suppressions()
     for line, row in without_used_slugs(run, "person", rows, existing):
+        if suppressed.has_person(row.slug, row.columns.get("document_id") or ""):
+            run.warn(line, Fault("slug", f"{row.slug!r} was erased; the row is ignored"))
+            counts.unchanged += 1
+            continue
         run.settle(row)
         person = existing.get(row.slug)
         if run.skips(line, person):

@@ -8,6 +8,7 @@ Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` a
 
 from muniment.registry.models.company import Company, Ownership, State
 from muniment.registry.models.company_parts import CapTableEntry, FundingRound, Position, Proposal
+from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification
 from muniment.registry.models.history import HistoryEntry
 from muniment.registry.models.people import Person
@@ -18,6 +19,7 @@ from muniment.registry.models.slugs import GivenSlug
 __all__ = [
     "CapTableEntry",
     "Company",
+    "FeedTombstone",
     "Framework",
     "FrameworkSpecification",
     "FundingRound",
@@ -32,5 +34,6 @@ __all__ = [
     "Position",
     "Proposal",
     "State",
+    "Suppression",
     "Taking",
 ]

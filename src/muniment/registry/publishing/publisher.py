@@ -195,6 +195,18 @@ def publish(affected: AffectedRows) -> int | None:
     return edition
 
 
+def record_unlisted(kind: str, key: str) -> int:
+    """Record in the change feed that *key* is unlisted, although no document has it; return the edition."""
+    store, raw = _feed()
+    write = store.apply if connection.vendor == "sqlite" else store.write
+    with connection.wrap_database_errors:
+        edition: int = store.reserve(raw, 1)
+        entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=timestamp(now()))
+        write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
+    transaction.on_commit(lambda: published.send(None, edition=edition))
+    return edition
+
+
 def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[_Standing]]) -> list[_Move]:
     """Return the changes of the documents of *keys*, in their order."""
     moves = {}

@@ -1,0 +1,153 @@
+"""
+The suppression list: digests of erased people, which imports, restores and new slugs respect.
+
+Digests are keyed by the secret key, so the list alone does not tell who is on it. A line of the file form is a JSON
+object with the members of a row; the file is written beside the backups, which may still contain the people.
+"""
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from django.conf import settings
+
+from muniment.kernel.ids import now
+from muniment.registry.models import Suppression
+
+FILE_NAME: Final = "suppressions.jsonl"
+_FOLDERS: Final = "suppressions.folders"
+"""Names the folders of backups, in the data folder."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the file."""
+
+    digest: str
+    key: str
+    at: datetime
+
+
+class SuppressionKey:
+    """The key of the digests, derived from a secret key. ``check`` tells keys apart without revealing them."""
+
+    def __init__(self, secret_key: str = "") -> None:
+        given = (secret_key or settings.SECRET_KEY).encode()
+        self._key = hashlib.blake2b(given, digest_size=32, person=b"suppression").digest()
+        self.check = self._digest("key")[:16]
+
+    def _digest(self, *texts: str) -> str:
+        return hashlib.blake2b("\0".join(texts).encode(), digest_size=32, key=self._key).hexdigest()
+
+    def slug(self, slug: str) -> str:
+        return self._digest("slug", slug)
+
+    def document(self, document_id: str) -> str:
+        return self._digest("document", document_id)
+
+    def place(self, company: str, name: str) -> str:
+        """Return the digest of a name in the positions of one company; other people may have the name elsewhere."""
+        return self._digest("place", company, folded(name))
+
+
+class Suppressions:
+    """The list, loaded once for many comparisons."""
+
+    def __init__(self, key: SuppressionKey | None = None) -> None:
+        self.key = key or SuppressionKey()
+        self._digests = set(Suppression.objects.filter(key_check=self.key.check).values_list("digest", flat=True))
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
+
+    def has_slug(self, slug: str) -> bool:
+        return bool(self._digests) and self.key.slug(slug) in self._digests
+
+    def has_person(self, slug: str, document_id: str = "") -> bool:
+        if self.has_slug(slug):
+            return True
+        return bool(self._digests and document_id) and self.key.document(document_id) in self._digests
+
+    def has_place(self, company: str, slug: str, name: str) -> bool:
+        """Return whether a position names somebody erased, by slug or by the name that they had at that company."""
+        if slug:
+            return self.has_slug(slug)
+        return bool(self._digests) and self.key.place(company, name) in self._digests
+
+
+def folded(name: str) -> str:
+    """Return a name as it is compared: without differences of case, width and white space."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def is_suppressed(slug: str) -> bool:
+    return Suppression.objects.filter(digest=SuppressionKey().slug(slug)).exists()
+
+
+def suppress(slug: str, document_id: str, name: str, companies: Iterable[str]) -> None:
+    """Put a person on the list, with the companies whose positions named them."""
+    key = SuppressionKey()
+    digests = [key.slug(slug), key.document(document_id), *(key.place(company, name) for company in companies)]
+    _add(Line(digest=digest, key=key.check, at=now()) for digest in digests)
+
+
+def _add(lines: Iterable[Line]) -> None:
+    rows = [Suppression(digest=line.digest, key_check=line.key, at=line.at) for line in lines]
+    Suppression.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def other_keys(key: SuppressionKey | None = None) -> int:
+    """Return how many digests were made with another secret key, and therefore suppress nothing."""
+    return Suppression.objects.exclude(key_check=(key or SuppressionKey()).check).count()
+
+
+def add_from(*folders: Path) -> None:
+    """Add the lists in the files of *folders*, in the caller's transaction; a folder without one adds nothing."""
+    for folder in folders:
+        _add(_read(folder / FILE_NAME))
+
+
+def write_beside(folder: Path) -> None:
+    """
+    Add the list to the file in *folder*, atomically, and remember the folder for later erasures.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    lines = {line.digest: line for line in _read(folder / FILE_NAME)}
+    for digest, key, at in Suppression.objects.order_by("pk").values_list("digest", "key_check", "at"):
+        lines.setdefault(digest, Line(digest=digest, key=key, at=at))
+    if lines:
+        _write(folder / FILE_NAME, b"".join(msgspec.json.encode(line) + b"\n" for line in lines.values()))
+
+
+def remember_folder(data: Path, folder: Path) -> None:
+    """Remember in the data folder that *folder* has backups, so that later erasures are written there too."""
+    known = folders_of(data)
+    if folder.resolve() not in known:
+        _write(data / _FOLDERS, b"".join(os.fsencode(each) + b"\n" for each in [*known, folder.resolve()]))
+
+
+def folders_of(data: Path) -> list[Path]:
+    """Return the folders that have had backups."""
+    file = data / _FOLDERS
+    return [Path(os.fsdecode(line)) for line in file.read_bytes().splitlines()] if file.exists() else []
+
+
+def _read(file: Path) -> list[Line]:
+    if not file.exists():
+        return []
+    return [msgspec.json.decode(line, type=Line) for line in file.read_bytes().splitlines() if line.strip()]
+
+
+def _write(file: Path, content: bytes) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    draft.replace(file)

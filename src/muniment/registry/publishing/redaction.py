@@ -1,0 +1,90 @@
+"""
+Remove a slug from the change feed, and deleted content from the files of the database.
+
+Followers must learn of an erasure, so the last entry keeps the slug for 30 days. All other entries get a random id at
+once. An entry under that id tells replicas and export files that something was erased.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from muniment.kernel.ids import new_id, now
+from muniment.registry.models import FeedTombstone
+from muniment.registry.publishing.publisher import record_unlisted
+from muniment.registry.sql import rows
+from muniment.store.erasure import ERASED, PURGE_INDEX, compact
+from muniment.store.sqlite.base import write_lock_of
+
+KEPT_FOR: Final = timedelta(days=30)
+_TABLES: Final = (
+    *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
+    *("registry_givenslug", "published_document", "published_change"),
+)
+
+
+def overwrite_deleted() -> None:
+    """Let this connection overwrite what it deletes from now on, where the database can do that."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA secure_delete = ON")
+
+
+def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
+    """
+    Replace *slug* in the change feed by a random id, in the caller's transaction, after its document was unlisted.
+
+    Args:
+        is_followed: keep the last entry for 30 days; otherwise followers start over anyway.
+    """
+    replacement, since = f"{ERASED}{new_id()}", now() - KEPT_FOR
+    entries = rows(
+        "SELECT sequence, change, at FROM published_change WHERE kind = %s AND key = %s ORDER BY sequence", [kind, slug]
+    )
+    if (
+        is_followed
+        and entries
+        and entries[-1][1] == "unlisted"
+        and (at := datetime.fromisoformat(entries[-1][2])) > since
+    ):
+        FeedTombstone.objects.create(sequence=entries.pop()[0], replacement=replacement, due_at=at + KEPT_FOR)
+    _replace([(replacement, sequence) for sequence, *_ in entries])
+    if is_followed:
+        record_unlisted(kind, replacement)
+
+
+def replace_due_tombstones(*, at: datetime | None = None) -> int:
+    """Replace the slugs of erasures older than 30 days, and return how many were replaced."""
+    with transaction.atomic():
+        due = list(FeedTombstone.objects.select_for_update().filter(due_at__lte=at or now()))
+        if not due:
+            return 0
+        overwrite_deleted()
+        _replace([(each.replacement, each.sequence) for each in due])
+        FeedTombstone.objects.filter(pk__in=[each.pk for each in due]).delete()
+        record_unlisted("person", due[0].replacement)
+    return len(due)
+
+
+def _replace(pairs: list[tuple[str, int]]) -> None:
+    with connection.cursor() as cursor:
+        cursor.executemany("UPDATE published_change SET key = %s WHERE sequence = %s", pairs)
+        if connection.vendor == "sqlite":
+            for statement in PURGE_INDEX:
+                cursor.execute(statement)
+
+
+def compact_database() -> None:
+    """Leave nothing deleted in the files of the database. Call it outside a transaction; writers wait meanwhile."""
+    connection.ensure_connection()
+    if connection.vendor == "sqlite":
+        lock = write_lock_of(str(connection.settings_dict["NAME"]))
+        lock.enter()
+        try:
+            compact(connection.connection)
+        finally:
+            lock.leave()
+        return
+    with connection.cursor() as cursor:  # removes dead rows; the write-ahead log and its archive are the operator's
+        cursor.execute(f"VACUUM {', '.join(_TABLES)}")

@@ -1,0 +1,41 @@
+"""Erasures in the published file: the feed entries that tell of them, and how nothing is left in the file."""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Final
+
+from muniment.store.published import SEARCHED
+
+ERASED: Final = "erased:"
+"""Begins the random id under which the change feed keeps an erased person."""
+OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"
+"""The condition of the index of those entries."""
+PURGE_INDEX: Final = tuple(
+    f"INSERT INTO published_text_{kind} (published_text_{kind}) VALUES ('optimize')" for kind in sorted(SEARCHED)
+)
+"""Merge the search index into one segment: deleted terms stay in older segments otherwise."""
+MAX_VACUUM_BYTES: Final = 2 << 30
+"""Larger files are not rewritten, which would make writers wait too long; their deleted content is overwritten."""
+
+
+def latest(connection: sqlite3.Connection) -> int:
+    """Return the number of the latest entry that tells of an erasure; 0 if there is none."""
+    (sequence,) = connection.execute(f"SELECT max(sequence) FROM published_change WHERE {OF_ERASED}").fetchone()
+    return sequence or 0
+
+
+def redact(connection: sqlite3.Connection, entries: Iterable[tuple[int, str]]) -> None:
+    """Give feed entries the keys that they have at the source, and purge the search index."""
+    connection.executemany("UPDATE published_change SET key = ?2 WHERE sequence = ?1", entries)
+    for statement in PURGE_INDEX:
+        connection.execute(statement)
+
+
+def compact(connection: sqlite3.Connection) -> None:
+    """Rewrite the file without its free pages, outside a transaction, and empty the write-ahead log."""
+    (size,) = connection.execute(
+        "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    ).fetchone()
+    if size <= MAX_VACUUM_BYTES:
+        connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
