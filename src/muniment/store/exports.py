@@ -14,8 +14,9 @@ import logging
 import re
 import sqlite3
 import threading
+import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,8 @@ _PUBLICATION_NUMBER: Final = (1 << 40) - 1
 FIRST_AFTER_S: Final = 5.0
 """Delay of the first export after the start, and between checks until there is a registry."""
 _BATCH: Final = 50
+ERASURE_EVERY_S: Final = 5.0
+"""Interval between checks whether a person was erased from the files. They are not served from that moment on."""
 _BREATH_S: Final = 0.01
 """Pause after each batch, so that an export takes a tenth of one core instead of a half."""
 
@@ -64,12 +67,22 @@ class Exports:
     Args:
         folder: created if missing; several processes may share it, one of them exports.
         interval_s: minimum seconds between exports; 0 disables them.
+        oldest: returns the oldest edition that may be served: older files contain a person who was erased.
     """
 
-    def __init__(self, folder: Path, published: Path, schema: Schema, *, interval_s: float = 600) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        published: Path,
+        schema: Schema,
+        *,
+        interval_s: float = 600,
+        oldest: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._folder = folder
         self._published = published
         self._interval_s = interval_s
+        self._oldest = oldest
         self._columns = {"company": schema.company.csv, "person": schema.person.csv, "framework": schema.framework.csv}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -83,10 +96,12 @@ class Exports:
                 self._seen = (changed, msgspec.json.decode(manifest.read_bytes(), type=list[ExportFile]))
         except (FileNotFoundError, msgspec.DecodeError):  # DecodeError: power was lost while it was written
             return []
-        return self._seen[1]
+        oldest = self._oldest()
+        return [file for file in self._seen[1] if file.edition >= oldest]
 
     def find(self, name: str) -> Path | None:
-        if not _NAME.fullmatch(name):
+        match = _NAME.fullmatch(name)
+        if match is None or int(match[1]) < self._oldest():
             return None
         path = self._folder / name
         return path if path.is_file() else None
@@ -104,7 +119,7 @@ class Exports:
 
     def _run(self) -> None:
         wait_s = min(FIRST_AFTER_S, self._interval_s)
-        while not self._stop.wait(wait_s):
+        while not self._pause(wait_s):
             wait_s = self._interval_s
             try:
                 if not self.make() and not self.files():  # no registry yet
@@ -114,6 +129,26 @@ class Exports:
             except (OSError, sqlite3.Error):
                 log.exception("export failed")
             release_free_memory()
+
+    def _pause(self, seconds: float) -> bool:
+        """Wait, at most until a person was erased from the latest files; return whether the process is stopping."""
+        end = time.monotonic() + seconds
+        while (left_s := end - time.monotonic()) > 0:
+            if self._stop.wait(min(left_s, ERASURE_EVERY_S)):
+                return True
+            if self._remove_erased():
+                break
+        return self._stop.is_set()
+
+    def _remove_erased(self) -> bool:
+        """Delete files that contain a person who was erased since, and return whether there were any."""
+        oldest, removed = self._oldest(), False
+        for path in self._folder.iterdir() if oldest and self._folder.is_dir() else ():
+            match = _NAME.fullmatch(path.name)
+            if match and int(match[1]) < oldest:
+                path.unlink(missing_ok=True)
+                removed = True
+        return removed
 
     def make(self) -> bool:
         """Export the current edition and return whether it did: not if it exists or another process exports."""

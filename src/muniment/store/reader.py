@@ -19,6 +19,7 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money
+from muniment.store.erasure import latest
 from muniment.store.published import decode_fields, document_id
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import (
@@ -134,6 +135,7 @@ class Reader(PublishedFile):
         super().__init__(path, cache_bytes=cache_bytes)
         self._currency = currency
         self._catch_up = catch_up
+        self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
@@ -240,6 +242,13 @@ class Reader(PublishedFile):
                 raise FeedGapError(after)
             rows = _change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
         return Changes(rows, rows[-1].sequence if rows else after, state.feed_id, state.edition, state.at)
+
+    def erased(self) -> int:
+        """Return the number of the latest change that tells of an erased person; 0 if there is none."""
+        if self._erased[0] != self.edition:
+            edition = self.edition
+            self._erased = edition, latest(self._connection())
+        return self._erased[1]
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
         """Return the latest changes of one document that the feed still has."""

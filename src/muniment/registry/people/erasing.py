@@ -70,9 +70,12 @@ def erase_person(actor: Actor, slug: str, *, dry_run: bool = False) -> Erasure:
         person = find_person(slug, lock=True)
         account = str(person.account) if person.account else ""
         if dry_run:
-            companies = Company.objects.filter(positions__person=person).distinct().order_by("slug")
-            named = list(companies.values_list("slug", flat=True))
-            return Erasure(named, find_mentions(person.name, person.slug, besides=person), account)
+            named = Company.objects.filter(positions__person=person).distinct().order_by("slug")
+            return Erasure(
+                list(named.values_list("slug", flat=True)),
+                find_mentions(person.name, person.slug, besides=person),
+                account,
+            )
         name = person.name
         companies = _erase(actor, person)
         mentions = find_mentions(name, slug)

@@ -70,7 +70,8 @@ def _naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> m
     contains = Q(pk__in=[])
     for column in texts:
         contains |= Q(**{f"{column}__icontains": encoded})
-    return model._default_manager.annotate(**texts).filter(contains)  # noqa: SLF001 - Django's public name
+    found: models.QuerySet[Any] = model._default_manager.annotate(**texts).filter(contains)  # noqa: SLF001 - Django's public name
+    return found
 
 
 def _clean(row: Any, columns: tuple[str, ...], person: Named) -> None:
