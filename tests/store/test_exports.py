@@ -89,6 +89,28 @@ def test_a_making_that_is_stopped_leaves_no_file(exports, tmp_path):
     assert not list((tmp_path / "exports").glob("companies-*.gz"))
 
 
+def test_files_with_an_erased_person_are_withheld_at_once_then_deleted_and_replaced(publisher, tmp_path, monkeypatch):
+    monkeypatch.setattr(exports_module, "ERASURE_EVERY_S", 0.02)
+    monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 0.02)
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, oldest=reader.erased)
+    made.make()
+    publisher.unlist("person", "person-1")
+    made.make()
+    assert made.find("people-4.jsonl.gz") is not None
+    publisher.unlist("person", "erased:1")
+    reader.refresh()
+    assert made.files() == []
+    assert made.find("people-4.jsonl.gz") is None
+    assert made.find("people-5.jsonl.gz") is None
+    made.start()
+    wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the new edition")
+    names = sorted(path.name for path in (tmp_path / "exports").glob("people-*"))
+    assert names == ["people-6.csv.gz", "people-6.jsonl.gz"]
+    made.close()
+    reader.close()
+
+
 def test_a_node_that_is_being_built_makes_no_files_of_an_empty_registry(tmp_path):
     file = tmp_path / "published.sqlite3"
     with closing(sqlite3.connect(file, isolation_level=None)) as own:

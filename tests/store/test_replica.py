@@ -97,6 +97,44 @@ def test_the_file_holds_what_the_feed_published(source, follower, reader):
     assert [(row.change, row.fields) for row in rows] == [("unlisted", None), ("updated", ("bio",))]
 
 
+def test_an_erased_person_leaves_the_feed_the_index_and_the_file_of_a_node(source, follower, reader, tmp_path):
+    for version in range(3):
+        source.publish(person(1, name=f"Ottoline Ferrisbrook {version}"), company(1))
+    follower.catch_up()
+    file = tmp_path / "published.sqlite3"
+    assert b"Ottoline" in content(file)
+    with source.connection.transaction():
+        sequence = postgres_feed.reserve(source.connection, 2)
+        entries = [
+            PublishedEntry(sequence=number, kind="person", key=key, change="unlisted", at=AT)
+            for number, key in ((sequence, "person-1"), (sequence + 1, "erased:1"))
+        ]
+        postgres_feed.write(source.connection, entries)
+        source.connection.execute("UPDATE published_change SET key = 'erased:1' WHERE kind = 'person' AND sequence < 6")
+    follower.catch_up()
+    reader.refresh()
+    rows = [(row.key, row.change) for row in reader.changes(0, 100).rows if row.kind == "person"]
+    assert rows == [*[("erased:1", "updated")] * 3, ("person-1", "unlisted"), ("erased:1", "unlisted")]
+    reader.tick()
+    source.connection.execute("UPDATE published_change SET key = 'erased:1' WHERE key = 'person-1'")
+    source.publish(company(2))
+    with source.connection.transaction():
+        number = postgres_feed.reserve(source.connection, 1)
+        entry = PublishedEntry(sequence=number, kind="person", key="erased:1", change="unlisted", at=AT)
+        postgres_feed.write(source.connection, [entry])
+    follower.catch_up()
+    reader.refresh()
+    assert {row.key for row in reader.changes(0, 100).rows if row.kind == "person"} == {"erased:1"}
+    assert reader.erased() == number
+    for word in (b"ottoline", b"ferrisbrook", b"person-1"):
+        assert word not in content(file).lower()
+
+
+def content(file):
+    """Return the bytes of a database and of its write-ahead log."""
+    return b"".join(each.read_bytes() for each in sorted(file.parent.glob(f"{file.name}*")))
+
+
 def test_a_document_that_changed_often_is_taken_as_it_is_now(source, follower, reader):
     for version in range(5):
         source.publish(company(1, name=f"v{version}"))

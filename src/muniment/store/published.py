@@ -163,6 +163,12 @@ def check_readable(connection: sqlite3.Connection) -> None:
     _require(connection, READABLE_SCHEMAS)
 
 
+def has_fields(connection: sqlite3.Connection) -> bool:
+    """Return whether the change feed names changed fields; schema 2 did not."""
+    found = connection.execute("SELECT 1 FROM pragma_table_info('published_change') WHERE name = 'fields'").fetchone()
+    return found is not None
+
+
 def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
     (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
     if schema not in versions:
@@ -179,6 +185,8 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
     """
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
         check_readable(connection)
+        if not has_fields(connection):
+            connection.execute("ALTER TABLE published_change ADD COLUMN fields TEXT")
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:
