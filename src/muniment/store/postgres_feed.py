@@ -14,7 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store.erasure import OF_ERASED
+from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
     SCHEMA_VERSION,

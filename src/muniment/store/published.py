@@ -118,7 +118,7 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
         fields TEXT)""",
-    # The condition as in muniment.store.erasure.
+    # The condition as in muniment.store.database.erasure.
     """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
         WHERE key >= 'erased:' AND key < 'erased;'""",
 )

@@ -19,7 +19,7 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money
-from muniment.store.erasure import latest
+from muniment.store.database.erasure import latest
 from muniment.store.published import decode_fields, document_id
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import (

@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import erasure, postgres_feed, published
+from muniment.store import postgres_feed, published
+from muniment.store.database import erasure
 from muniment.store.postgres_feed import Connection, Head
 from muniment.store.published import CHANGES_KEPT, PublishedEntry
 

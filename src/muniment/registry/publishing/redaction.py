@@ -14,7 +14,7 @@ from muniment.kernel.ids import new_id, now
 from muniment.registry.models import FeedTombstone
 from muniment.registry.publishing.publisher import record_unlisted
 from muniment.registry.sql import rows
-from muniment.store.erasure import ERASED, PURGE_INDEX, compact
+from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
 
 KEPT_FOR: Final = timedelta(days=30)
