@@ -23,10 +23,6 @@ class ConfigError(Exception):
     """A setting has an invalid value. The message names the setting and the expected format."""
 
 
-def _text(value: str) -> str:
-    return value
-
-
 def _path(value: str) -> Path:
     return Path(value).expanduser()
 
@@ -180,17 +176,17 @@ class Config:
     data = Setting("./muniment-data", _path, "Folder of the SQLite database, blobs, keys and exports.")
     database_url = Setting("", _database_url, "PostgreSQL URL; default SQLite in the data folder.")
     base_url = Setting("", _base_url, "Public URL, such as https://registry.example; default the listening address.")
-    registry_name = Setting("Muniment", _text, "Name of the registry on pages, server cards and documents.")
+    registry_name = Setting("Muniment", str, "Name of the registry on pages, server cards and documents.")
     secret_key = Setting(
-        "", _text, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."
+        "", str, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."
     )
     mail_url = Setting("", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
-    mail_from = Setting("registry@localhost", _text, "Sender address of mail.")
+    mail_from = Setting("registry@localhost", str, "Sender address of mail.")
     signup = Setting("on", _switch, "Let anyone create an account.")
-    oidc_issuer = Setting("", _text, "Issuer URL of an OpenID Connect provider, such as https://login.example.")
-    oidc_client_id = Setting("", _text, "Client ID of this registry at the identity provider.")
-    oidc_client_secret = Setting("", _text, "Client secret of this registry at the identity provider.")
-    oidc_name = Setting("single sign-on", _text, "Name of the identity provider on the sign-in page.")
+    oidc_issuer = Setting("", str, "Issuer URL of an OpenID Connect provider, such as https://login.example.")
+    oidc_client_id = Setting("", str, "Client ID of this registry at the identity provider.")
+    oidc_client_secret = Setting("", str, "Client secret of this registry at the identity provider.")
+    oidc_name = Setting("single sign-on", str, "Name of the identity provider on the sign-in page.")
     currency = Setting(
         "USD", _matching(r"[A-Z]{3}", "must be an ISO 4217 code such as USD"), "ISO 4217 code of all amounts of money."
     )
@@ -224,8 +220,8 @@ class Config:
         _endpoint_url,
         "OpenAI-compatible endpoint that evaluates reports, such as https://models.example/v1; default rules only.",
     )
-    model_name = Setting("", _text, "Model to request from the endpoint; shown in reports.")
-    model_key = Setting("", _text, "API key of the endpoint; default none.")
+    model_name = Setting("", str, "Model to request from the endpoint; shown in reports.")
+    model_key = Setting("", str, "API key of the endpoint; default none.")
     model_run_tokens = Setting("500000", _natural, "Token limit of a report run; rules evaluate the rest.")
     model_run_seconds = Setting(
         "300", _natural, "Time limit for the model in a report run, in seconds; rules evaluate the rest."
@@ -235,8 +231,8 @@ class Config:
     credit_packs = Setting(
         "", _packs, "Credit packs for sale: credits=price in minor units, such as 100=900,500=4000; default none."
     )
-    stripe_secret_key = Setting("", _text, "Secret or restricted API key of the Stripe account that sells credits.")
-    stripe_webhook_secret = Setting("", _text, "Signing secret of Stripe's webhook to /billing/stripe/webhook.")
+    stripe_secret_key = Setting("", str, "Secret or restricted API key of the Stripe account that sells credits.")
+    stripe_webhook_secret = Setting("", str, "Signing secret of Stripe's webhook to /billing/stripe/webhook.")
     stripe_checkout_url = Setting(
         "https://checkout.stripe.com",
         _base_url,

@@ -25,9 +25,7 @@ class Actor:
     The account or process on whose behalf an operation runs.
 
     Args:
-        account_id: primary key of the account; None for the system and for visitors.
-        role: what the account may do beyond its own listings.
-        via: the kind of credential used.
+        account_id: None for the system and for visitors.
         credential: what the history shows: the name of a token, an app or a command; never a secret.
         scopes: what the credential permits; web pages and the command line hold all scopes.
     """

@@ -237,16 +237,12 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
 
 
 def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
-    exact = {
-        row[0]
-        for row in connection.execute(
-            "SELECT position FROM published_document WHERE kind = ? AND sort_name = ?"
-            " UNION SELECT position FROM published_document WHERE kind = ? AND key = ? LIMIT 100",
-            (chosen.kind, fold(chosen.q), chosen.kind, chosen.q),
-        )
-    }
-    if not exact:
-        return found
+    rows = connection.execute(
+        "SELECT position FROM published_document WHERE kind = ? AND sort_name = ?"
+        " UNION SELECT position FROM published_document WHERE kind = ? AND key = ? LIMIT 100",
+        (chosen.kind, fold(chosen.q), chosen.kind, chosen.q),
+    )
+    exact = {row[0] for row in rows}
     first = [position for position in found if position in exact]
     return array("q", first + [position for position in found if position not in exact]) if first else found
 

@@ -156,8 +156,7 @@ class Replica:
             self._source = None
 
     def _head(self) -> tuple[int, str]:
-        edition, epoch = self._file.execute("SELECT edition, epoch FROM published_meta").fetchone()
-        return edition, epoch
+        return published.head(self._file)[:2]
 
     def _follow(self, source: Connection) -> bool:
         there = postgres_feed.head(source)

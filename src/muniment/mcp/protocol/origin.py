@@ -12,7 +12,6 @@ _MAX_CACHED = 1_000
 class Misdirected(Problem):
     """The Host is not one of this server's: DNS rebinding, or a missing setting."""
 
-    code = "bad_request"
     status = HTTPStatus.MISDIRECTED_REQUEST
 
 

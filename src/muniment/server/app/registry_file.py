@@ -51,13 +51,9 @@ class RegistryFile:
         self.reader = reader
         api = self._api = Api(reader, config, registry_schema(config.currency))
         self._show(reader)
-        front.metrics.counter(
-            "muniment_cache_requests_total",
-            "Cache look-ups by result.",
-            "result",
-            lambda: {"hit": api.hits, "miss": api.misses},
-        )
-        gauge = front.metrics.gauge
+        gauge, counter = front.metrics.gauge, front.metrics.counter
+        looks = "Cache look-ups by result."
+        counter("muniment_cache_requests_total", looks, "result", lambda: {"hit": api.hits, "miss": api.misses})
         gauge("muniment_edition", "Edition shown by this process.", lambda: reader.edition)
         gauge("muniment_cache_bytes", "Size of the response cache in bytes.", lambda: reader.answers.currsize)
 

@@ -30,10 +30,7 @@ class ToolServers:
     def __init__(
         self, app: App, bridge: Bridge, *, file: Callable[[], RegistryFile], startup: Callable[[], Startup | None]
     ) -> None:
-        self._app = app
-        self._bridge = bridge
-        self._file = file
-        self._startup = startup
+        self._app, self._bridge, self._file, self._startup = app, bridge, file, startup
         self._public = asyncio.Event()
         self._owner = asyncio.Event()
         self._mounting: asyncio.Task[None] | None = None

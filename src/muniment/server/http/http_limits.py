@@ -61,9 +61,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.peer = ""
         self.heard_at = self.progress_at = self.head_at = self.stuck_at = self.closing_at = 0.0
         self.has_asked = self.is_retiring = False
-        self._in_head = False
-        self._in_body = False
-        self._is_over = False
+        self._in_head = self._in_body = self._is_over = False
         self._head_bytes = self._unsent = 0
         self._refusal: Problem | None = None
 

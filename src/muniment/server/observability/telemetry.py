@@ -1,5 +1,6 @@
 """Telemetry without the SDK: whether it is installed, and which requests are sampled."""
 
+import contextlib
 import importlib.util
 from typing import Final
 
@@ -8,12 +9,9 @@ _SAMPLED: Final = 1
 
 def lacking() -> str:
     """Return what is missing to export traces, and how to install it; "" if nothing is."""
-    try:
-        found = importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http")
-    except ModuleNotFoundError:
-        found = None
-    if found is not None:
-        return ""
+    with contextlib.suppress(ModuleNotFoundError):
+        if importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None:
+            return ""
     return 'MUNIMENT_OTLP_URL is set, but OpenTelemetry is not installed: pip install "muniment[telemetry]".'
 
 

@@ -34,11 +34,8 @@ class Traces:
     """Exports spans to the collector at *url*; ``/v1/traces`` is appended if missing."""
 
     def __init__(self, url: str) -> None:
-        ours = {
-            "service.name": "muniment",
-            "service.version": __version__,
-            "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
-        }
+        place = f"{socket.gethostname()}:{os.getpid()}"
+        ours = {"service.name": "muniment", "service.version": __version__, "service.instance.id": place}
         resource = Resource.create().merge(Resource(ours)).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         endpoint = url if url.endswith("/v1/traces") else f"{url.rstrip('/')}/v1/traces"

@@ -265,14 +265,9 @@ class Process:
             self._member.tell(READY)
 
     def _count_uploads(self, uploads: "UploadLink") -> None:
-        counter = self.front.metrics.counter
+        counter, received = self.front.metrics.counter, "Bytes received by upload links."
         counter("muniment_uploads_total", "Files sent to upload links, by result.", "result", lambda: uploads.results)
-        counter(
-            "muniment_upload_bytes_total",
-            "Bytes received by upload links.",
-            "result",
-            lambda: {"received": uploads.received_bytes},
-        )
+        counter("muniment_upload_bytes_total", received, "result", lambda: {"received": uploads.received_bytes})
 
     async def pages(self) -> Application:
         if self._pages is None or self._startup is None:
