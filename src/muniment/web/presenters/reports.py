@@ -62,6 +62,8 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         for status, word in STATUSES.items()
         if counts[status]
     ]
+    by_section = gettext("Each section's score out of 100.")
+    by_status = gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable.")
     return {
         "report": document,
         "created": report.created_at,
@@ -69,19 +71,8 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         "first": waiting[:MOST_FIRST],
         "coverage": round(100 * document["overall"]["coverage"]),
         "confidence": round(100 * document["overall"]["confidence"]),
-        "scores": bar(
-            gettext("Score by section"),
-            gettext("Each section's score out of 100."),
-            scored,
-            unit=gettext("Score"),
-            of=100,
-        ),
-        "statuses": stacked_bar(
-            gettext("Criteria by status"),
-            gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable."),
-            counted,
-            unit=gettext("Criteria"),
-        ),
+        "scores": bar(gettext("Score by section"), by_section, scored, unit=gettext("Score"), of=100),
+        "statuses": stacked_bar(gettext("Criteria by status"), by_status, counted, unit=gettext("Criteria")),
     }
 
 

@@ -99,13 +99,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Return the 500 page with the request id, or 503 when the database is unavailable."""
     error = sys.exc_info()[1]
     if isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
-        return _without_database()
+        # Without the base template, which would query the database.
+        text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
+        body = f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>'
+        headers = {"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"}
+        return HttpResponse(body, status=503, headers=headers)
     problem = Internal(request_id(request) or "without an id")
     return page(request, 500, problem.message, problem.hint)
-
-
-def _without_database() -> HttpResponse:
-    # Without the base template, which would query the database.
-    text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
-    body = f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>'
-    return HttpResponse(body, status=503, headers={"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"})

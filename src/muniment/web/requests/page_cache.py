@@ -58,7 +58,6 @@ class CachedPage(NamedTuple):
 
 pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
-
 View = Callable[..., HttpResponse]
 
 
@@ -104,10 +103,6 @@ def _finish(response: HttpResponse, edition: int) -> CachedPage:
         # Messages for one browser stay in its session until a page that is not cached.
         response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
-    body = response.content
-    return CachedPage(
-        edition,
-        response.status_code,
-        Content(body, digest(body), response["Content-Type"]),
-        tuple((name, value) for name, value in response.items() if name != "Content-Type"),
-    )
+    content = Content(response.content, digest(response.content), response["Content-Type"])
+    headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
+    return CachedPage(edition, response.status_code, content, headers)
