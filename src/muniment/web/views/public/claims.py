@@ -16,6 +16,8 @@ from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
 
+Crumbs = list[tuple[str, str]]
+
 
 class ClaimForm(FormStep):
     """Evidence for a claim."""
@@ -92,13 +94,7 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _petition(
-    request: HttpRequest,
-    form: FormStep,
-    submit: Callable[[], object],
-    *,
-    title: str,
-    lead: str,
-    crumbs: list[tuple[str, str]],
+    request: HttpRequest, form: FormStep, submit: Callable[[], object], *, title: str, lead: str, crumbs: Crumbs
 ) -> HttpResponse:
     """Show the form; *submit* what is valid."""
     if request.method == "POST" and form.is_valid():
