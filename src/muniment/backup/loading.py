@@ -7,7 +7,7 @@ commit. Blobs and keys are written before it: an empty instance that has some st
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,10 @@ from muniment.config import Config
 from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry.people import suppression
+from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher
+from muniment.registry.publishing.redaction import compact_database
 from muniment.store.database.migrations import migration_lock, pending
 
 HERE: Final = "default"
@@ -41,6 +44,7 @@ class Loaded:
     header: Header
     rows: int = 0
     blobs: int = 0
+    erased: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -48,12 +52,20 @@ class Mismatch(Exception):  # noqa: N818 - its message names the difference
     """The written data differs from the data read."""
 
 
-def load(parts: Iterator[Part], config: Config, storage: Storage | None, *, tell: Tell = lambda _: None) -> Loaded:
+def load(
+    parts: Iterator[Part],
+    config: Config,
+    storage: Storage | None,
+    *,
+    suppressed: Sequence[Path] = (),
+    tell: Tell = lambda _: None,
+) -> Loaded:
     """
     Load an instance into the empty one of *config*.
 
     Args:
         storage: the store for its blobs; None if the parts contain none because the store is shared.
+        suppressed: folders whose suppression lists name people who were erased after the parts were made.
         tell: called with the name of each part before it is written.
 
     Raises:
@@ -64,7 +76,7 @@ def load(parts: Iterator[Part], config: Config, storage: Storage | None, *, tell
     first = next(parts, None)
     header = header_of(first)
     _check(header, config)
-    loading = _Loading(header, config, storage, tell)
+    loading = _Loading(header, config, storage, suppressed, tell)
     # SQLite cannot change a schema while it checks references; all of them are checked before the commit.
     connection.disable_constraint_checking()
     try:
@@ -79,6 +91,9 @@ def load(parts: Iterator[Part], config: Config, storage: Storage | None, *, tell
         raise
     finally:
         connection.enable_constraint_checking()
+    if loading.loaded.erased:
+        compact_database()
+    suppression.write_beside(config.data)
     return loading.loaded
 
 
@@ -109,8 +124,11 @@ def require_empty() -> None:
 class _Loading:
     """One run of :func:`load`."""
 
-    def __init__(self, header: Header, config: Config, storage: Storage | None, tell: Tell) -> None:
+    def __init__(
+        self, header: Header, config: Config, storage: Storage | None, suppressed: Sequence[Path], tell: Tell
+    ) -> None:
         self.loaded = Loaded(header)
+        self._suppressed = suppressed
         self._config = config
         self._storage = storage
         self._tell = tell
@@ -194,14 +212,25 @@ class _Loading:
         if pending():
             self._tell("migrations")
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        self._erase_again()
         self._tell("publishing")
         publisher.publish_all(at=self.loaded.header.edition_at)
         self._note(manifest)
         self._keep_keys()
 
+    def _erase_again(self) -> None:
+        """Erase the people who were erased after the backup was made."""
+        secret = self._config.secret_key or self._keys.get("django.key", b"").decode()
+        key = suppression.SuppressionKey(secret)
+        suppression.add_from(*self._suppressed)
+        self.loaded.erased = erase_suppressed(key)
+        if self.loaded.erased:
+            self.loaded.notes.append(f"{self.loaded.erased:,} people who were erased since then were erased again.")
+        self.loaded.notes += [f"{message}." for message in suppression.warnings(key)]
+
     def _note(self, manifest: Manifest) -> None:
         notes, header = self.loaded.notes, self.loaded.header
-        if published_tally(HERE).count() != manifest.published:
+        if not self.loaded.erased and published_tally(HERE).count() != manifest.published:
             notes.append(
                 f"Published documents differ from those of Muniment {header.version};"
                 f" version {__version__} has rendered them again."

@@ -16,6 +16,7 @@ from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.documents.storage import Storage
 from muniment.kernel.problems import Conflict
+from muniment.registry.people import suppression
 from muniment.settings import database
 
 SOURCE: Final = "source"
@@ -42,7 +43,10 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     )
     try:
         with closing(living.parts()) as parts:
-            return load(parts, target, None if alike else storage(), tell=tell)
+            loaded = load(parts, target, None if alike else storage(), tell=tell)
+        for folder in suppression.folders_of(source.data):
+            suppression.remember_folder(target.data, folder)
+        return loaded
     finally:
         connections[SOURCE].close()
 

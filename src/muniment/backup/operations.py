@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from muniment.backup import container
+from muniment.backup import container, rows
 from muniment.backup.contents import Part
 from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.proof import VerifiedBackup, verify
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
+from muniment.registry.people import suppression
 
 
 def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:
@@ -18,6 +19,7 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Verif
     Write the instance into one file while it stays in use.
 
     The file contains everything except the settings, including the secret key and the digests of passwords and tokens.
+    The suppression list of erased people is also written beside it, now and after each later erasure.
 
     Raises:
         Conflict: *path* exists, or there is no instance.
@@ -32,6 +34,9 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Verif
         tell("proving")
         found.append(verify(draft))
 
+    if "registry_suppression" in rows.tables(rows.applied("default")):
+        suppression.write_beside(path.parent)
+        suppression.remember_folder(config.data, path.parent)
     with closing(RunningInstance(config, "default", storage()).parts()) as parts:
         container.write(path, _reporting(parts, tell), verify=verify_draft)
     return found[0]
@@ -44,10 +49,14 @@ def _reporting(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
 
 
 def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loaded:
-    """Restore the backup at *path* into an empty instance, or write nothing; see :func:`load` for errors."""
+    """
+    Restore the backup at *path* into an empty instance, or write nothing; see :func:`load` for errors.
+
+    People on the suppression list beside the backup or in the data folder are erased again.
+    """
     if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
         require_empty()
     tell("proving")
     verify(path)
     with closing(container.read(path)) as parts:
-        return load(parts, config, storage(), tell=tell)
+        return load(parts, config, storage(), suppressed=(path.parent, config.data), tell=tell)

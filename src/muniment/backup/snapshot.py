@@ -23,6 +23,7 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.publishing import publisher
 from muniment.store.database.snapshots import snapshot
 
+_TOMBSTONES: Final = "registry_feedtombstone"
 PIECE_BYTES: Final = 1 << 20
 HOLDS: Final = ("documents", "0002_blob_hold")
 """Since this migration, the deletion of blobs can be paused."""
@@ -95,7 +96,7 @@ class RunningInstance:
             yield part(f"{contents.KEYS}{name}", content)
         tallies = {name: Tally() for name in found}
         for table in found.values():
-            for number, chunk in enumerate(rows.chunks(rows.read(self.using, table), tallies[table.name]), 1):
+            for number, chunk in enumerate(rows.chunks(self._lines(table), tallies[table.name]), 1):
                 yield part(f"{contents.ROWS}{table.name}/{number:06}.jsonl", chunk)
         published = published_tally(self.using)
         yield from self._documents()
@@ -109,6 +110,16 @@ class RunningInstance:
         )
         self.check()
         yield part(contents.MANIFEST, msgspec.json.encode(manifest))
+
+    def _lines(self, table: rows.Table) -> Iterator[bytes]:
+        """Yield a table's rows; the change feed without the slugs of erased people, since followers start over."""
+        lines = rows.read(self.using, table)
+        if table.name != rows.CHANGES or _TOMBSTONES not in rows.tables(rows.applied(self.using)):
+            return lines
+        with connections[self.using].cursor() as cursor:
+            cursor.execute(f"SELECT sequence, replacement FROM {_TOMBSTONES}")
+            replaced = dict(cursor.fetchall())
+        return _redacted(lines, replaced) if replaced else lines
 
     def _documents(self) -> Iterator[Part]:
         if self.storage is None:
@@ -129,6 +140,12 @@ class RunningInstance:
             self._blob_bytes += there
             if (there, digest.hexdigest()) != (size_bytes, sha256):
                 self._damaged.append(number)
+
+
+def _redacted(lines: Iterator[bytes], replaced: dict[int, str]) -> Iterator[bytes]:
+    for line in lines:
+        sequence, kind, key, *rest = msgspec.json.decode(line)
+        yield msgspec.json.encode([sequence, kind, replaced.get(sequence, key), *rest])
 
 
 def no_instance() -> Conflict:

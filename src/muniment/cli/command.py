@@ -22,6 +22,7 @@ MODULES: Final = {
     **dict.fromkeys(("credits", "user"), "accounts"),
     **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
+    "person": "people",
     "serve": "serving",
     "worker": "worker",
 }

@@ -91,7 +91,10 @@ def _database(config: Config) -> Finding:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     try:
         django.setup()
+        from muniment.registry.people.suppression import warnings
+
         missing, is_new = pending(), not has_begun()
+        found = [] if missing or is_new else warnings()
     except DatabaseError as error:
         return _bad("database", f"does not answer: {masked(str(error)).strip()}")
     except OSError as error:
@@ -102,7 +105,7 @@ def _database(config: Config) -> Finding:
         return _good("database", f"{connection.vendor}, no migrations applied yet; run muniment migrate, or serve")
     if missing:
         return _bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
-    return _good("database", f"{connection.vendor}, all migrations applied")
+    return Finding("database", not found, "; ".join((f"{connection.vendor}, all migrations applied", *found)))
 
 
 def _published(config: Config) -> Finding:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
+from muniment import config
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
@@ -33,6 +34,7 @@ from muniment.registry.exchange.rows import (
     read_framework,
     read_person,
 )
+from muniment.registry.people import suppression
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
 
@@ -159,6 +161,10 @@ def import_registry(
         OSError: a file cannot be read.
     """
     sources = sources_of(path)
+    if not dry_run:
+        suppression.add_from(config.current().data, path if path.is_dir() else path.parent)
+    for message in suppression.warnings():
+        warn(RowFault(suppression.FILE_NAME, 0, "", message))
 
     def run(warn: Tell, *, dry: bool) -> Summary:
         state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)

@@ -94,7 +94,7 @@ def find_person(slug: str, *, lock: bool = False) -> Person:
 
 def _erase(actor: Actor, person: Person) -> list[str]:
     overwrite_deleted()
-    named = _remove_traces(actor, person)
+    named = _remove_traces(actor, person, suppression.SuppressionKey())
     person.listed = False
     person.save(update_fields=["listed"])
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
@@ -103,14 +103,14 @@ def _erase(actor: Actor, person: Person) -> list[str]:
     return [company.slug for company in named]
 
 
-def _remove_traces(actor: Actor, person: Person) -> list[Company]:
+def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey) -> list[Company]:
     """Remove everything but the person's own row, put the person on the suppression list, and return the companies."""
     slug, name = person.slug, person.name
     named = list(Company.objects.filter(positions__person=person).distinct().order_by("pk"))
     Position.objects.filter(person=person).delete()
     companies = remove_from_values(Named(slug, name), [company.pk for company in named])
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
-    suppression.suppress(slug, person.document_id, name, slugs)
+    suppression.suppress(key, slug, person.document_id, name, slugs)
     GivenSlug.objects.filter(kind="person", slug=slug).delete()
     moment = now()
     for company in named:
@@ -147,10 +147,11 @@ def erase_suppressed(key: suppression.SuppressionKey) -> int:
     Returns:
         How many people were erased.
     """
+    overwrite_deleted()
     listed, erased = suppression.Suppressions(key), 0
     for person in list(Person.objects.select_related("account")) if listed else ():
         if listed.has_person(person.slug, person.document_id):
-            _remove_traces(SYSTEM, person)
+            _remove_traces(SYSTEM, person, key)
             redact_feed("person", person.slug, is_followed=False)
             person.delete()
             erased += 1

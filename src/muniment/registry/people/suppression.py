@@ -88,9 +88,8 @@ def is_suppressed(slug: str) -> bool:
     return Suppression.objects.filter(digest=SuppressionKey().slug(slug)).exists()
 
 
-def suppress(slug: str, document_id: str, name: str, companies: Iterable[str]) -> None:
+def suppress(key: SuppressionKey, slug: str, document_id: str, name: str, companies: Iterable[str]) -> None:
     """Put a person on the list, with the companies whose positions named them."""
-    key = SuppressionKey()
     digests = [key.slug(slug), key.document(document_id), *(key.place(company, name) for company in companies)]
     _add(Line(digest=digest, key=key.check, at=now()) for digest in digests)
 
@@ -100,9 +99,11 @@ def _add(lines: Iterable[Line]) -> None:
     Suppression.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def other_keys(key: SuppressionKey | None = None) -> int:
-    """Return how many digests were made with another secret key, and therefore suppress nothing."""
-    return Suppression.objects.exclude(key_check=(key or SuppressionKey()).check).count()
+def warnings(key: SuppressionKey | None = None) -> list[str]:
+    """Return what the operator must know: digests made with another secret key suppress nothing."""
+    others = Suppression.objects.exclude(key_check=(key or SuppressionKey()).check).count()
+    message = f"{others:,} suppressions of erased people were made with another secret key and have no effect"
+    return [f"{message}; set that key again, or erase the people again"] if others else []
 
 
 def add_from(*folders: Path) -> None:
