@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from muniment.backup import container, rows
 from muniment.backup.contents import Part
@@ -12,6 +13,9 @@ from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.registry.people import suppression
+
+SUPPRESSIONS: Final = ("registry", "0003_erasures")
+"""Since this migration, people can be erased."""
 
 
 def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:
@@ -34,7 +38,7 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Verif
         tell("proving")
         found.append(verify(draft))
 
-    if "registry_suppression" in rows.tables(rows.applied("default")):
+    if SUPPRESSIONS in rows.applied("default"):
         suppression.write_beside(path.parent)
         suppression.remember_folder(config.data, path.parent)
     with closing(RunningInstance(config, "default", storage()).parts()) as parts:

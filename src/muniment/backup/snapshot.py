@@ -1,7 +1,7 @@
 """A consistent snapshot of a running instance as a stream of parts."""
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +96,7 @@ class RunningInstance:
             yield part(f"{contents.KEYS}{name}", content)
         tallies = {name: Tally() for name in found}
         for table in found.values():
-            for number, chunk in enumerate(rows.chunks(self._lines(table), tallies[table.name]), 1):
+            for number, chunk in enumerate(rows.chunks(self._lines(table, found), tallies[table.name]), 1):
                 yield part(f"{contents.ROWS}{table.name}/{number:06}.jsonl", chunk)
         published = published_tally(self.using)
         yield from self._documents()
@@ -111,10 +111,10 @@ class RunningInstance:
         self.check()
         yield part(contents.MANIFEST, msgspec.json.encode(manifest))
 
-    def _lines(self, table: rows.Table) -> Iterator[bytes]:
+    def _lines(self, table: rows.Table, every: Container[str]) -> Iterator[bytes]:
         """Yield a table's rows; the change feed without the slugs of erased people, since followers start over."""
         lines = rows.read(self.using, table)
-        if table.name != rows.CHANGES or _TOMBSTONES not in rows.tables(rows.applied(self.using)):
+        if table.name != rows.CHANGES or _TOMBSTONES not in every:
             return lines
         with connections[self.using].cursor() as cursor:
             cursor.execute(f"SELECT sequence, replacement FROM {_TOMBSTONES}")
