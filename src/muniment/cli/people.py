@@ -1,5 +1,7 @@
 """Commands for people: erase a person."""
 
+from collections.abc import Iterable
+
 import click
 
 from muniment.cli.command import main, migrated, problems_as_errors
@@ -44,6 +46,6 @@ def person_erase(slug: str, *, dry_run: bool, yes: bool) -> None:
         click.echo(f"The suppression list could not be written to {folder}.", err=True)
 
 
-def _show(mentions: list[tuple[str, str, str, str]]) -> None:
+def _show(mentions: Iterable[tuple[str, str, str, str]]) -> None:
     for what, where, field, _ in mentions:
         click.echo(f"{what} {where}: {field} names the person")
