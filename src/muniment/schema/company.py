@@ -10,7 +10,15 @@ Source: service document, Company.
 from typing import Final
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
+from muniment.schema.company_parts import (
+    ADDRESSES,
+    CAP_TABLE,
+    DISTRIBUTION,
+    POSITIONS,
+    PROPOSALS,
+    SOCIALS,
+    funding_rounds,
+)
 from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
 from muniment.schema.record import Field, Filter, Record
 from muniment.schema.validation import Path, Validation
@@ -128,7 +136,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field("icon", Text(), "Logo", "Logo URL.", editable=False),
         Field("socials", SOCIALS, "Links", csv=0, null=True),
-        Field("address", Items(ADDRESS, 10), "Addresses", csv=0, null=True),
+        Field("address", ADDRESSES, "Addresses", csv=0, null=True),
         Field(
             "raising",
             Boolean(),
@@ -158,10 +166,10 @@ def bundle(company: Record, funding_round: Record) -> Record:
         (
             Field("company", company, "Company", required=True, editable=False),
             Field("distribution", DISTRIBUTION, "Token distribution", column="distribution", null=True),
-            Field("positions", Items(POSITION, 500), "Team", "The whole team: people by slug, or by name if new."),
-            Field("proposals", Items(PROPOSAL, 500), "Proposals"),
-            Field("capTable", Items(CAP_TABLE_ENTRY, 5_000), "Cap table"),
-            Field("fundingRounds", Items(funding_round), "Funding rounds", shown=False, editable=False),
+            Field("positions", POSITIONS, "Team", "The whole team: people by slug, or by name if new."),
+            Field("proposals", PROPOSALS, "Proposals"),
+            Field("capTable", CAP_TABLE, "Cap table"),
+            Field("fundingRounds", funding_rounds(funding_round), "Funding rounds", shown=False, editable=False),
             Field(
                 "fundingRound",
                 funding_round,

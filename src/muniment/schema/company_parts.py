@@ -6,8 +6,11 @@ Source: service document, Company, Distribution, Proposal, Position, CapTableEnt
 
 from typing import Final
 
-from muniment.kernel.json import JSONObject
-from muniment.schema.kinds import DATE, Choice, Items, Money, Number, Slug, Text
+from msgspec import structs
+
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.schema.item_lists import ITEM_ID, ItemList
+from muniment.schema.kinds import DATE, Choice, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 
@@ -38,15 +41,31 @@ SOCIALS: Final = Record(
 
 ADDRESS: Final = Record(
     "Address",
-    _texts(
-        200, address_1="Street", address_2="Address line 2", city="City", state="State or region", zip="Postal code"
+    (
+        ITEM_ID,
+        *_texts(
+            200, address_1="Street", address_2="Address line 2", city="City", state="State or region", zip="Postal code"
+        ),
     ),
     others="refuse",
     whole=True,
 )
+ADDRESSES: Final = ItemList(
+    ADDRESS, 10, identity=lambda row: "\0".join(str(row.get(each.name) or "") for each in ADDRESS.values)
+)
+
+
+def _name(row: JSONMapping) -> str:
+    return str(row.get("name") or "")
+
 
 POOL: Final = Record(
-    "", (Field("name", Text(), "Pool", example="Community"), Field("percentage", Number(), "Percent", example=60))
+    "",
+    (
+        ITEM_ID,
+        Field("name", Text(), "Pool", example="Community"),
+        Field("percentage", Number(), "Percent", example=60),
+    ),
 )
 
 DISTRIBUTION: Final = Record(
@@ -56,7 +75,7 @@ DISTRIBUTION: Final = Record(
         Field("details", Text(), "Distribution details"),
         Field("schedule", Text(), "Distribution schedule"),
         Field("vestingPeriod", Text(), "Vesting period"),
-        Field("pools", Items(POOL, 50), "Pools"),
+        Field("pools", ItemList(POOL, 50, identity=_name), "Pools"),
     ),
     partial=True,
 )
@@ -68,13 +87,14 @@ VOTES: Final = Record(
 PROPOSAL: Final = Record(
     "Proposal",
     (
-        Field("id", Text(), "Id", example="1"),
+        structs.replace(ITEM_ID, example="1"),
         Field("title", Text(), "Title", example="Plant willows"),
         Field("status", Choice(PROPOSAL_STATUSES), "Status", example="passed"),
         Field("votes", VOTES, "Votes"),
         Field("endDate", Text(), "End date (YYYY-MM-DD)", example="2025-06-30"),
     ),
 )
+PROPOSALS: Final = ItemList(PROPOSAL, 500, identity=lambda row: str(row.get("title") or ""))
 
 
 def _names_a_person(found: JSONObject, path: Path, validation: Validation) -> None:
@@ -94,19 +114,32 @@ PERSON_OF_POSITION: Final = Record(
 POSITION: Final = Record(
     "Position",
     (
+        ITEM_ID,
         Field("title", Text(), "Position", example="Steward"),
         Field("person", PERSON_OF_POSITION, "Person", required=True, promised=False),
     ),
 )
 
+
+def _person_and_title(row: JSONMapping) -> str:
+    person = row.get("person") or {}
+    return f"{person.get('slug') or person.get('name')}\0{row.get('title') or ''}"
+
+
+POSITIONS: Final = ItemList(POSITION, 500, identity=_person_and_title)
+
 CAP_TABLE_ENTRY: Final = Record(
     "CapTableEntry",
     (
+        ITEM_ID,
         Field("address", Text(), "Address", example="0x00000000000000000000000000000000000000b1"),
         Field("name", Text(), "Name", example="Treasury"),
         Field("tokens", Text(), "Tokens", example="500000"),
         Field("percentage", Number(), "Percent"),
     ),
+)
+CAP_TABLE: Final = ItemList(
+    CAP_TABLE_ENTRY, 5_000, identity=lambda row: str(row.get("address") or row.get("name") or "")
 )
 
 
@@ -115,6 +148,7 @@ def funding_round(currency: str) -> Record:
     return Record(
         "FundingRound",
         (
+            structs.replace(ITEM_ID, column="item_id"),
             Field("name", Text(), "Name"),
             Field("target", Money(40, currency), "Target", "For example $1.2M.", column="target_minor"),
             Field("opened", DATE, "Opened", column="opened_on"),
@@ -125,3 +159,7 @@ def funding_round(currency: str) -> Record:
         partial=True,
         table=True,
     )
+
+
+def funding_rounds(record: Record) -> ItemList:
+    return ItemList(record, identity=_name)

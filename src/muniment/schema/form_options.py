@@ -24,7 +24,7 @@ def form_options(schema: Schema) -> JSONObject:
             options[field.name] = list(kind.suggest)
             suggesting.append(field.name)
         elif isinstance(kind, Record):
-            options[field.name] = list(kind.by_name)
+            options[field.name] = [each.name for each in kind.values]
     characters = {
         field.name: most for field in sorted(fields, key=_group) if (most := _most_characters(_item(field.kind)))
     }
@@ -47,7 +47,7 @@ def _item(kind: Kind) -> Kind:
 
 def _most_characters(kind: Kind) -> int | None:
     if isinstance(kind, Record):
-        return next((_most_characters(field.kind) for field in kind.fields), None)
+        return next((_most_characters(field.kind) for field in kind.values), None)
     return kind.max if isinstance(kind, Text | Money) else None
 
 

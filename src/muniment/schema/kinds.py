@@ -131,6 +131,25 @@ class Slug(Kind, frozen=True):
         return value or None
 
 
+class ItemId(Kind, frozen=True):
+    """The id of a row. An import takes a number for its text."""
+
+    json: ClassVar[JsonSchema] = {"type": "string"}
+    max: int = 200
+
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"maxLength": self.max} if view.change else {})}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> str | None:
+        if type(value) is int and not validation.change:
+            value = str(value)
+        if type(value) is not str:
+            validation.refuse(path, f"must be text, not {kind_of(value)}")
+        elif len(value) > self.max:
+            validation.limit(path, f"has {len(value):,} characters; at most {self.max} are allowed")
+        return value or None
+
+
 class Choice(Kind, frozen=True):
     """One of a closed set of words; an empty text is no value."""
 

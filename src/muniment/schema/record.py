@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.schema.kinds import Items, JsonSchema, Kind, View
+from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
 from muniment.schema.validation import Path, Validation, kind_of
 
 _OF_ITS_NAME: Final = "*"
@@ -169,6 +169,11 @@ class Record(Kind, frozen=True, dict=True):
         return tuple(field for field in self.fields if field.shown)
 
     @cached_property
+    def values(self) -> tuple[Field, ...]:
+        """The fields without the id of a row."""
+        return tuple(field for field in self.fields if not isinstance(field.kind, ItemId))
+
+    @cached_property
     def filters(self) -> dict[str, tuple[Field, Filter]]:
         """The fields by which lists are filtered, by the names of the parameters."""
         return {field.filter.name or field.name: (field, field.filter) for field in self.fields if field.filter}
@@ -236,7 +241,7 @@ class Record(Kind, frozen=True, dict=True):
             return {**({name: each or None for name, each in found.items()} if self.whole else found), **others}
         if self.whole:
             every = {field.name: found.get(field.name) or None for field in self.fields}
-            return every if any(every.values()) else None
+            return every if any(every[field.name] for field in self.values) else None
         return {**{name: each for name, each in found.items() if each is not None}, **others}
 
     def _members(self, value: JSONObject, path: Path, validation: Validation, *, partial: bool) -> JSONObject:
@@ -288,8 +293,12 @@ class Record(Kind, frozen=True, dict=True):
         if self.whole:
             every = {field.name: merged.get(field.name) for field in self.fields}
             return every if any(every.values()) else None
-        names = (*(name for name in self.by_name if name in merged), *sorted(merged.keys() - self.by_name.keys()))
-        return {name: merged[name] for name in names if merged[name] is not None} or None
+        return self.in_order({name: value for name, value in merged.items() if value is not None}) or None
+
+    def in_order(self, members: JSONMapping) -> JSONObject:
+        """Return *members* in the order of the fields, the additional ones after them."""
+        names = (*(name for name in self.by_name if name in members), *sorted(members.keys() - self.by_name.keys()))
+        return {name: members[name] for name in names}
 
     def published(self, row: JSONMapping, derived: JSONMapping) -> JSONObject:
         """
@@ -325,6 +334,8 @@ def _snake(name: str) -> str:
 
 def nullable(schema: JsonSchema) -> JsonSchema:
     """Allow null; as ``anyOf`` where ``items`` or ``enum`` beside a list of types would break clients."""
+    if "anyOf" in schema:
+        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
     if schema.keys() & {"$ref", "items", "properties", "enum"}:
         return {"anyOf": [schema, {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}

@@ -1,0 +1,182 @@
+"""
+Lists whose rows have ids, so that an edit can name one row: its ids, and the operations on its rows. Pure.
+
+A row without an id gets one from its identifying values and its rank among equal rows. So the same file gives the
+same ids on every instance.
+
+Source: decisions, section 5, update_*.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.schema.kinds import ItemId, Items, JsonSchema, View
+from muniment.schema.record import Field, Record
+from muniment.schema.validation import Path, Validation, kind_of
+
+_DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+_OPERATIONS: Final = ("add", "set", "remove")
+
+
+ITEM_ID: Final = Field("id", ItemId(), "ID", "Permanent within the list. A new row gets one.", example="7c2m9xq4")
+
+
+class ItemChange(Struct, frozen=True):
+    """
+    Operations on the rows of a list.
+
+    Args:
+        add: rows to append, as they are stored.
+        set: members to change, unread, by the id of the row.
+        remove: ids of rows.
+    """
+
+    add: list[JSONObject]
+    set: dict[str, JSONObject]
+    remove: list[str]
+
+
+class ItemList(Items, frozen=True, kw_only=True):
+    """
+    A list whose rows have ids. A change gives the whole list, or operations on its rows.
+
+    Args:
+        identity: returns what identifies a row that has no id.
+    """
+
+    identity: Callable[[JSONMapping], str]
+
+    @property
+    def row(self) -> Record:
+        assert isinstance(self.of, Record)  # noqa: S101 - for the type checker: rows are records
+        return self.of
+
+    def schema(self, view: View) -> JsonSchema:
+        whole = super().schema(view)
+        if not view.change:
+            return whole
+        rows = {"type": "array", "items": {"type": "object"}}
+        by_id = {
+            "type": "object",
+            "properties": {"add": rows, "set": rows, "remove": {"type": "array", "items": {"type": "string"}}},
+            "additionalProperties": False,
+            "description": "edits rows: set and remove by id",
+        }
+        return {"anyOf": [whole, by_id]}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> Any:
+        if validation.change and type(value) is dict:
+            return self._operations(value, path, validation)
+        return super().read(value, path, validation)
+
+    def _operations(self, value: JSONObject, path: Path, validation: Validation) -> ItemChange | None:
+        for name in sorted(value.keys() - set(_OPERATIONS)):
+            validation.refuse((*path, name), f"is not one of {', '.join(_OPERATIONS)}")
+        for name in _OPERATIONS:
+            if type(value.get(name, [])) is not list:
+                validation.refuse((*path, name), f"must be a list, not {kind_of(value[name])}")
+                return None
+        added = [self.row.read(each, (*path, "add", n), validation) for n, each in enumerate(value.get("add", []))]
+        changed: dict[str, JSONObject] = {}
+        for n, each in enumerate(value.get("set", [])):
+            at = (*path, "set", n)
+            if type(each) is not dict or type(each.get("id")) is not str:
+                validation.refuse(at, "must be an object with the id of a row")
+            elif each["id"] in changed:
+                validation.refuse((*at, "id"), f"{each['id']!r} is there twice")
+            else:
+                changed[each["id"]] = {name: member for name, member in each.items() if name != "id"}
+        removed = value.get("remove", [])
+        for n, each in enumerate(removed):
+            if type(each) is not str:
+                validation.refuse((*path, "remove", n), f"must be the id of a row, not {kind_of(each)}")
+            elif each in changed:
+                validation.refuse((*path, "remove", n), f"{each!r} is also in set")
+        return ItemChange([each for each in added if each is not None], changed, removed)
+
+    def apply(self, stored: Sequence[JSONObject], change: ItemChange, path: Path, validation: Validation) -> list[Any]:
+        """Return *stored* after *change*; a row or member that it does not name stays as it is."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for index, row in enumerate(stored):
+            places[row.get("id", "")].append(index)
+        for name, ids in (("set", list(change.set)), ("remove", change.remove)):
+            for n, each in enumerate(ids):
+                if (found := len(places.get(each, ()))) != 1:
+                    rule = "is the id of no row" if not found else f"is the id of {found} rows: send the whole list"
+                    at = (*path, name, n, "id") if name == "set" else (*path, name, n)
+                    validation.refuse(at, f"{each!r} {rule}")
+        if validation.faults:
+            return list(stored)
+        order = {each: n for n, each in enumerate(change.set)}
+        removed = set(change.remove)
+        rows = [
+            self._set(row, change.set[each], (*path, "set", order[each]), validation)
+            if (each := row.get("id", "")) in change.set
+            else row
+            for row in stored
+            if row.get("id", "") not in removed
+        ]
+        return [*rows, *change.add]
+
+    def _set(self, row: JSONObject, members: JSONObject, path: Path, validation: Validation) -> JSONObject:
+        changed = dict(row)
+        for name, given in members.items():
+            field = self.row.editable.get(name)
+            if field is None and self.row.others == "refuse":
+                validation.refuse((*path, name), f"is not one of {', '.join(self.row.editable)}")
+                continue
+            if field is None:
+                changed[name] = given
+                continue
+            value = given
+            if isinstance(field.kind, Record) and field.kind.partial and isinstance(given, dict):
+                value = {**(row.get(name) or {}), **given}
+                value = {inner: each for inner, each in value.items() if each is not None}
+            changed[name] = field.read(value, (*path, name), validation)
+        whole = self.row.by_name if self.row.whole else {}
+        return self.row.in_order({name: each for name, each in changed.items() if each is not None or name in whole})
+
+    def with_ids(
+        self, given: Sequence[JSONObject], stored: Sequence[JSONObject] = (), retired: Collection[str] = frozenset()
+    ) -> list[JSONObject]:
+        """
+        Return *given* with an id in every row: its own, that of the equal stored row, or a new one.
+
+        Args:
+            stored: the rows that *given* replaces. Equal rows correspond in their order.
+            retired: ids of removed rows, which are not used again.
+        """
+        if all(row.get("id") for row in given):
+            return list(given)
+        taken = {row["id"] for row in given if row.get("id")}
+        former: dict[str, list[str]] = defaultdict(list)
+        for row in stored:
+            if (each := row.get("id")) and each not in taken:
+                former[self.identity(row)].append(each)
+        used: Collection[str] = {row["id"] for row in stored if row.get("id")}
+        ranks: Counter[str] = Counter()
+        rows = []
+        for row in given:
+            if not row.get("id"):
+                identity = self.identity(row)
+                found = former[identity].pop(0) if former.get(identity) else ""
+                while not found or found in taken:
+                    found = derived_id(identity, ranks[identity])
+                    ranks[identity] += 1
+                    if found in used or found in retired:
+                        found = ""
+                taken.add(found)
+                row = self.row.in_order({**row, "id": found})  # noqa: PLW2901 - the row with its id
+            rows.append(row)
+        return rows
+
+
+def derived_id(identity: str, rank: int) -> str:
+    """Return the id of the row with *rank* among those of the same *identity*: 8 characters, 40 bits."""
+    number = int.from_bytes(hashlib.blake2b(f"{identity}\0{rank}".encode(), digest_size=5).digest())
+    return "".join(_DIGITS[number >> shift & 31] for shift in range(35, -1, -5))
