@@ -49,7 +49,7 @@ COMPANY = _object(
     },
     icon=STRING,
     socials=_or_null(_object(SOCIALS, closed=True, **dict.fromkeys(SOCIALS, TEXT_OR_NULL))),
-    address=_or_null(_list(_object(ADDRESS, closed=True, **dict.fromkeys(ADDRESS, TEXT_OR_NULL)))),
+    address=_or_null(_list(_object((*ADDRESS, "id"), id=STRING, **dict.fromkeys(ADDRESS, TEXT_OR_NULL)))),
 )
 DISTRIBUTION = _or_null(
     _object(
@@ -57,18 +57,21 @@ DISTRIBUTION = _or_null(
         details=STRING,
         schedule=STRING,
         vestingPeriod=STRING,
-        pools=_list(_object(name=STRING, percentage=NUMBER)),
+        pools=_list(_object(("id",), id=STRING, name=STRING, percentage=NUMBER)),
     )
 )
 PROPOSAL = _object(
+    ("id",),
     id=STRING,
     title=STRING,
     status={"enum": ["active", "passed", "failed", "pending"]},
     votes=_object(("for", "against"), **{"for": NUMBER, "against": NUMBER}),
     endDate=STRING,
 )
-POSITION = _object(("person",), title=STRING, person=_object(("name", "slug"), name=STRING, slug=STRING))
-HOLDER = _object(address=STRING, name=STRING, tokens=STRING, percentage=NUMBER)
+POSITION = _object(
+    ("id", "person"), id=STRING, title=STRING, person=_object(("name", "slug"), name=STRING, slug=STRING)
+)
+HOLDER = _object(("id",), id=STRING, address=STRING, name=STRING, tokens=STRING, percentage=NUMBER)
 BUNDLE = _object(
     ("company", "distribution", "proposals", "positions", "capTable"),
     company=COMPANY,

@@ -7,6 +7,7 @@ import pytest
 
 from contract.shapes import BUNDLE, COMPANY, COMPANY_OF_POSITION, FRAMEWORK, PERSON, STATS, check, check_error
 from muniment.kernel.wire import format_money, parse_money
+from services.items import without_ids
 from services.product import DEMO
 
 SECRETS = ("Names without roles count", "assessment-spec/1", "capsOverall", "anyPhrase", "governance.board")
@@ -35,6 +36,13 @@ def test_every_company_of_the_list_has_the_shape_of_the_document(demo):
     assert {type(company["address"]) for company in companies} == {list, type(None)}
 
 
+def _plain(distribution):
+    """Return a distribution without the ids of its pools, as the import file has it."""
+    if distribution is None or "pools" not in distribution:
+        return distribution
+    return {**distribution, "pools": without_ids(distribution["pools"])}
+
+
 @pytest.mark.requirement("companies.detail")
 @pytest.mark.requirement("envelope.single")
 @pytest.mark.requirement("distribution.fields")
@@ -53,9 +61,9 @@ def test_every_bundle_has_the_shape_of_the_document_and_all_that_was_imported(de
         bundle = answer.json()["data"]
         check(bundle, BUNDLE)
         assert bundle["company"]["id"] == slug
-        assert bundle["distribution"] == row.get("distribution")
-        for part in ("proposals", "capTable"):
-            assert bundle[part] == row.get(part, []), (slug, part)
+        assert _plain(bundle["distribution"]) == row.get("distribution")
+        assert without_ids(bundle["capTable"]) == row.get("capTable", []), slug
+        assert bundle["proposals"] == row.get("proposals", []), slug
         assert [(p["title"], p["person"]["slug"]) for p in bundle["positions"]] == [
             (p["title"], p["person"]["slug"]) for p in row.get("positions", [])
         ]

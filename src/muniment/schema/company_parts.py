@@ -51,7 +51,10 @@ ADDRESS: Final = Record(
     whole=True,
 )
 ADDRESSES: Final = ItemList(
-    ADDRESS, 10, identity=lambda row: "\0".join(str(row.get(each.name) or "") for each in ADDRESS.values)
+    ADDRESS,
+    10,
+    name="address",
+    identity=lambda row: "\0".join(str(row.get(each.name) or "") for each in ADDRESS.values),
 )
 
 
@@ -68,6 +71,8 @@ POOL: Final = Record(
     ),
 )
 
+POOLS: Final = ItemList(POOL, 50, name="pool", identity=_name)
+
 DISTRIBUTION: Final = Record(
     "Distribution",
     (
@@ -75,7 +80,7 @@ DISTRIBUTION: Final = Record(
         Field("details", Text(), "Distribution details"),
         Field("schedule", Text(), "Distribution schedule"),
         Field("vestingPeriod", Text(), "Vesting period"),
-        Field("pools", ItemList(POOL, 50, identity=_name), "Pools"),
+        Field("pools", POOLS, "Pools"),
     ),
     partial=True,
 )
@@ -94,7 +99,9 @@ PROPOSAL: Final = Record(
         Field("endDate", Text(), "End date (YYYY-MM-DD)", example="2025-06-30"),
     ),
 )
-PROPOSALS: Final = ItemList(PROPOSAL, 500, identity=lambda row: str(row.get("title") or ""))
+PROPOSALS: Final = ItemList(
+    PROPOSAL, 500, name="proposal", own_ids=True, identity=lambda row: str(row.get("title") or "")
+)
 
 
 def _names_a_person(found: JSONObject, path: Path, validation: Validation) -> None:
@@ -126,7 +133,7 @@ def _person_and_title(row: JSONMapping) -> str:
     return f"{person.get('slug') or person.get('name')}\0{row.get('title') or ''}"
 
 
-POSITIONS: Final = ItemList(POSITION, 500, identity=_person_and_title)
+POSITIONS: Final = ItemList(POSITION, 500, name="position", identity=_person_and_title)
 
 CAP_TABLE_ENTRY: Final = Record(
     "CapTableEntry",
@@ -139,7 +146,7 @@ CAP_TABLE_ENTRY: Final = Record(
     ),
 )
 CAP_TABLE: Final = ItemList(
-    CAP_TABLE_ENTRY, 5_000, identity=lambda row: str(row.get("address") or row.get("name") or "")
+    CAP_TABLE_ENTRY, 5_000, name="holder", identity=lambda row: str(row.get("address") or row.get("name") or "")
 )
 
 
@@ -162,4 +169,4 @@ def funding_round(currency: str) -> Record:
 
 
 def funding_rounds(record: Record) -> ItemList:
-    return ItemList(record, identity=_name)
+    return ItemList(record, name="round", identity=_name)

@@ -46,10 +46,14 @@ class ItemList(Items, frozen=True, kw_only=True):
     A list whose rows have ids. A change gives the whole list, or operations on its rows.
 
     Args:
+        name: what a row is, so that rows of different lists get different ids.
         identity: returns what identifies a row that has no id.
+        own_ids: a change may give a new row an id of the owner's choice.
     """
 
+    name: str
     identity: Callable[[JSONMapping], str]
+    own_ids: bool = False
 
     @property
     def row(self) -> Record:
@@ -166,7 +170,7 @@ class ItemList(Items, frozen=True, kw_only=True):
                 identity = self.identity(row)
                 found = former[identity].pop(0) if former.get(identity) else ""
                 while not found or found in taken:
-                    found = derived_id(identity, ranks[identity])
+                    found = derived_id(f"{self.name}\0{identity}", ranks[identity])
                     ranks[identity] += 1
                     if found in used or found in retired:
                         found = ""

@@ -134,7 +134,7 @@ class Slug(Kind, frozen=True):
 class ItemId(Kind, frozen=True):
     """The id of a row. An import takes a number for its text."""
 
-    json: ClassVar[JsonSchema] = {"type": "string"}
+    empty: ClassVar[Any] = ""
     max: int = 200
 
     def schema(self, view: View) -> JsonSchema:
@@ -147,6 +147,9 @@ class ItemId(Kind, frozen=True):
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         elif len(value) > self.max:
             validation.limit(path, f"has {len(value):,} characters; at most {self.max} are allowed")
+        return value or None
+
+    def wire(self, value: Any) -> Any:
         return value or None
 
 

@@ -1,6 +1,7 @@
 """Validation of an input: every fault with its path, and which broken limits only warn."""
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from muniment.schema.kinds import Kind
@@ -9,6 +10,7 @@ MAX_FAULTS: Final = 50
 """An input of a hundred thousand wrong members is reported by its first faults."""
 
 _KINDS: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
+T = TypeVar("T")
 Path = tuple[str | int, ...]
 
 
@@ -43,10 +45,14 @@ class Validation:
 
     def read(self, kind: "Kind", value: Any) -> Any:
         """Return what *kind* reads of *value*; it may be used only if there are no faults."""
+        return self.collect(lambda: kind.read(value, (), self), None)
+
+    def collect(self, read: Callable[[], T], otherwise: T) -> T:
+        """Return what *read* returns, or *otherwise* once there are too many faults."""
         try:
-            return kind.read(value, (), self)
+            return read()
         except _Full:
-            return None
+            return otherwise
 
     def refuse(self, path: Path, reason: str) -> None:
         self.faults.append(Fault(text_of(path), reason))

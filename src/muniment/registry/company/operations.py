@@ -6,6 +6,7 @@ Each function is one transaction; the pages, the tool server and the command lin
 Source: decisions, section 5; tools, owner-scoped server.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,9 @@ from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
 from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
-from muniment.registry.company.editing import Difference, compare, write
+from muniment.registry.company.difference import Difference
+from muniment.registry.company.editing import compare, write
+from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, FundingRound, GivenSlug, HistoryEntry, Ownership, PendingChange, State
 from muniment.registry.publishing.documents import company_views
@@ -151,7 +154,13 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
 
 
 def update_company(
-    actor: Actor, slug: str, change: CompanyChange, *, expected_version: int | None = None, dry_run: bool = False
+    actor: Actor,
+    slug: str,
+    change: CompanyChange,
+    *,
+    expected_version: int | None = None,
+    expected_totals: Mapping[str, int] | None = None,
+    dry_run: bool = False,
 ) -> CompanyUpdate:
     """
     Change the fields given in *change* on a company that the actor owns.
@@ -160,11 +169,13 @@ def update_company(
 
     Args:
         change: absent fields stay; None clears a nullable field.
+        expected_totals: the number of stored rows of each list that the change replaces by a shorter one.
         dry_run: return the diff without changing anything.
 
     Raises:
         NotFound: unknown, or not owned (which of the two is not revealed).
-        BadFields: a value is invalid; names the field.
+        BadFields: a value is invalid, or a list is shorter than the stored one without a sign that it is meant so;
+            names the field.
         Conflict: *expected_version* is not the current version.
 
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
@@ -173,16 +184,24 @@ def update_company(
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         expect_version(company, expected_version)
-        return _update(actor, company, edit, "updated", dry_run=dry_run)
+        guard = ListGuard(company, expected_totals or {}, knows_version=expected_version is not None)
+        return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard)
 
 
 def _update(
-    actor: Actor, company: Company, edit: Edit, action: str, *, dry_run: bool = False, replace: bool = False
+    actor: Actor,
+    company: Company,
+    edit: Edit,
+    action: str,
+    *,
+    dry_run: bool = False,
+    replace: bool = False,
+    guard: ListGuard | None = None,
 ) -> CompanyUpdate:
     waiting: Edit = {}
     if company.state == State.PUBLISHED and not decides(actor):
         waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
-    difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace)
+    difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace, guard=guard)
     requested = compare(company, waiting)
     view = None
     if not dry_run:

@@ -14,19 +14,21 @@ class PositionRow(NamedTuple):
     name: str
     title: str | None
     extra: JSONObject
+    item_id: str = ""
 
     @classmethod
     def from_document(cls, document: JSONMapping) -> "PositionRow":
         person = document["person"]
-        extra = {key: value for key, value in document.items() if key not in {"title", "person"}}
+        extra = {key: value for key, value in document.items() if key not in {"id", "title", "person"}}
         if of_person := {key: value for key, value in person.items() if key not in {"name", "slug"}}:
             extra["person"] = of_person
-        return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra)
+        return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra, document.get("id", ""))
 
     def to_document(self) -> JSONObject:
         person = {"name": self.name, "slug": self.slug, **self.extra.get("person", {})}
         rest = {key: value for key, value in self.extra.items() if key != "person"}
-        return {**({} if self.title is None else {"title": self.title}), "person": person, **rest}
+        named = {"id": self.item_id} if self.item_id else {}
+        return {**named, **({} if self.title is None else {"title": self.title}), "person": person, **rest}
 
 
 class RoundRow(NamedTuple):
@@ -36,6 +38,7 @@ class RoundRow(NamedTuple):
     target_minor: int | None
     opened_on: date | None
     closed_on: date | None
+    item_id: str = ""
 
     @classmethod
     def from_document(cls, document: JSONMapping, record: Record) -> "RoundRow":

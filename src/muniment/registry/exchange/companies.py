@@ -40,12 +40,13 @@ from muniment.registry.models import (
 )
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
-StoredPositions = list[tuple[str, str, str | None, Any, int]]
-"""Stored positions: the person's slug and name, title, extra, the person's key."""
+StoredPositions = list[tuple[PositionRow, int]]
+"""Stored positions, each with the person's key."""
 _Parts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
 
@@ -56,8 +57,9 @@ def _parts(keys: list[int]) -> _Parts:
         return found.values_list("company_id", *columns)
 
     parts: _Parts = defaultdict(lambda: defaultdict(list))
-    for key, *place in stored(Position, "person__slug", "person__name", "title", "extra", "person_id"):
-        parts["positions"][key].append(tuple(place))
+    names = ("person__slug", "person__name", "title", "extra", "item_id")
+    for key, person, *place in stored(Position, "person_id", *names):
+        parts["positions"][key].append((PositionRow(*place), person))
     for name, model in (("proposals", Proposal), ("cap_table", CapTableEntry)):
         for key, document in stored(model, "document"):
             parts[name][key].append(document)
@@ -84,12 +86,16 @@ class _People:
         """Return the slug of the person in *place*; create the person if needed."""
         slug = place.slug
         if not slug:
-            slug = here.get(place.name) or next((each[0] for each in stored if each[1] == place.name), "")
+            slug = here.get(place.name) or next((each.slug for each, _ in stored if each.name == place.name), "")
             slug = slug or free_slug("person", place.name, {*self.known, *self.made})
             here[place.name] = slug
         if slug not in self.known and slug not in self.made:
             self.made[slug] = Person(slug=slug, name=place.name)
         return slug
+
+
+def _key(place: PositionRow) -> tuple[Any, ...]:
+    return place.slug, place.title, place.extra, place.item_id
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -107,7 +113,7 @@ class _CompanyBatch:
         self.changed: list[Company] = []
         self.order: list[Company] = []
         self.entries: list[HistoryEntry] = []
-        self.new_parts: list[tuple[Company, CompanyRow, list[tuple[str, str | None, Any]] | None]] = []
+        self.new_parts: list[tuple[Company, CompanyRow, list[PositionRow] | None]] = []
         self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
         self.affected_people: dict[int, None] = {}
         self.described: list[int] = []
@@ -119,7 +125,7 @@ class _CompanyBatch:
         self._ignore_erased_people(rows)
         parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
-        slugs.update(place[0] for places in parts["positions"].values() for place in places)
+        slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
         people = _People(self.run, existing_rows(Person, slugs))
         rows = self._without_unknown_people(rows, people)
         for line, row in rows:
@@ -164,17 +170,40 @@ class _CompanyBatch:
                 kept.append((line, row))
         return kept
 
-    def _places(
-        self, row: CompanyRow, stored: StoredPositions, people: _People
-    ) -> list[tuple[str, str | None, Any]] | None:
+    def _places(self, row: CompanyRow, stored: StoredPositions, people: _People) -> list[PositionRow] | None:
         if row.positions is None:
             return None
         here: dict[str, str] = {}
-        return [(people.resolve(place, stored, here), place.title, place.extra) for place in row.positions]
+        places = [place._replace(slug=people.resolve(place, stored, here)) for place in row.positions]
+        former = [place.to_document() for place, _ in stored]
+        found = POSITIONS.with_ids([place.to_document() for place in places], former)
+        return [PositionRow.from_document(each) for each in found]
+
+    def _give_ids(self, row: CompanyRow, parts: _Parts | None = None, company: Company | None = None) -> None:
+        """Give every row of the lists its id: its own, that of the equal stored row, or a new one."""
+        for name, kind in (("proposals", PROPOSALS), ("cap_table", CAP_TABLE)):
+            if (given := getattr(row, name)) is not None:
+                setattr(row, name, kind.with_ids(given, parts[name][company.pk] if parts and company else ()))
+        if row.funding_rounds is not None:
+            record = self.run.schema.funding_round
+            stored = (
+                [each.to_document(record) for each in parts["funding_rounds"][company.pk]] if parts and company else []
+            )
+            rounds = funding_rounds(record).with_ids([each.to_document(record) for each in row.funding_rounds], stored)
+            row.funding_rounds = [
+                each._replace(item_id=found["id"]) for each, found in zip(row.funding_rounds, rounds, strict=True)
+            ]
+        if addresses := row.columns.get("address"):
+            row.columns["address"] = ADDRESSES.with_ids(addresses, (company and company.address) or ())
+        distribution = row.columns.get("distribution") or {}
+        if pools := distribution.get("pools"):
+            stored_pools = ((company and company.distribution) or {}).get("pools") or ()
+            row.columns["distribution"] = {**distribution, "pools": POOLS.with_ids(pools, stored_pools)}
 
     def _new(self, row: CompanyRow, people: _People) -> None:
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
+        self._give_ids(row)
         company = Company(
             slug=row.slug,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
@@ -186,6 +215,7 @@ class _CompanyBatch:
         self.new_parts.append((company, row, self._places(row, [], people)))
 
     def _compare(self, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
+        self._give_ids(row, parts, company)
         columns = dict(row.columns)
         if not self.run.draft:
             columns["state"] = State.PUBLISHED
@@ -194,14 +224,14 @@ class _CompanyBatch:
         kept = CompanyRow(row.slug, {})
         before: JSONObject = {}
         after: JSONObject = {}
-        if places is not None and places != [(slug, title, extra) for slug, _, title, extra, _ in stored]:
-            before["positions"] = [PositionRow(*place[:4]).to_document() for place in stored]
+        if places is not None and [_key(place) for place in places] != [_key(place) for place, _ in stored]:
+            before["positions"] = [place.to_document() for place, _ in stored]
             after["positions"] = [
-                PositionRow(slug, (people.known.get(slug) or people.made[slug]).name, title, extra).to_document()
-                for slug, title, extra in places
+                place._replace(name=(people.known.get(place.slug) or people.made[place.slug]).name).to_document()
+                for place in places
             ]
             self.stale[Position].append(company.pk)
-            self.affected_people.update(dict.fromkeys(place[4] for place in stored))
+            self.affected_people.update(dict.fromkeys(person for _, person in stored))
         else:
             places = None
         for name, key, model in (
@@ -227,7 +257,7 @@ class _CompanyBatch:
         self.new_parts.append((company, kept, places))
         self.entries.append(history.entry(self.run.actor, "imported", before=before, after=after, company=company))
         if REFERENCE & former.keys():
-            self.affected_people.update(dict.fromkeys(place[4] for place in stored))
+            self.affected_people.update(dict.fromkeys(person for _, person in stored))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
 
@@ -244,9 +274,10 @@ class _CompanyBatch:
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
         parts: dict[type[models.Model], list[Any]] = defaultdict(list)
         for company, row, places in self.new_parts:
-            for rank, (slug, title, extra) in enumerate(places or ()):
-                person = people.known.get(slug) or people.made[slug]
-                parts[Position].append(Position(company=company, person=person, rank=rank, title=title, extra=extra))
+            for rank, place in enumerate(places or ()):
+                person = people.known.get(place.slug) or people.made[place.slug]
+                columns = {"item_id": place.item_id, "title": place.title, "extra": place.extra}
+                parts[Position].append(Position(company=company, person=person, rank=rank, **columns))
                 self.affected_people[person.pk] = None
             for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
                 parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]

@@ -15,6 +15,7 @@ class Position(models.Model):
     company = models.ForeignKey(Company, models.CASCADE, related_name="positions")
     person = models.ForeignKey(Person, models.PROTECT, related_name="positions")
     rank = models.PositiveIntegerField()
+    item_id = Text(blank=True, default="")
     title = Text(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
 
@@ -59,6 +60,7 @@ class FundingRound(models.Model):
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="funding_rounds")
     rank = models.PositiveIntegerField()
+    item_id = Text(blank=True, default="")
     name = Text(blank=True, default="")
     target_minor = models.BigIntegerField(null=True, blank=True)
     opened_on = models.DateField(null=True, blank=True)
@@ -74,3 +76,16 @@ class FundingRound(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.company}"
+
+
+class RemovedItem(models.Model):
+    """The id of a row that an owner removed: no other row of the listing gets it."""
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="+")
+    item = Text()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["company", "item"], name="removed_item_once")]
+
+    def __str__(self) -> str:
+        return f"{self.item} of {self.company}"

@@ -17,7 +17,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
-from muniment.registry.company.editing import Difference, compare_field
+from muniment.registry.company.difference import Difference, compare_field
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import AffectedRows, publish

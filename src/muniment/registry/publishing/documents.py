@@ -56,21 +56,23 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     found = Company.objects.raw(f"SELECT * FROM registry_company WHERE id IN ({marks(keys)})", keys)
     views = {company.pk: CompanyView(vars(company)) for company in found}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    for company, title, extra, slug, name in rows(
-        "SELECT place.company_id, place.title, place.extra, person.slug, person.name FROM registry_position place"
+    for company, item, title, extra, slug, name in rows(
+        "SELECT place.company_id, place.item_id, place.title, place.extra, person.slug, person.name"
+        " FROM registry_position place"
         f" JOIN registry_person person ON person.id = place.person_id {of_these}",
         keys,
     ):
-        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name))
+        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item))
     for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
         views[company].proposals.append(msgspec.Raw(text.encode()))
     for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
         views[company].cap_table.append(msgspec.Raw(text.encode()))
-    for company, name, target, *days in rows(
-        f"SELECT company_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}", keys
+    for company, item, name, target, *days in rows(
+        f"SELECT company_id, item_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}",
+        keys,
     ):
         opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
-        views[company].rounds.append(RoundRow(name, target, opened, closed))
+        views[company].rounds.append(RoundRow(name, target, opened, closed, item))
     return views
 
 

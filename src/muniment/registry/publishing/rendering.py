@@ -49,6 +49,7 @@ class PlaceView:
     person_slug: str = ""
     person_name: str = ""
     company: JSONObject | None = None
+    item_id: str = ""
 
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
@@ -88,7 +89,7 @@ def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSON
 def position_in_company(place: PlaceView) -> JSONObject:
     further = sorted((place.extra.get("person") or {}).items())
     person = {"name": place.person_name, "slug": place.person_slug, **dict(further)}
-    return _place(place, {"person": person})
+    return {"id": place.item_id, **_place(place, {"person": person})}
 
 
 def _place(place: PlaceView, other_end: JSONObject) -> JSONObject:

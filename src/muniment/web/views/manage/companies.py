@@ -144,7 +144,9 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
         try:
-            done = operations.update_company(actor, slug, change, expected_version=asked_version(request))
+            asked = asked_version(request)
+            totals = _totals(mine) if asked == mine.version else None
+            done = operations.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
@@ -165,6 +167,16 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     }
     status = 409 if stale else 422 if page.has_faults else 200
     return manage_page(request, "manage/edit.html", context, status=status)
+
+
+def _totals(mine: OwnedCompany) -> dict[str, int]:
+    """Return the number of rows of each list that the form shows whole."""
+    lists = {
+        **mine.bundle,
+        "address": mine.bundle["company"].get("address"),
+        "pools": (mine.bundle.get("distribution") or {}).get("pools"),
+    }
+    return {name: len(rows) for name, rows in lists.items() if isinstance(rows, list)}
 
 
 @signed_in("POST")

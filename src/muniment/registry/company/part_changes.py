@@ -1,0 +1,287 @@
+"""Compare changes of a listing's positions, proposals, holders and rounds with the stored rows, and write them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.difference import Difference
+from muniment.registry.company.parts import PositionRow
+from muniment.registry.exchange.batch import reserve_slug
+from muniment.registry.models import CapTableEntry, Company, FundingRound, Person, Position, Proposal, RemovedItem
+from muniment.registry.publishing.publisher import AffectedRows
+from muniment.schema.item_lists import ItemChange, ItemList
+from muniment.schema.validation import Fault, Path, Validation
+
+SHORT_LIST_ROWS: Final = 50
+SHORT_LIST_BYTES: Final = 12 << 10
+"""No read truncates a list of this size, so that a shorter one is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListGuard:
+    """
+    What the caller knows of the lists that a change replaces.
+
+    Args:
+        company: the listing.
+        totals: the number of stored rows, by the name of the list.
+        knows_version: the change named the present version of the listing.
+        off: the change comes from the history, not from a caller.
+    """
+
+    company: Company
+    totals: Mapping[str, int] = field(default_factory=dict)
+    knows_version: bool = False
+    off: bool = False
+
+    def check(self, name: str, stored: Sequence[JSONObject], given: Sequence[JSONObject]) -> None:
+        """
+        Refuse a list that may have been read only in part.
+
+        Raises:
+            BadFields: it is shorter than the stored one, which the caller may not have seen whole.
+
+        Source: decisions, section 5, update_*.
+        """
+        if self.off:
+            return
+        total = self.totals.get(name)
+        if total is not None and total != len(stored):
+            raise BadFields(
+                [Fault(f"expectedTotals.{name}", f"is {total:,}, but the list has {len(stored):,} rows")],
+                "Read the list again, then repeat the change if it still fits.",
+            )
+        if len(given) >= len(stored) or total is not None:
+            return
+        is_short = len(stored) <= SHORT_LIST_ROWS and len(msgspec.json.encode(stored)) <= SHORT_LIST_BYTES
+        if is_short and self.knows_version:
+            return
+        with_version = " or, since the list is short, expectedVersion" if is_short else ""
+        raise BadFields(
+            [Fault(name, f"has {len(given):,} rows, but {len(stored):,} are stored: the others would be deleted")],
+            'To edit single rows, send {"add": [rows], "set": [rows with id], "remove": [ids]}. '
+            f'To replace the whole list, send it with expectedTotals {{"{name}": {len(stored)}}}{with_version}.',
+        )
+
+    def resolve(
+        self, kind: ItemList, path: Path, change: ItemChange | Sequence[JSONObject] | None, stored: Sequence[JSONObject]
+    ) -> list[JSONObject]:
+        """
+        Return the rows of a list after *change*, each with its id.
+
+        Raises:
+            BadFields: an id that no row has, an invalid member, or a list that may be incomplete.
+        """
+        if isinstance(change, ItemChange):
+            validation = Validation(change=True)
+            given = validation.collect(lambda: kind.apply(stored, change, path, validation), list(stored))
+            if validation.faults:
+                raise BadFields(validation.faults)
+        else:
+            given = list(change or ())
+            self.check(str(path[-1]), stored, given)
+            if not self.off:
+                _refuse_unknown_ids(kind, path, given, stored)
+        if all(row.get("id") for row in given):
+            return given
+        retired = frozenset(RemovedItem.objects.filter(company=self.company).values_list("item", flat=True))
+        return kind.with_ids(given, stored, retired)
+
+
+def _refuse_unknown_ids(kind: ItemList, path: Path, given: Sequence[JSONObject], stored: Sequence[JSONObject]) -> None:
+    seen: set[str] = set()
+    known = {row.get("id") for row in stored}
+    validation = Validation(change=True)
+    for index, row in enumerate(given):
+        if not (each := row.get("id")):
+            continue
+        if each in seen:
+            validation.refuse((*path, index, "id"), f"{each!r} is also the id of another row")
+        elif each not in known and not kind.own_ids:
+            validation.refuse((*path, index, "id"), f"{each!r} is the id of no row; leave it out for a new row")
+        seen.add(each)
+    if validation.faults:
+        raise BadFields(validation.faults)
+
+
+class StoredRow(NamedTuple):
+    """A row as its table holds it."""
+
+    key: int
+    rank: int
+    id: str
+    columns: JSONObject
+
+
+def write_rows(
+    model: type[models.Model], company: Company, stored: Sequence[StoredRow], given: Sequence[tuple[str, JSONObject]]
+) -> None:
+    """Write the rows in *given*, by id and columns: only what differs, if the order of the stored ones stays."""
+    rows: Any = model._default_manager  # noqa: SLF001 - Django's public name
+    by_id = {row.id: row for row in stored}
+    kept = [by_id[each].rank for each, _ in given if each in by_id]
+    last = max((row.rank for row in stored), default=-1)
+    in_place = (
+        len(by_id) == len(stored) and kept == sorted(set(kept)) and all(each in by_id for each, _ in given[: len(kept)])
+    )
+    if not in_place:
+        rows.filter(company=company).delete()
+        rows.bulk_create([model(company=company, rank=n, **columns) for n, (_, columns) in enumerate(given)])
+    else:
+        left = {each for each, _ in given}
+        rows.filter(pk__in=[row.key for row in stored if row.id not in left]).delete()
+        for each, columns in given[: len(kept)]:
+            if columns != by_id[each].columns:
+                rows.filter(pk=by_id[each].key).update(**columns)
+        added = given[len(kept) :]
+        rows.bulk_create([model(company=company, rank=last + n, **each) for n, (_, each) in enumerate(added, 1)])
+    retire(company, (row.id for row in stored), (each for each, _ in given))
+
+
+def retire(company: Company, before: Iterable[str], after: Iterable[str]) -> None:
+    """Record the ids that no row has any more, so that no other row gets them."""
+    gone = {*before} - {*after} - {""}
+    RemovedItem.objects.bulk_create(
+        [RemovedItem(company=company, item=each) for each in sorted(gone)], ignore_conflicts=True
+    )
+
+
+def compare_documents(
+    name: str, model: type[Proposal | CapTableEntry], change: Any, found: Difference, guard: ListGuard
+) -> None:
+    """Compare rows that are stored as they are published."""
+    company = guard.company
+    rows = model.objects.filter(company=company).order_by("rank").values_list("pk", "rank", "document")
+    stored = [StoredRow(key, rank, each.get("id", ""), {"document": each}) for key, rank, each in rows]
+    before = [row.columns["document"] for row in stored]
+    after = guard.resolve(_kind_of(name), (name,), change, before)
+    if before == after:
+        return
+    found.before[name], found.after[name] = before, after
+    columns = [(each["id"], {"document": each}) for each in after]
+    found.steps.append(lambda _: write_rows(model, company, stored, columns))
+
+
+def _kind_of(name: str) -> ItemList:
+    kind = settings.SCHEMA.bundle.by_name[name].kind
+    assert isinstance(kind, ItemList)  # noqa: S101 - for the type checker
+    return kind
+
+
+def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
+    """
+    Compare the team.
+
+    Raises:
+        BadFields: a position names an unknown person.
+    """
+    company = guard.company
+    rows = list(
+        Position.objects.filter(company=company)
+        .order_by("rank")
+        .values_list("person__slug", "person__name", "title", "extra", "item_id", "pk", "rank", "person_id")
+    )
+    places = [PositionRow(*row[:5]) for row in rows]
+    before = [place.to_document() for place in places]
+    after = _with_people(guard.resolve(_kind_of("positions"), ("positions",), change, before), places)
+    if before == after:
+        return
+    found.before["positions"], found.after["positions"] = before, after
+    stored = [
+        StoredRow(key, rank, place.item_id, {"person_id": person, **_columns(place)})
+        for place, (*_, key, rank, person) in zip(places, rows, strict=True)
+    ]
+
+    def write(affected: AffectedRows) -> None:
+        keys = {place.slug: row.columns["person_id"] for place, row in zip(places, stored, strict=True)}
+        given = [PositionRow.from_document(each) for each in after]
+        new = {place.slug for place in given if place.slug} - keys.keys()
+        keys |= dict(Person.objects.filter(slug__in=new).values_list("slug", "pk"))
+        created: dict[str, int] = {}
+        columns = []
+        for place in given:
+            if place.slug:
+                key = keys[place.slug]
+            else:
+                key = created[place.name] = created.get(place.name) or _make_person(place.name).pk
+            columns.append((place.item_id, {"person_id": key, **_columns(place)}))
+        write_rows(Position, company, stored, columns)
+        former = {row.id: (row.columns, rank) for rank, row in enumerate(stored)}
+        current = {each: (its, rank) for rank, (each, its) in enumerate(columns)}
+        changed = [each for each in {**former, **current} if former.get(each) != current.get(each)]
+        affected.person(
+            *(rows_of[each][0]["person_id"] for each in changed for rows_of in (former, current) if each in rows_of)
+        )
+
+    found.steps.append(write)
+
+
+def _columns(place: PositionRow) -> JSONObject:
+    return {"title": place.title, "extra": place.extra, "item_id": place.item_id}
+
+
+def _with_people(given: list[JSONObject], stored: list[PositionRow]) -> list[JSONObject]:
+    """Return positions with the slug and name of each person: a name that the listing has means that person."""
+    slugs = {each["person"].get("slug", "") for each in given}
+    names = {place.slug: place.name for place in stored}
+    names |= dict(Person.objects.filter(slug__in=slugs - names.keys()).values_list("slug", "name"))
+    named = {place.name: place.slug for place in reversed(stored)}
+    faults = []
+    rows = []
+    for index, each in enumerate(given):
+        place = PositionRow.from_document(each)
+        slug = place.slug or named.get(place.name, "")
+        if slug and slug not in names:
+            reason = f"is unknown: no person has the slug {slug!r}; give only a name for a new person"
+            faults.append(Fault(f"positions[{index}].person.slug", reason))
+        rows.append(place._replace(slug=slug, name=names.get(slug, place.name)).to_document())
+    if faults:
+        raise BadFields(faults, "GET /api/v1/people lists the slugs of people.")
+    return rows
+
+
+def _make_person(name: str) -> Person:
+    """Create a person named in a position; public while a published listing names them."""
+    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())
+
+
+def compare_round(company: Company, given: JSONObject, found: Difference) -> None:
+    """
+    Compare the open funding round, or the one to open.
+
+    Raises:
+        BadFields: no round is open to be closed, or it closes before it opens.
+    """
+    rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
+    current = next((each for each in rounds if each.closed_on is None), None)
+    rank = rounds[-1].rank + 1 if rounds else 0
+    opened = current or FundingRound(company=company, rank=rank, opened_on=now().date())
+    if current is None and given.get("closed") and "opened" not in given:
+        fault = Fault("fundingRound.closed", "is given, but no round is open")
+        raise BadFields([fault], "Open a round first: name, target, opened.")
+    record = settings.SCHEMA.funding_round
+    stored = record.exact(vars(opened)) if current else None
+    for name, value in given.items():
+        part = record.by_name[name]
+        if name != "id":
+            setattr(opened, part.column, part.kind.empty if value is None else value)
+    if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
+        fault = Fault("fundingRound.closed", "is before opened")
+        raise BadFields([fault], "Give a closing date after the opening date.")
+    if not opened.item_id:
+        others = [record.exact(vars(each)) for each in rounds]
+        lists = ListGuard(company, off=True)
+        kind = _kind_of("fundingRounds")
+        opened.item_id = lists.resolve(kind, (kind.name,), [*others, record.exact(vars(opened))], others)[-1]["id"]
+    changed = record.exact(vars(opened))
+    if stored == changed:
+        return
+    found.before["fundingRound"], found.after["fundingRound"] = stored, changed
+    found.steps.append(lambda _: opened.save())
