@@ -100,7 +100,7 @@ PROPOSAL: Final = Record(
     ),
 )
 PROPOSALS: Final = ItemList(
-    PROPOSAL, 500, name="proposal", own_ids=True, identity=lambda row: str(row.get("title") or "")
+    PROPOSAL, 500, name="proposal", own_ids=True, merged=("votes",), identity=lambda row: str(row.get("title") or "")
 )
 
 

@@ -49,11 +49,13 @@ class ItemList(Items, frozen=True, kw_only=True):
         name: what a row is, so that rows of different lists get different ids.
         identity: returns what identifies a row that has no id.
         own_ids: a change may give a new row an id of the owner's choice.
+        merged: members that are objects, of which a change of the row gives some members; others are replaced.
     """
 
     name: str
     identity: Callable[[JSONMapping], str]
     own_ids: bool = False
+    merged: tuple[str, ...] = ()
 
     @property
     def row(self) -> Record:
@@ -138,7 +140,7 @@ class ItemList(Items, frozen=True, kw_only=True):
                 changed[name] = given
                 continue
             value = given
-            if isinstance(field.kind, Record) and field.kind.partial and isinstance(given, dict):
+            if name in self.merged and isinstance(given, dict):
                 value = {**(row.get(name) or {}), **given}
                 value = {inner: each for inner, each in value.items() if each is not None}
             changed[name] = field.read(value, (*path, name), validation)
