@@ -56,7 +56,7 @@ def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSche
 def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
     """Return the schema of a company with its parts; *more* are additional members for owners."""
     shown = schema.bundle.definition(ANSWER)["properties"]
-    totals = dict.fromkeys(("positionsTotal", "proposalsTotal", "capTableTotal"), INTEGER)
+    totals = dict.fromkeys(("positionsTotal", "proposalsTotal", "capTableTotal", "fundingRoundsTotal"), INTEGER)
     return {
         "type": "object",
         "properties": {**shown, "company": record_of(schema.company), **totals, **more},

@@ -17,7 +17,7 @@ from muniment.kernel.actor import SCOPES
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
@@ -50,7 +50,15 @@ _EXPECTED_VERSION: Final = {
     "maximum": 2**31 - 1,
     "description": "fail if the listing has another version",
 }
-_CHANGES: Final[dict[str, Any]] = {"validated_later": ("changes",), "destructive": True, "idempotent": True}
+_EXPECTED_TOTALS: Final = {
+    "type": "object",
+    "description": 'to replace a list by a shorter one: its stored rows, such as {"positions": 150}',
+}
+_CHANGES: Final[dict[str, Any]] = {
+    "validated_later": ("changes", "expectedTotals"),
+    "destructive": True,
+    "idempotent": True,
+}
 _NAMES: Final = list_of(STRING)
 
 
@@ -77,7 +85,7 @@ class ManageTools:
         ]
         return truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
 
-    def get_my_company(self, arguments: Arguments, caller: Caller) -> bytes:
+    def get_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
         found = operations.get_company(caller.owner, arguments["slug"])
         public_url = f"{self._base_url}/companies/{quote(found.slug, safe='')}"
         whole = {
@@ -88,7 +96,9 @@ class ManageTools:
             "reviewerNote": found.reviewer_note or None,
             "publicUrl": public_url if found.published else None,
         }
-        return truncation.bundle(_encode({"data": whole}), self._own_url(found.slug))
+        plain = msgspec.json.decode(_encode(whole))
+        window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
+        return {"data": owner_bundle.fit(plain, self._own_url(found.slug), **window)}
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
         done = operations.update_company(
@@ -96,6 +106,7 @@ class ManageTools:
             arguments["slug"],
             CompanyChange(arguments["changes"]),
             expected_version=arguments.get("expectedVersion"),
+            expected_totals=arguments.get("expectedTotals"),
             dry_run=arguments.get("dryRun", False),
         )
         company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
@@ -187,17 +198,29 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.get_my_company,
             "Get my company",
-            "One of your listings with its state and version. Long lists show the first 100, with …Total.",
+            "One of your listings with its state and version. Of long lists it shows the first rows; notShown says how "
+            "many there are, and which arguments show the next.",
             "companies:read",
-            single({**whole, "required": ["company", *common]}),
-            arguments={"slug": SLUG},
+            single({**whole, "required": list(common)}),
+            arguments={
+                "slug": SLUG,
+                "parts": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": list(owner_bundle.PARTS)},
+                    "maxItems": len(owner_bundle.PARTS),
+                    "description": "default: all",
+                },
+                "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
+            },
             required=("slug",),
         ),
         tool(
             tools.update_my_company,
             "Update my company",
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
-            "others go live at once. Changes can be reverted on the page. Try dryRun first.",
+            "others go live at once. Changes can be reverted on the page. Edit single rows of a list with "
+            '{"add": [rows], "set": [rows with id], "remove": [ids]}. Try dryRun first.',
             "companies:write",
             single(
                 object_of(
@@ -214,6 +237,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "slug": SLUG,
                 "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
                 "expectedVersion": _EXPECTED_VERSION,
+                "expectedTotals": _EXPECTED_TOTALS,
                 "dryRun": _DRY,
             },
             required=("slug", "changes"),

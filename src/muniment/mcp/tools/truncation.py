@@ -18,7 +18,7 @@ FRAMEWORK_DESCRIPTION_CHARACTERS = 500
 PARTS = ("body", "positions", "capTable", "proposals", "distribution")
 """The parts of a company's bundle besides its facts."""
 _LISTS = ("positions", "proposals", "capTable")
-_TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
+TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
 _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
 _NEVER_CUT = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
 _MAX_NAME = 200
@@ -39,7 +39,8 @@ def cut_text(record: JSONObject, member: str, characters: int, url: str) -> None
         record[f"{member}Url"] = url
 
 
-def _cut_texts(record: JSONObject, characters: int, url: str) -> None:
+def cut_texts(record: JSONObject, characters: int, url: str) -> None:
+    """Truncate every text of *record* that is longer than *characters*, except names."""
     for member in [name for name, value in record.items() if isinstance(value, str) and name not in _NEVER_CUT]:
         if not member.endswith("Url"):
             cut_text(record, member, characters, url)
@@ -65,26 +66,26 @@ def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes
         data.update({f"{name}Total": total for name, total in totals.items()})
     # Long texts are shortened first, to a readable length; then texts and lists together.
     steps = (
-        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS[:2])),
-        *((_TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
-        *((characters, 1) for characters in _TEXT_STEPS[2:]),
+        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *TEXT_STEPS[:2])),
+        *((TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
+        *((characters, 1) for characters in TEXT_STEPS[2:]),
     )
     finished = _shrink(data, _LISTS, steps, (data, data["company"], data.get("distribution") or {}), url)
     if len(finished) <= BUDGET_BYTES:
         return finished
     kept = {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
     totals_of = {f"{name}Total": total for name, total in totals.items()}
-    return _encode({"data": {"company": _named(data["company"], url), **kept, **totals_of}})
+    return _encode({"data": {"company": named(data["company"], url), **kept, **totals_of}})
 
 
 def facts(company: JSONObject, url: str) -> JSONObject:
     """Fit a company's facts into half an answer; *url* has the full data."""
     kept = dict(company)
-    for characters in _TEXT_STEPS:
+    for characters in TEXT_STEPS:
         if len(_encode(kept)) <= _HALF_BYTES:
             return kept
-        _cut_texts(kept, characters, url)
-    return kept if len(_encode(kept)) <= _HALF_BYTES else _named(company, url)
+        cut_texts(kept, characters, url)
+    return kept if len(_encode(kept)) <= _HALF_BYTES else named(company, url)
 
 
 def record(body: bytes, url: str, listed: str = "") -> bytes:
@@ -103,8 +104,8 @@ def record(body: bytes, url: str, listed: str = "") -> bytes:
     if total:
         data.setdefault(f"{listed}Total", total)
     steps = (
-        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *_TEXT_STEPS)),
-        *((_TEXT_STEPS[-1], length) for length in _LENGTH_STEPS),
+        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *TEXT_STEPS)),
+        *((TEXT_STEPS[-1], length) for length in _LENGTH_STEPS),
     )
     return _shrink(data, (listed,), steps, (data, *(value for value in data.values() if isinstance(value, dict))), url)
 
@@ -118,7 +119,7 @@ def _shrink(
             if data.get(name):
                 data[name] = data[name][:length]
         for part in parts:
-            _cut_texts(part, characters, url)
+            cut_texts(part, characters, url)
         finished = _encode({"data": data})
         if len(finished) <= BUDGET_BYTES:
             break
@@ -152,18 +153,19 @@ def page(
         named: reduce the largest items to their names before moving items to another page.
     """
     finished = _encode({"data": records, **rest})
-    for characters in _TEXT_STEPS:
+    for characters in TEXT_STEPS:
         if len(finished) <= BUDGET_BYTES:
             return finished
         for item in records:
-            _cut_texts(item, characters, url_of(item))
+            cut_texts(item, characters, url_of(item))
         finished = _encode({"data": records, **rest})
     if len(finished) > BUDGET_BYTES and named:
         finished = _bare(records, rest, url_of)
     return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest)
 
 
-def _named(item: JSONObject, url: str) -> JSONObject:
+def named(item: JSONObject, url: str) -> JSONObject:
+    """Return only the names of *item*, and where the whole is."""
     kept = {name: value for name, value in item.items() if name in _NEVER_CUT or name in {"kind", "isOpen"}}
     for name in ("name", "frameworkName"):
         cut_text(kept, name, _MAX_NAME, url)
@@ -175,7 +177,7 @@ def _bare(records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObj
     sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
     for size, index in sizes:
-        named = _named(records[index], url_of(records[index]))
+        named = named(records[index], url_of(records[index]))
         if len(_encode(named)) < size:
             records[index] = named
         finished = _encode({"data": records, **rest})

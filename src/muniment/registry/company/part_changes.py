@@ -22,6 +22,13 @@ from muniment.schema.validation import Fault, Path, Validation
 SHORT_LIST_ROWS: Final = 50
 SHORT_LIST_BYTES: Final = 12 << 10
 """No read truncates a list of this size, so that a shorter one is meant."""
+GUARDED: Final = ("positions", "proposals", "capTable", "fundingRounds", "address", "pools")
+"""The lists with rows."""
+
+
+def is_short(rows: Sequence[JSONObject]) -> bool:
+    """Return whether every read shows the whole list."""
+    return len(rows) <= SHORT_LIST_ROWS and len(msgspec.json.encode(rows)) <= SHORT_LIST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,15 @@ class ListGuard:
     totals: Mapping[str, int] = field(default_factory=dict)
     knows_version: bool = False
     off: bool = False
+
+    def __post_init__(self) -> None:
+        faults = [
+            Fault(f"expectedTotals.{name}", "must be the number of stored rows of a list that the change replaces")
+            for name, total in self.totals.items()
+            if name not in GUARDED or type(total) is not int
+        ]
+        if faults:
+            raise BadFields(faults, f"Lists with totals: {', '.join(GUARDED)}.")
 
     def check(self, name: str, stored: Sequence[JSONObject], given: Sequence[JSONObject]) -> None:
         """
@@ -60,10 +76,10 @@ class ListGuard:
             )
         if len(given) >= len(stored) or total is not None:
             return
-        is_short = len(stored) <= SHORT_LIST_ROWS and len(msgspec.json.encode(stored)) <= SHORT_LIST_BYTES
-        if is_short and self.knows_version:
+        short = is_short(stored)
+        if short and self.knows_version:
             return
-        with_version = " or, since the list is short, expectedVersion" if is_short else ""
+        with_version = " or, since the list is short, expectedVersion" if short else ""
         raise BadFields(
             [Fault(name, f"has {len(given):,} rows, but {len(stored):,} are stored: the others would be deleted")],
             'To edit single rows, send {"add": [rows], "set": [rows with id], "remove": [ids]}. '
