@@ -179,6 +179,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
     whole = output_schemas.bundle(
         schema,
         fundingRounds=schema.bundle.by_name["fundingRounds"].schema(ANSWER),
+        notShown={"type": "object", "additionalProperties": {"type": "object"}},
         **common,
         reviewerNote=nullable(STRING),
         **output_schemas.cut_marks("reviewerNote"),

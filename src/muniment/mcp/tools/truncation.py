@@ -177,9 +177,9 @@ def _bare(records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObj
     sizes = sorted(((len(_encode(item)), index) for index, item in enumerate(records)), reverse=True)
     finished = b""
     for size, index in sizes:
-        named = named(records[index], url_of(records[index]))
-        if len(_encode(named)) < size:
-            records[index] = named
+        names = named(records[index], url_of(records[index]))
+        if len(_encode(names)) < size:
+            records[index] = names
         finished = _encode({"data": records, **rest})
         if len(finished) <= BUDGET_BYTES:
             break
