@@ -154,7 +154,7 @@ def test_a_whole_list_names_only_ids_that_it_has(rows, fault):
         row["id"] for row in CapTableEntry.objects.filter(company__slug=mine.slug).values_list("document", flat=True)
     ]
     with pytest.raises(BadFields, match=fault):
-        update(me, mine, capTable=[{**row, "id": ids[0] if row.get("id") == "SAME" else row.get("id", "")} for row in rows])
+        update(me, mine, capTable=[{**row, "id": row.get("id", "").replace("SAME", ids[0])} for row in rows])
 
 
 def test_a_removed_row_that_comes_again_has_a_new_id():

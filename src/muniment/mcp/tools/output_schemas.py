@@ -75,7 +75,7 @@ DIFF: JsonSchema = {
     "type": "object",
     "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}, "truncated": BOOLEAN}},
 }
-"""Before and after, by field. A truncated list is ``{first, total, truncated}``."""
+"""Before and after, by field. Of a long list: ``{changed, total, truncated}``, with the rows that differ."""
 PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER))
 NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
 HINT: JsonSchema = {"type": "string", "description": "how to continue if fewer items fit than requested"}

@@ -4,7 +4,6 @@ The company and profile tools of the owner-scoped server, a few lines each over 
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,10 +13,10 @@ import msgspec
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import output_schemas, owner_bundle, truncation
+from muniment.mcp.tools import diffs, output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
@@ -117,7 +116,7 @@ class ManageTools:
             "version": done.version,
             "applied": done.applied,
             "awaitingReview": done.awaiting_review,
-            "diff": _fitting(done.diff),
+            "diff": diffs.fitting(done.diff),
         }
         return {"data": answer}
 
@@ -140,7 +139,7 @@ class ManageTools:
         done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        return {"data": {"person": person, "applied": done.applied, "diff": _fitting(done.diff)}}
+        return {"data": {"person": person, "applied": done.applied, "diff": diffs.fitting(done.diff)}}
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
@@ -148,26 +147,6 @@ class ManageTools:
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
-
-
-def _fitting(diff: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
-    """Return a diff that fits: long texts are truncated, long lists show the beginning and their length."""
-    for characters, entries in ((2_000, 20), (500, 5), (100, 1)):
-        fitted = {
-            name: {side: _short(value, characters, entries) for side, value in sides.items()}
-            for name, sides in diff.items()
-        }
-        if len(_encode(fitted)) <= truncation.BUDGET_BYTES // 2:
-            return fitted
-    return {name: {"truncated": True} for name in diff}
-
-
-def _short(value: Any, characters: int, entries: int) -> Any:
-    if isinstance(value, str) and len(value) > characters:
-        return value[:characters].rstrip() + "…"
-    if isinstance(value, list) and len(value) > entries:
-        return {"first": value[:entries], "total": len(value), "truncated": True}
-    return value
 
 
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
