@@ -124,8 +124,9 @@ def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
 
 
 def test_a_change_that_was_only_about_the_person_leaves_an_empty_entry(company):
-    positions = [{"title": "President", "person": {"name": NAME}}, {"person": {"name": "Bo"}}]
-    operations.update_company(reviewer(), company.slug, CompanyChange(positions=positions))
+    (row, _) = document("company", company.slug)["positions"]
+    change = {"set": [{"id": row["id"], "title": "President"}]}
+    operations.update_company(reviewer(), company.slug, CompanyChange(positions=change))
     erase_person(reviewer(), SLUG)
     updated = HistoryEntry.objects.get(company__slug=company.slug, action="updated")
     assert (updated.before, updated.after) == ({}, {})

@@ -33,7 +33,7 @@ def test_an_edit_names_its_fields_and_the_parts_of_the_company():
 def test_a_cleared_field_is_named_and_what_follows_from_a_change_too():
     me = owner()
     slug = published(me, website="https://ferry.example", positions=[{"person": {"name": "Ida Kelp"}}]).slug
-    operations.update_company(me, slug, CompanyChange(website="", positions=[]))
+    operations.update_company(me, slug, CompanyChange(website="", positions=[]), expected_totals={"positions": 1})
     assert set(feed("company", slug)[-1][1]) == {"teamSize", "positions", "website"}
 
 

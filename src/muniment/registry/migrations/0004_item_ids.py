@@ -8,7 +8,7 @@ from muniment.registry.fields import Text
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("registry", "0002_petitions")]
+    dependencies: ClassVar = [("registry", "0003_erasures")]
 
     operations: ClassVar = [
         migrations.AddField("position", "item_id", Text(blank=True, default="")),
