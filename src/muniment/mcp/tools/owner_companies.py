@@ -16,7 +16,7 @@ from muniment.kernel.actor import SCOPES
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
-from muniment.mcp.tools import diffs, output_schemas, owner_bundle, truncation
+from muniment.mcp.tools import output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
@@ -116,7 +116,7 @@ class ManageTools:
             "version": done.version,
             "applied": done.applied,
             "awaitingReview": done.awaiting_review,
-            "diff": diffs.fitting(done.diff),
+            "diff": truncation.diff(done.diff),
         }
         return {"data": answer}
 
@@ -139,7 +139,7 @@ class ManageTools:
         done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        return {"data": {"person": person, "applied": done.applied, "diff": diffs.fitting(done.diff)}}
+        return {"data": {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff)}}
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}

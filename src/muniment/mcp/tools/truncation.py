@@ -4,12 +4,12 @@ Truncate answers to fit a model's context: at most 60 KB, with links to the full
 Source: decisions, section 3.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 
 BUDGET_BYTES = 60_000
@@ -25,6 +25,9 @@ _MAX_NAME = 200
 _HINT_BYTES = 400
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80)
+
+_DIFF_STEPS = ((2_000, 20), (500, 5), (100, 1))
+"""Characters of a text and entries of a list in a diff."""
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -227,3 +230,34 @@ def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: 
             return finished
     finished = _bare(records, {"nextPage": None}, url_of)
     return finished if len(finished) <= BUDGET_BYTES else _fewer(records, {"nextPage": None}, where=where)
+
+
+def diff(changes: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
+    """Return a diff that fits: long texts are truncated; of long lists it has the rows that differ, and the total."""
+    for characters, entries in _DIFF_STEPS:
+        fitted = {name: _sides(sides, characters, entries) for name, sides in changes.items()}
+        if len(_encode(fitted)) <= BUDGET_BYTES // 2:
+            return fitted
+    return {name: {"truncated": True} for name in changes}
+
+
+def _sides(sides: JSONMapping, characters: int, entries: int) -> JSONObject:
+    before, after = sides["before"], sides["after"]
+    if max(len(each) if isinstance(each, list) else 0 for each in (before, after)) > entries:
+        return {
+            "before": _rows(before or [], after or [], entries),
+            "after": _rows(after or [], before or [], entries),
+        }
+    return {side: _short(value, characters) for side, value in sides.items()}
+
+
+def _rows(rows: Sequence[Any], others: Sequence[Any], entries: int) -> JSONObject:
+    known = {_encode(each) for each in others}
+    changed = [row for row in rows if _encode(row) not in known]
+    return {"changed": changed[:entries], "total": len(rows), "truncated": True}
+
+
+def _short(value: Any, characters: int) -> Any:
+    if isinstance(value, str) and len(value) > characters:
+        return value[:characters].rstrip() + "…"
+    return value
