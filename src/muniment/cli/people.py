@@ -1,4 +1,4 @@
-"""Commands for people: erase a person."""
+"""Commands for people: correct, merge, erase."""
 
 from collections.abc import Iterable
 
@@ -44,6 +44,36 @@ def person_erase(slug: str, *, dry_run: bool, yes: bool) -> None:
         click.echo(f"The account {erased.account} stays; delete it with muniment user delete.", err=True)
     for folder in erased.unwritten:
         click.echo(f"The suppression list could not be written to {folder}.", err=True)
+
+
+@person.command("correct")
+@click.argument("slug")
+@click.option("--name", help="The correct name.")
+@click.option("--bio", help="The correct description; empty removes it.")
+def person_correct(slug: str, *, name: str | None, bio: str | None) -> None:
+    """Correct the profile of the person SLUG."""
+    migrated()
+    from muniment.registry.people.moderation import correct_person
+    from muniment.registry.people.profiles import ProfileChange
+
+    given = {"name": name, "bio": bio}
+    change = ProfileChange({key: value or None for key, value in given.items() if value is not None})
+    with problems_as_errors():
+        update = correct_person(COMMAND, slug, change)
+    click.echo(f"{slug}: {', '.join(update.applied) or 'nothing'} changed.")
+
+
+@person.command("merge")
+@click.argument("slug")
+@click.argument("into")
+def person_merge(slug: str, into: str) -> None:
+    """Merge the person SLUG into the person INTO, who keeps the positions and the history of both."""
+    migrated()
+    from muniment.registry.people.moderation import merge_people
+
+    with problems_as_errors():
+        merge_people(COMMAND, slug, into)
+    click.echo(f"{slug} is now {into}.")
 
 
 def _show(mentions: Iterable[tuple[str, str, str, str]]) -> None:

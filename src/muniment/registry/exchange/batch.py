@@ -19,7 +19,7 @@ from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
-from muniment.registry.models import GivenSlug, HistoryEntry
+from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson
 from muniment.registry.people.suppression import is_suppressed
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
@@ -88,6 +88,8 @@ def without_used_slugs(
     """Reject rows with the slug of a deleted row: slugs are never reused."""
     new = [row.slug for _, row in rows if row.slug not in existing]
     gone = set(GivenSlug.objects.filter(kind=kind, slug__in=new).values_list("slug", flat=True))
+    if kind == "person":
+        gone -= merged_slugs(new).keys()
     key = {"company": "company.id", "person": "slug", "framework": "framework.frameworkId"}[kind]
     kept = []
     for line, row in rows:
@@ -96,6 +98,11 @@ def without_used_slugs(
         else:
             kept.append((line, row))
     return kept
+
+
+def merged_slugs(slugs: Iterable[str]) -> dict[str, str]:
+    """Return those of *slugs* whose people were merged into others, each with the other's slug."""
+    return dict(MergedPerson.objects.filter(slug__in=list(slugs)).values_list("slug", "person__slug"))
 
 
 def update_row(

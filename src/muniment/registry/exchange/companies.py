@@ -21,6 +21,7 @@ from muniment.registry.exchange.batch import (
     existing_rows,
     free_slug,
     insert_rows,
+    merged_slugs,
     update_row,
     update_rows,
     without_used_slugs,
@@ -123,6 +124,7 @@ class _CompanyBatch:
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
         self._ignore_erased_people(rows)
+        self._follow_merges(rows)
         parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
@@ -150,6 +152,12 @@ class _CompanyBatch:
                 else:
                     kept.append(place)
             row.positions = kept if row.positions is not None else None
+
+    def _follow_merges(self, rows: list[tuple[int, CompanyRow]]) -> None:
+        merged = merged_slugs(place.slug for _, row in rows for place in row.positions or ())
+        for _, row in rows if merged else ():
+            places = row.positions
+            row.positions = places and [place._replace(slug=merged.get(place.slug, place.slug)) for place in places]
 
     def _without_unknown_people(
         self, rows: list[tuple[int, CompanyRow]], people: _People

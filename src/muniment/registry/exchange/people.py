@@ -8,6 +8,7 @@ from muniment.registry.exchange.batch import (
     existing_rows,
     history_entry,
     insert_rows,
+    merged_slugs,
     update_row,
     update_rows,
     without_used_slugs,
@@ -28,12 +29,9 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     renamed: list[int] = []
     adopted: list[int] = []
     entries: list[HistoryEntry] = []
-    suppressed = Suppressions()
-    for line, row in without_used_slugs(run, "person", rows, existing):
-        if suppressed.has_person(row.slug, row.columns.get("document_id") or ""):
-            run.warn(line, Fault("slug", f"{row.slug!r} was erased; the row is ignored"))
-            counts.unchanged += 1
-            continue
+    kept = _without_removed(run, rows)
+    counts.unchanged = len(rows) - len(kept)
+    for line, row in without_used_slugs(run, "person", kept, existing):
         run.settle(row)
         person = existing.get(row.slug)
         if run.skips(line, person):
@@ -71,6 +69,20 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
     publish(affected)
     return counts
+
+
+def _without_removed(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> list[tuple[int, PersonRow]]:
+    """Return the rows of people who were neither erased nor merged into others, and report the rest."""
+    suppressed, merged = Suppressions(), merged_slugs(row.slug for _, row in rows)
+    kept = []
+    for line, row in rows:
+        if suppressed.has_person(row.slug, row.columns.get("document_id") or ""):
+            run.warn(line, Fault("slug", f"{row.slug!r} was erased; the row is ignored"))
+        elif row.slug in merged:
+            run.warn(line, Fault("slug", f"{row.slug!r} was merged into {merged[row.slug]!r}; the row is ignored"))
+        else:
+            kept.append((line, row))
+    return kept
 
 
 def _adopt(run: BatchRun, person: Person, columns: JSONObject) -> list[int]:

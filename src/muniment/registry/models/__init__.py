@@ -11,7 +11,7 @@ from muniment.registry.models.company_parts import CapTableEntry, FundingRound, 
 from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification
 from muniment.registry.models.history import HistoryEntry
-from muniment.registry.models.people import Person
+from muniment.registry.models.people import MergedPerson, Person
 from muniment.registry.models.pictures import Picture
 from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
 from muniment.registry.models.slugs import GivenSlug
@@ -26,6 +26,7 @@ __all__ = [
     "GivenSlug",
     "HistoryEntry",
     "Invitation",
+    "MergedPerson",
     "Ownership",
     "PendingChange",
     "Person",

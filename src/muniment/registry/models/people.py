@@ -40,3 +40,17 @@ class Person(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+
+class MergedPerson(models.Model):
+    """The former slug of a person who was merged into another: imports and positions that name it mean the other."""
+
+    slug = Text()
+    person = models.ForeignKey(Person, models.CASCADE, related_name="merged")
+
+    class Meta:
+        verbose_name_plural = "merged people"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["slug"], name="merged_person_slug_unique")]
+
+    def __str__(self) -> str:
+        return str(self.slug)

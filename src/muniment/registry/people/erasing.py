@@ -98,6 +98,8 @@ def _erase(actor: Actor, person: Person) -> list[str]:
     person.listed = False
     person.save(update_fields=["listed"])
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
+    for each in person.merged.all():
+        redact_feed("person", each.slug)
     redact_feed("person", person.slug)
     person.delete()
     return [company.slug for company in named]
@@ -108,10 +110,13 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
     slug, name = person.slug, person.name
     named = list(Company.objects.filter(positions__person=person).distinct().order_by("pk"))
     Position.objects.filter(person=person).delete()
-    companies = remove_from_values(Named(slug, name), [company.pk for company in named])
+    former = list(person.merged.values_list("slug", flat=True))
+    companies = {company.pk for company in named}
+    for each in (slug, *former):
+        companies |= remove_from_values(Named(each, name), companies)
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
-    suppression.suppress(key, slug, person.document_id, name, slugs)
-    GivenSlug.objects.filter(kind="person", slug=slug).delete()
+    suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
+    GivenSlug.objects.filter(kind="person", slug__in=[slug, *former]).delete()
     moment = now()
     for company in named:
         company.version += 1
@@ -152,7 +157,8 @@ def erase_suppressed(key: suppression.SuppressionKey) -> int:
     for person in list(Person.objects.select_related("account")) if listed else ():
         if listed.has_person(person.slug, person.document_id):
             _remove_traces(SYSTEM, person, key)
-            redact_feed("person", person.slug, is_followed=False)
+            for slug in (person.slug, *person.merged.values_list("slug", flat=True)):
+                redact_feed("person", slug, is_followed=False)
             person.delete()
             erased += 1
     return erased

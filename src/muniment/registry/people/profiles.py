@@ -54,14 +54,14 @@ def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
         person = _own_profile(actor, "Claim or create your profile at /manage/profile first.")
-        difference = _compare(person, edit)
+        difference = compare_profile(person, edit)
         if difference and not dry_run:
             difference.write_columns(person)
-            _write(actor, person, "updated", difference.before, difference.after)
+            write_profile(actor, person, "updated", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
-def _compare(person: Person, edit: Edit) -> Difference:
+def compare_profile(person: Person, edit: Edit) -> Difference:
     found = Difference()
     for name, value in edit.items():
         compare_field(person, settings.SCHEMA.person.by_name[name], value, found)
@@ -80,7 +80,7 @@ def set_portrait(actor: Actor, address: str) -> Person:
         before = person.extra.get("picture")
         extra = {key: value for key, value in person.extra.items() if key != "picture"}
         person.extra = {**extra, "picture": address} if address else extra
-        _write(actor, person, "updated", {"picture": before}, {"picture": address or None})
+        write_profile(actor, person, "updated", {"picture": before}, {"picture": address or None})
         return person
 
 
@@ -92,7 +92,7 @@ def _own_profile(actor: Actor, hint: str) -> Person:
     return person
 
 
-def _write(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
+def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
     """Save a person with the history, and publish them and, after a new name, the companies that show it."""
     person.version += 1
     person.updated_at = now()
@@ -122,7 +122,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         with transaction.atomic():
             slug = reserve_slug("person", edit["name"])
             person = Person(slug=slug, account_id=account_id)
-            difference = _compare(person, edit)
+            difference = compare_profile(person, edit)
             difference.write_columns(person)
             person.save()
             history.entry(actor, "created", before={}, after=difference.after, person=person).save()
@@ -149,5 +149,5 @@ def join_person(actor: Actor, slug: str, account_id: int) -> Person:
         if taken or person.account_id not in {None, account_id}:
             raise Conflict("The person or the account is already linked to another.", "Unlink them first.")
         person.account_id, person.listed = account_id, True
-        _write(actor, person, "joined", {}, {"account": account_id})
+        write_profile(actor, person, "joined", {}, {"account": account_id})
         return person

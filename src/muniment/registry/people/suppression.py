@@ -88,9 +88,9 @@ def is_suppressed(slug: str) -> bool:
     return Suppression.objects.filter(digest=SuppressionKey().slug(slug)).exists()
 
 
-def suppress(key: SuppressionKey, slug: str, document_id: str, name: str, companies: Iterable[str]) -> None:
-    """Put a person on the list, with the companies whose positions named them."""
-    digests = [key.slug(slug), key.document(document_id), *(key.place(company, name) for company in companies)]
+def suppress(key: SuppressionKey, slugs: Iterable[str], document_id: str, name: str, companies: Iterable[str]) -> None:
+    """Put a person on the list, with the present and former slugs and the companies whose positions named them."""
+    digests = [*map(key.slug, slugs), key.document(document_id), *(key.place(company, name) for company in companies)]
     _add(Line(digest=digest, key=key.check, at=now()) for digest in digests)
 
 

@@ -1,0 +1,93 @@
+"""What reviewers do with people besides erasing them: correct a profile, and merge two people who are one."""
+
+from django.conf import settings
+from django.db import transaction
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry import history
+from muniment.registry.company.access import require_reviewer
+from muniment.registry.company.company_change import read_fields
+from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person, Petition, Position
+from muniment.registry.people.erasing import find_person
+from muniment.registry.people.profiles import HINT, ProfileChange, ProfileUpdate, compare_profile, write_profile
+from muniment.registry.publishing.publisher import AffectedRows, publish
+
+
+def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpdate:
+    """
+    Change a profile as a reviewer; the change is public at once and in the person's history.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has the slug.
+        BadFields: a value is invalid.
+    """
+    require_reviewer(actor, "correct people")
+    edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
+    with transaction.atomic():
+        person = find_person(slug, lock=True)
+        difference = compare_profile(person, edit)
+        if difference:
+            difference.write_columns(person)
+            write_profile(actor, person, "corrected", difference.before, difference.after)
+        return ProfileUpdate(person, list(difference.after), difference.to_wire())
+
+
+def merge_people(actor: Actor, slug: str, into: str) -> Person:
+    """
+    Merge the person *slug* into the person *into*, who gets the positions, the history, and what *into* lacks.
+
+    Imports and positions that name *slug* mean *into* from then on.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has one of the slugs.
+        BadRequest: the two are the same.
+        Conflict: both belong to an account.
+    """
+    require_reviewer(actor, "merge people")
+    if slug == into:
+        raise BadRequest("A person cannot be merged into themselves.", "Give the slugs of two people.")
+    with transaction.atomic():
+        merged, kept = (find_person(each) for each in (slug, into))
+        # In the order of their keys, so that two merges cannot wait for each other.
+        list(Person.objects.select_for_update().filter(pk__in=[merged.pk, kept.pk]).order_by("pk"))
+        if merged.account_id and kept.account_id:
+            raise Conflict("Both people belong to an account.", "Unlink one of them first.")
+        companies = _move_positions(merged, kept)
+        account_id = merged.account_id or kept.account_id
+        listed = kept.listed or merged.listed
+        Petition.objects.filter(person=merged, decision="").delete()
+        for model in (HistoryEntry, Petition, MergedPerson):
+            model._default_manager.filter(person=merged).update(person=kept)  # noqa: SLF001 - Django's public name
+        MergedPerson.objects.create(slug=merged.slug, person=kept)
+        merged.account_id, merged.listed = None, False
+        merged.save(update_fields=["account", "listed"])
+        kept.account_id, kept.listed = account_id, listed
+        kept.bio, kept.extra = kept.bio or merged.bio, {**merged.extra, **kept.extra}
+        kept.version, kept.updated_at = kept.version + 1, now()
+        kept.save()
+        history.entry(actor, "merged", before={}, after={}, person=kept).save()
+        for company in Company.objects.filter(pk__in=companies).order_by("pk"):
+            company.version, company.updated_at = company.version + 1, kept.updated_at
+            company.save(update_fields=["version", "updated_at"])
+            history.entry(actor, "person merged", before={}, after={}, company=company).save()
+        publish(AffectedRows().company(*companies).person(merged.pk, kept.pk))
+        merged.delete()
+        return kept
+
+
+def _move_positions(merged: Person, kept: Person) -> list[int]:
+    """Give *kept* the positions of *merged* that are not there already, and return the companies, by primary key."""
+    there = set(Position.objects.filter(person=kept).values_list("company_id", "title"))
+    companies = []
+    for position in Position.objects.filter(person=merged).order_by("company_id", "rank"):
+        companies.append(position.company_id)
+        if (position.company_id, position.title) in there:
+            position.delete()
+        else:
+            position.person = kept
+            position.save(update_fields=["person"])
+    return list(dict.fromkeys(companies))
