@@ -88,4 +88,12 @@ OWNER_PATHS = [
     "/accounts/sessions/",
     "/accounts/logout/",
 ]
-REVIEWER_PATHS = ["/review", f"/review/companies/{COMPANY}", "/review/frameworks", "/review/frameworks/new"]
+REVIEWER_PATHS = [
+    "/review",
+    f"/review/companies/{COMPANY}",
+    "/review/people",
+    "/review/people/ilsabet-corrowan",
+    "/review/people/ilsabet-corrowan/erase",
+    "/review/frameworks",
+    "/review/frameworks/new",
+]

@@ -21,7 +21,7 @@ from muniment.web.views.manage import (
     tokens,
 )
 from muniment.web.views.public import claims, feeds, registry
-from muniment.web.views.review import decisions, frameworks
+from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
 admin.site.unregister(Group)  # permissions come from roles
@@ -66,6 +66,10 @@ urlpatterns = [
     path("review/changes/<int:number>/decide", decisions.decide_change),
     path("review/requests/<int:number>", decisions.petition),
     path("review/requests/<int:number>/decide", decisions.decide_petition),
+    path("review/people", people.home),
+    path("review/people/<str:slug>", people.person),
+    path("review/people/<str:slug>/merge", people.merge),
+    path("review/people/<str:slug>/erase", people.erase),
     path("review/frameworks", frameworks.home),
     path("review/frameworks/new", frameworks.new),
     path("review/frameworks/<str:framework_id>", frameworks.framework),

@@ -1,10 +1,14 @@
 """What reviewers do with people besides erasing them: correct a profile, and merge two people who are one."""
 
+from typing import Final
+
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
@@ -13,6 +17,33 @@ from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person
 from muniment.registry.people.erasing import find_person
 from muniment.registry.people.profiles import HINT, ProfileChange, ProfileUpdate, compare_profile, write_profile
 from muniment.registry.publishing.publisher import AffectedRows, publish
+
+SHOWN: Final = 20
+
+
+def list_people(actor: Actor, query: str = "", *, page: int = 1, page_size: int = 25) -> Page[Person]:
+    """
+    List people, public or not, by name; *query* is part of a name or a slug.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+    """
+    require_reviewer(actor, "see every person")
+    found = Person.objects.filter(Q(name__icontains=query) | Q(slug__icontains=query)) if query else Person.objects
+    return Page.of(found.order_by("name", "pk"), page, page_size)
+
+
+def person_history(actor: Actor, slug: str) -> list[HistoryEntry]:
+    """
+    Return the latest entries in the history of a person.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has the slug.
+    """
+    require_reviewer(actor, "see every person")
+    entries = HistoryEntry.objects.filter(person=find_person(slug)).select_related("account")
+    return list(entries.order_by("-at", "-pk")[:SHOWN])
 
 
 def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpdate:
