@@ -8,7 +8,7 @@ from muniment.registry.fields import Text
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("registry", "0003_erasures")]
+    dependencies: ClassVar = [("registry", "0005_give_item_ids")]
 
     operations: ClassVar = [
         migrations.CreateModel(
