@@ -10,9 +10,10 @@ from muniment.assessments import operations as runs
 from muniment.assessments.models import Application
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry.company.operations import add_owner
+from muniment.registry.company.owners import add_owner
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
+from muniment.registry.review import withdrawal
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +66,14 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
             act(me if act is applications.withdraw_application else runner, made.pk)
     with pytest.raises(Conflict, match="submitted before and decided"):
         applications.submit_application(me, run_id)
+
+
+def test_a_program_whose_company_is_unlisted_takes_no_applications(sides):
+    me, runner, of, run_id = sides
+    withdrawal.unlist_own_company(runner, Framework.objects.get(slug=of).company.slug)
+    with pytest.raises(Conflict, match="closed"):
+        applications.submit_application(me, run_id)
+    assert not Application.objects.exists()
 
 
 def test_the_applicant_is_mailed_a_declined_application(sides, django_capture_on_commit_callbacks):

@@ -11,7 +11,7 @@ from django.db import connection
 
 from make.documents import begin, send, uploaded
 from make.registry import owner, reviewer
-from make.reports import SECRETS, company, do_jobs, finished, framework, specification
+from make.reports import SECRETS, company, do_jobs, finished, framework, program, specification
 from muniment.assessments import operations as runs
 from muniment.assessments import report_views, run_job, sharing
 from muniment.assessments.evaluation.markdown import to_markdown
@@ -27,9 +27,11 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import add_owner, update_company
+from muniment.registry.company.operations import update_company
+from muniment.registry.company.owners import add_owner
 from muniment.registry.frameworks.operations import author_framework, update_framework
-from muniment.registry.models import Company
+from muniment.registry.models import Company, Framework
+from muniment.registry.review import withdrawal
 
 pytestmark = pytest.mark.django_db
 
@@ -264,6 +266,21 @@ def test_a_run_of_a_framework_that_was_closed_since_is_not_executed():
         runs.execute_run(me, run_id)
     assert (runs.get_run(me, run_id).state, numbers(me)) == ("created", (100, 0))
     update_framework(reviewer(), of, closed=False)
+    assert runs.execute_run(me, run_id).state == "queued"
+
+
+def test_a_program_whose_company_is_unlisted_cannot_be_run_and_nothing_is_spent():
+    me, runner = owner(), owner()
+    of, slug = program(runner), company(me)
+    run_id = start(me, slug, of).run.row.pk
+    host = Framework.objects.get(slug=of).company.slug
+    withdrawal.unlist_own_company(runner, host)
+    with pytest.raises(NotFound, match="no framework"):
+        start(me, slug, of)
+    with pytest.raises(Conflict, match="closed in the meantime"):
+        runs.execute_run(me, run_id)
+    assert (runs.get_run(me, run_id).state, numbers(me)) == ("created", (100, 0))
+    withdrawal.relist_own_company(runner, host)
     assert runs.execute_run(me, run_id).state == "queued"
 
 

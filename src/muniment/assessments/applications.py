@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from muniment.accounts import mail
 from muniment.assessments.models import Application, Report
-from muniment.assessments.operations import get_report
+from muniment.assessments.operations import get_report, is_runnable
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
@@ -40,7 +40,7 @@ def submit_application(actor: Actor, run_id: str) -> Application:
     run = report.run
     if run.framework.kind != Framework.Kind.PROGRAM or run.framework.company is None:
         raise BadRequest("This framework is not a program and takes no applications.", _SHARE)
-    if run.framework.closed:
+    if run.framework.closed or not is_runnable(run.framework):
         raise Conflict("The program is closed and takes no applications.", _SHARE)
     assert actor.account_id is not None  # noqa: S101 - a report belongs to an account
     sides = {"applicant": run.company, "receiver": run.framework.company}

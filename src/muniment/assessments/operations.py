@@ -30,7 +30,7 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
-from muniment.registry.models import Company, Framework, FrameworkSpecification
+from muniment.registry.models import Company, Framework, FrameworkSpecification, State
 
 KIND: Final = "assessments.executed"
 EXPIRES_AFTER_HOURS: Final = 24
@@ -182,11 +182,18 @@ def _check_arguments(document_ids: list[str], key: str | None) -> None:
 
 def _framework(framework_id: str) -> Framework:
     found = Framework.objects.filter(slug=framework_id).first()
-    if found is None or not (found.listed or found.published):
+    if found is None or not is_runnable(found):
         raise NotFound(
             f"There is no framework with the frameworkId {framework_id[:200]!r}.", "Call list_frameworks for valid ids."
         )
     return found
+
+
+def is_runnable(framework: Framework) -> bool:
+    """Return whether a framework is listed and, for a program, its company is public."""
+    is_program = framework.kind == Framework.Kind.PROGRAM
+    owner = framework.company if is_program else None
+    return framework.listed and (not is_program or (owner is not None and owner.state == State.PUBLISHED))
 
 
 def _run_with_key(account_id: int, key: str) -> ReportRun | None:
@@ -250,7 +257,7 @@ def execute_run(actor: Actor, run_id: str) -> RunView:
                 return get_run(actor, run_id)
             if row.account_id != actor.account_id:
                 raise Conflict("Another owner started this run and would pay for it.", "Start your own run.")
-            if row.framework.closed:
+            if row.framework.closed or not is_runnable(row.framework):
                 raise Conflict("The framework was closed in the meantime.", "Call list_frameworks for open ones.")
             _require_no_active_run(row.company, row.framework)
             documents.pin(row.pk, row.company, row.document_ids)

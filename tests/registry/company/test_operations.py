@@ -5,7 +5,7 @@ import pytest
 from make.registry import agent_of, changes, document, draft, item, owner, published, reviewer
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
+from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Person
 from muniment.registry.review import decisions
@@ -55,8 +55,8 @@ def test_a_stranger_learns_nothing_and_changes_nothing(stranger):
         lambda slug: operations.open_funding_round(actor, slug, name="Seed"),
         lambda slug: operations.close_funding_round(actor, slug),
         lambda slug: operations.set_icon(actor, slug, "https://elsewhere.example/logo.webp"),
-        lambda slug: operations.add_owner(actor, slug, 1),
-        lambda slug: operations.leave_company(actor, slug),
+        lambda slug: owners.add_owner(actor, slug, 1),
+        lambda slug: owners.leave_company(actor, slug),
         lambda slug: decisions.submit_company(actor, slug),
     ):
         with pytest.raises(NotFound, match=missing) as known:
@@ -164,8 +164,8 @@ def test_an_entry_without_field_changes_cannot_be_reverted():
 def test_an_owner_leaves_and_a_further_owner_stays():
     me, other = owner(), owner()
     mine = draft(me)
-    operations.add_owner(me, mine.slug, other.account_id)
-    operations.leave_company(me, mine.slug)
+    owners.add_owner(me, mine.slug, other.account_id)
+    owners.leave_company(me, mine.slug)
     with pytest.raises(NotFound):
         operations.get_company(me, mine.slug)
     assert operations.get_company(other, mine.slug).slug == mine.slug
@@ -180,7 +180,7 @@ def test_a_reviewer_who_owns_no_listing_leaves_none():
     me = owner()
     mine = draft(me)
     with pytest.raises(NotFound):
-        operations.leave_company(reviewer(), mine.slug)
+        owners.leave_company(reviewer(), mine.slug)
     assert Company.objects.get().owners.get().pk == me.account_id
     assert operations.company_history(me, mine.slug).items[0].action == "created"
 
@@ -189,7 +189,7 @@ def test_a_further_owner_is_added_once():
     me, other = owner(), owner()
     mine = draft(me)
     for _ in range(2):
-        operations.add_owner(me, mine.slug, other.account_id)
+        owners.add_owner(me, mine.slug, other.account_id)
     actions = [entry.action for entry in operations.company_history(me, mine.slug).items]
     assert actions == ["owner added", "created"]
 
@@ -263,7 +263,7 @@ def test_eight_owners_who_create_the_same_names_at_once_each_get_their_own_slugs
 def test_a_listing_without_owners_is_in_no_list():
     me = owner()
     draft(me)
-    operations.leave_company(me, Company.objects.get().slug)
+    owners.leave_company(me, Company.objects.get().slug)
     for actor in (VISITOR, COMMAND, me):
         found = operations.list_companies(actor)
         assert (found.items, found.total) == ([], 0)
@@ -299,15 +299,16 @@ def test_every_change_of_a_listing_locks_it_first(monkeypatch):
         locks.append(lock)
         return find(actor, slug, lock=lock)
 
-    monkeypatch.setattr(operations, "owned", noted)
+    for module in (operations, owners):
+        monkeypatch.setattr(module, "owned", noted)
     for change in (
         lambda: operations.update_company(me, slug, CompanyChange(industry="Energy")),
         lambda: operations.revert_company(me, slug, HistoryEntry.objects.order_by("-pk")[0].pk),
         lambda: operations.open_funding_round(me, slug, name="Seed"),
         lambda: operations.close_funding_round(me, slug),
         lambda: operations.set_icon(me, slug, "https://registry.example/logo.webp"),
-        lambda: operations.add_owner(me, slug, owner().account_id),
-        lambda: operations.leave_company(me, slug),
+        lambda: owners.add_owner(me, slug, owner().account_id),
+        lambda: owners.leave_company(me, slug),
     ):
         locks.clear()
         change()

@@ -23,7 +23,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
+from muniment.registry.company import operations, owners
 from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.frameworks import operations as frameworks
@@ -184,7 +184,7 @@ def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, dj
     me, other, left = (Account.objects.create_user(f"{name}@harbour.example") for name in ("me", "other", "left"))
     mine = published(me.actor("web"), name="Tidal Works")
     for more in (other, left):
-        operations.add_owner(me.actor("web"), mine.slug, more.pk)
+        owners.add_owner(me.actor("web"), mine.slug, more.pk)
     Account.objects.filter(pk=left.pk).update(is_active=False)
     operations.update_company(me.actor("web"), mine.slug, CompanyChange(name="Newer"))
     letters = Letters()

@@ -6,15 +6,16 @@ from functools import partial
 import pytest
 
 from make.accounts import Letters
-from make.registry import draft, owner
+from make.registry import draft, owner, reviewer
 from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
-from muniment.registry.company import operations
+from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import HistoryEntry, Invitation, Ownership
 from muniment.registry.review import invitations
+from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
 GUEST = "guest@harbour.example"
@@ -78,6 +79,7 @@ def test_an_invitation_is_good_for_fourteen_days(tokens, days, good):
     me, guest = owner(), owner()
     slug = draft(me).slug
     invite(me, slug)
+    Ownership.objects.update(since=now() - timedelta(days=20))
     Invitation.objects.update(invited_at=now() - timedelta(days=days))
     if not good:
         for attempt in (partial(invitations.accept_invitation, guest), invitations.find_invitation):
@@ -116,21 +118,48 @@ def test_a_second_invitation_of_the_same_address_replaces_the_first(tokens):
     assert (Invitation.objects.count(), owns(guest, slug)) == (1, True)
 
 
-def test_an_invitation_replaced_while_it_is_accepted_is_refused(tokens, monkeypatch):
-    me, guest = owner(), owner()
+@pytest.mark.parametrize("end", ["left", "removed", "left and came back", "deactivated"])
+def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, end):
+    me, partner, guest = owner(), owner(), owner(GUEST)
     slug = draft(me).slug
+    owners.add_owner(me, slug, partner.account_id)
+    invite(partner, slug, "alt@harbour.example")
     invite(me, slug)
-    find = invitations.find_invitation
+    held = Ownership.objects.filter(account=partner.account_id)
+    if end.startswith("left"):
+        owners.leave_company(partner, slug)
+    elif end == "removed":
+        held.delete()
+    else:
+        Account.objects.filter(pk=partner.account_id).update(is_active=False)
+    if end.endswith("back"):
+        owners.add_owner(me, slug, partner.account_id)
+    for attempt in (partial(invitations.accept_invitation, partner), invitations.find_invitation):
+        with pytest.raises(NotFound, match="used or has expired"):
+            attempt("token 1")
+    assert owns(partner, slug) == (end in {"left and came back", "deactivated"})
+    invitations.accept_invitation(guest, "token 2")  # the other owner's holds
+    assert owns(guest, slug)
 
-    def find_and_replace(token):
-        found = find(token)
-        invite(me, slug)
-        return found
 
-    monkeypatch.setattr(invitations, "find_invitation", find_and_replace)
+def test_an_invitation_of_a_reviewer_is_void_with_the_role(tokens):
+    slug, judge, guest = draft(owner()).slug, reviewer(), owner(GUEST)
+    invite(judge, slug)
+    Account.objects.filter(pk=judge.account_id).update(role="owner")
     with pytest.raises(NotFound):
         invitations.accept_invitation(guest, "token 1")
-    assert not owns(guest, slug)
+    Account.objects.filter(pk=judge.account_id).update(role="reviewer")
+    assert invitations.accept_invitation(guest, "token 1").slug == slug
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_invitation_that_many_accept_at_once_makes_one_owner(tokens):
+    me, guests = owner(), [owner() for _ in range(6)]
+    slug = draft(me).slug
+    invite(me, slug)
+    outcomes = at_once([partial(invitations.accept_invitation, guest, "token 1") for guest in guests])
+    assert sum(isinstance(each, NotFound) for each in outcomes) == 5
+    assert sum(owns(guest, slug) for guest in guests) == 1
 
 
 def test_an_owner_who_accepts_stays_an_owner_without_a_second_entry(tokens):

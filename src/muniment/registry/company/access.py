@@ -6,7 +6,7 @@ from django.db import connection
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
-from muniment.registry.models import Company
+from muniment.registry.models import Company, Person
 
 
 def no_company(slug: str) -> NotFound:
@@ -57,15 +57,15 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     raise no_company(slug)
 
 
-def expect_version(company: Company, expected: int | None) -> None:
+def expect_version(row: Company | Person, expected: int | None) -> None:
     """
     Prevent a lost update.
 
     Raises:
-        Conflict: the listing has another version.
+        Conflict: the listing or profile has another version.
     """
-    if expected is not None and company.version != expected:
+    if expected is not None and row.version != expected:
         raise Conflict(
-            f"{company.slug!r} is at version {company.version}, not {expected}: someone else changed it.",
-            f"Read it again, and repeat the change with expectedVersion {company.version} if it still fits.",
+            f"{row.slug!r} is at version {row.version}, not {expected}: someone else changed it.",
+            f"Read it again, and repeat the change with expectedVersion {row.version} if it still fits.",
         )

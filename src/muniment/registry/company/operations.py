@@ -19,15 +19,23 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
-from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import history
+from muniment.kernel.problems import Conflict
+from muniment.registry import history, reverting
 from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.difference import Difference
 from muniment.registry.company.editing import compare, write
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.models import Company, FundingRound, GivenSlug, HistoryEntry, Ownership, PendingChange, State
+from muniment.registry.models import (
+    Company,
+    FundingRound,
+    GivenSlug,
+    HistoryEntry,
+    Ownership,
+    PendingChange,
+    State,
+)
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.registry.sql import rows
@@ -43,6 +51,7 @@ class OwnedCompany:
         bundle: ``{company, distribution, proposals, positions, capTable, fundingRounds}`` in wire form; proposals and
             holders are encoded JSON (``msgspec.Raw``).
         pending_changes: fields pending review, with their new values.
+        unlisted_by: the side that unlisted it; empty while it is not unlisted.
         role: the actor's role in it.
     """
 
@@ -55,17 +64,25 @@ class OwnedCompany:
     reviewer_note: str
     published: bool
     pending_changes: JSONObject
+    unlisted_by: str = ""
     bundle: JSONObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CompanyUpdate:
-    """The result of an update, or of its dry run. ``diff`` has before and after for each field."""
+    """
+    The result of an update, or of its dry run.
+
+    Args:
+        withdrawn: fields whose pending change the update withdrew, by naming their present value.
+        diff: before and after of each field.
+    """
 
     company: OwnedCompany
     version: int
     applied: list[str]
     awaiting_review: list[str]
+    withdrawn: list[str]
     diff: dict[str, JSONObject]
 
 
@@ -105,6 +122,7 @@ def _owned_company(
         reviewer_note=company.reviewer_note,
         published=company.published,
         pending_changes=pending,
+        unlisted_by=company.unlisted_by if company.state == State.UNLISTED else "",
         bundle=bundle or {},
     )
 
@@ -199,21 +217,25 @@ def _update(
     guard: ListGuard | None = None,
 ) -> CompanyUpdate:
     waiting: Edit = {}
-    if company.state == State.PUBLISHED and not decides(actor):
+    if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
         waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
     difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace, guard=guard)
     requested = compare(company, waiting)
+    pending = PendingChange.objects.filter(company=company, decision="").first() if waiting else None
+    withdrawn = [name for name in (pending.changes if pending else ()) if name in waiting.keys() - requested.after]
     view = None
     if not dry_run:
         if difference:
             view = write(actor, company, difference, action)
         if waiting:
-            _request_review(actor, company, {name: _on_wire(name, value) for name, value in waiting.items()}, requested)
+            changes = {name: _on_wire(name, value) for name, value in waiting.items()}
+            _request_review(actor, company, pending, changes, requested)
     return CompanyUpdate(
         company=_read_whole(actor, company, view),
         version=company.version,
         applied=list(difference.after),
         awaiting_review=list(requested.after),
+        withdrawn=withdrawn,
         diff={**difference.to_wire(), **requested.to_wire()},
     )
 
@@ -224,16 +246,20 @@ def _on_wire(name: str, value: Any) -> Any:
     return kind.empty if shown is None else shown
 
 
-def _request_review(actor: Actor, company: Company, waiting: JSONObject, requested: Difference) -> None:
+def _request_review(
+    actor: Actor, company: Company, pending: PendingChange | None, waiting: JSONObject, requested: Difference
+) -> None:
     """
     Add fields to the pending change; a value equal to the current one withdraws its field.
 
     A different pending change is a new row in the old place of the queue: reviewers decide on what they saw.
     """
-    pending = PendingChange.objects.filter(company=company, decision="").first()
     previous = pending.changes if pending else {}
     wanted = {key: value for key, value in previous.items() if key not in waiting}
     wanted |= {key: value for key, value in waiting.items() if key in requested.after}
+    withdrawn = {key: value for key, value in previous.items() if key in waiting and key not in requested.after}
+    if withdrawn:
+        history.entry(actor, "request withdrawn", before=withdrawn, after={}, company=company).save()
     if wanted != previous:
         since = now()
         if pending is not None:
@@ -265,11 +291,23 @@ def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 
     return Page.of(entries.order_by("-at", "-pk"), page, page_size)
 
 
-def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: int | None = None) -> CompanyUpdate:
+def revert_company(
+    actor: Actor,
+    slug: str,
+    entry_id: int,
+    *,
+    expected_version: int | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
+) -> CompanyUpdate:
     """
     Revert the change of history entry *entry_id*.
 
+    Args:
+        overwrite: also replace what later changes wrote to the same fields.
+
     Raises:
+        LaterChanges: later changes touched the same fields, and *overwrite* is false.
         NotFound: unknown listing or entry, or not owned.
         BadRequest: the entry has no revertible change, or an old value is no longer valid.
         Conflict: *expected_version* is not the current version.
@@ -281,13 +319,11 @@ def revert_company(actor: Actor, slug: str, entry_id: int, *, expected_version: 
         if entry is None:
             raise no_company(slug)
         editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
-        change = CompanyChange({key: value for key, value in entry.before.items() if key in editable})
-        if entry.action == "asked" or not change:
-            raise BadRequest(
-                "This history entry has no change that can be reverted.",
-                "Choose an entry that shows a field before and after.",
-            )
-        return _update(actor, company, read_change(change, settings.SCHEMA), "reverted", replace=True)
+        change = CompanyChange(reverting.values_before(entry, editable))
+        edit = read_change(change, settings.SCHEMA)
+        if not overwrite and not dry_run:
+            reverting.check_later(entry, compare(company, edit, replace=True).after)
+        return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run)
 
 
 def open_funding_round(
@@ -336,36 +372,3 @@ def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         return _update(actor, company, {"icon": address}, "updated")
-
-
-def add_owner(actor: Actor, slug: str, account_id: int) -> None:
-    """
-    Make an account an owner of a listing that *actor* owns or reviews.
-
-    Raises:
-        NotFound: unknown, or not the actor's.
-    """
-    with transaction.atomic():
-        make_owner(actor, owned(actor, slug, lock=True), account_id)
-
-
-def make_owner(actor: Actor, company: Company, account_id: int) -> None:
-    """Make an account an owner, on the authority of the caller."""
-    _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
-    if created:
-        history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
-
-
-def leave_company(actor: Actor, slug: str) -> None:
-    """
-    Stop owning a listing. The last owner can leave too: reviewers still have access.
-
-    Raises:
-        NotFound: unknown, or not owned.
-    """
-    with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        deleted, _ = Ownership.objects.filter(company=company, account=actor.account_id).delete()
-        if not deleted:
-            raise no_company(slug)
-        history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

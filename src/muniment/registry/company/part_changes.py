@@ -249,11 +249,12 @@ def _with_people(given: list[JSONObject], stored: list[PositionRow]) -> list[JSO
     names = {place.slug: place.name for place in stored}
     names |= dict(Person.objects.filter(slug__in=slugs - names.keys()).values_list("slug", "name"))
     named = {place.name: place.slug for place in reversed(stored)}
+    held = {(place.item_id, place.name): place.slug for place in stored}
     faults = []
     rows = []
     for index, each in enumerate(given):
         place = PositionRow.from_document(each)
-        slug = place.slug or named.get(place.name, "")
+        slug = place.slug or held.get((place.item_id, place.name)) or named.get(place.name, "")
         if slug and slug not in names:
             reason = f"is unknown: no person has the slug {slug!r}; give only a name for a new person"
             faults.append(Fault(f"positions[{index}].person.slug", reason))

@@ -15,6 +15,7 @@ from muniment.registry.models.people import MergedPerson, Person
 from muniment.registry.models.pictures import Picture
 from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
 from muniment.registry.models.slugs import GivenSlug
+from muniment.registry.models.unlisting import UnlistedBy
 
 __all__ = [
     "CapTableEntry",
@@ -38,4 +39,5 @@ __all__ = [
     "State",
     "Suppression",
     "Taking",
+    "UnlistedBy",
 ]

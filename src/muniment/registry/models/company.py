@@ -7,6 +7,7 @@ from django.db import models
 
 from muniment.kernel.ids import now
 from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.unlisting import UnlistedBy
 
 
 class State(models.TextChoices):
@@ -30,6 +31,7 @@ class Company(models.Model):
     slug = Text()
     state = models.CharField(max_length=24, choices=State.choices, default=State.DRAFT)
     version = models.PositiveIntegerField(default=1)
+    unlisted_by = models.CharField(max_length=16, choices=UnlistedBy.choices, blank=True, default="")
     published = models.BooleanField(default=False)
     publication_number = models.BigIntegerField(null=True, blank=True)
     listed_on = models.DateField(null=True, blank=True)

@@ -7,11 +7,14 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import JSONText, Text
+from muniment.registry.models.unlisting import UnlistedBy
 
 
 class Person(models.Model):
     """
     A person's profile. ``listed``: public by itself, because it was imported, or claimed and approved.
+
+    ``unlisted_by``: not public, whatever else says so; set by the person or by a reviewer.
 
     Source: decisions, section 2, only reviewed.
     """
@@ -25,6 +28,7 @@ class Person(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="person"
     )
     listed = models.BooleanField(default=False)
+    unlisted_by = models.CharField(max_length=16, choices=UnlistedBy.choices, blank=True, default="")
     published = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
     publication_number = models.BigIntegerField(null=True, blank=True)

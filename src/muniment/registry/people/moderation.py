@@ -97,6 +97,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         merged.account_id, merged.listed = None, False
         merged.save(update_fields=["account", "listed"])
         kept.account_id, kept.listed = account_id, listed
+        kept.unlisted_by = kept.unlisted_by or merged.unlisted_by
         kept.bio, kept.extra = kept.bio or merged.bio, {**merged.extra, **kept.extra}
         kept.version, kept.updated_at = kept.version + 1, now()
         kept.save()

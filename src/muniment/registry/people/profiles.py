@@ -15,7 +15,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
-from muniment.registry.company.access import require_account, require_reviewer
+from muniment.registry.company.access import expect_version, require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
 from muniment.registry.company.difference import Difference, compare_field
 from muniment.registry.exchange.batch import reserve_slug
@@ -44,16 +44,23 @@ def get_profile(actor: Actor) -> Person | None:
     return Person.objects.filter(account_id=actor.account_id).first() if actor.account_id else None
 
 
-def update_profile(actor: Actor, change: ProfileChange, *, dry_run: bool = False) -> ProfileUpdate:
+def update_profile(
+    actor: Actor, change: ProfileChange, *, expected_version: int | None = None, dry_run: bool = False
+) -> ProfileUpdate:
     """
     Change the actor's own profile; the change is public at once.
 
+    Args:
+        dry_run: return the diff without changing anything.
+
     Raises:
         BadRequest: the account has no profile; a value is invalid.
+        Conflict: *expected_version* is not the current version.
     """
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
-        person = _own_profile(actor, "Claim or create your profile at /manage/profile first.")
+        person = own_profile(actor, "Claim or create your profile at /manage/profile first.")
+        expect_version(person, expected_version)
         difference = compare_profile(person, edit)
         if difference and not dry_run:
             difference.write_columns(person)
@@ -76,7 +83,7 @@ def set_portrait(actor: Actor, address: str) -> Person:
         BadRequest: the account has no profile.
     """
     with transaction.atomic():
-        person = _own_profile(actor, "Claim or create your profile first.")
+        person = own_profile(actor)
         before = person.extra.get("picture")
         extra = {key: value for key, value in person.extra.items() if key != "picture"}
         person.extra = {**extra, "picture": address} if address else extra
@@ -84,7 +91,8 @@ def set_portrait(actor: Actor, address: str) -> Person:
         return person
 
 
-def _own_profile(actor: Actor, hint: str) -> Person:
+def own_profile(actor: Actor, hint: str = "Claim or create your profile first.") -> Person:
+    """Return the profile of the actor's account, locked; raise BadRequest if it has none."""
     account_id = actor.account_id or 0  # no account has this number
     person = Person.objects.select_for_update().filter(account_id=account_id).first()
     if person is None:
@@ -93,13 +101,13 @@ def _own_profile(actor: Actor, hint: str) -> Person:
 
 
 def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
-    """Save a person with the history, and publish them and, after a new name, the companies that show it."""
+    """Save a person with the history, and publish them and, after a new name or state, the companies that show it."""
     person.version += 1
     person.updated_at = now()
     person.save()
     history.entry(actor, action, before=before, after=after, person=person).save()
     affected = AffectedRows()
-    if "name" in after:
+    if {"name", "state"} & after.keys():
         affected.person_with_companies(person.pk)
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=person.updated_at)
     publish(affected.person(person.pk))

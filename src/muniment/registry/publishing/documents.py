@@ -57,7 +57,8 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     views = {company.pk: CompanyView(vars(company)) for company in found}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, item, title, extra, slug, name in rows(
-        "SELECT place.company_id, place.item_id, place.title, place.extra, person.slug, person.name"
+        "SELECT place.company_id, place.item_id, place.title, place.extra,"
+        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, person.name"
         " FROM registry_position place"
         f" JOIN registry_person person ON person.id = place.person_id {of_these}",
         keys,

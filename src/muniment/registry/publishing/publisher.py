@@ -226,10 +226,10 @@ def _people(keys: list[int]) -> Iterator[_Standing]:
     places = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
     named = set(places.values_list("person_id", flat=True))
     found = Person.objects.filter(pk__in=keys)
-    for pk, slug, listed, was_public, number in found.values_list(
-        "pk", "slug", "listed", "published", "publication_number"
+    for pk, slug, listed, unlisted_by, was_public, number in found.values_list(
+        "pk", "slug", "listed", "unlisted_by", "published", "publication_number"
     ):
-        yield pk, slug, listed or pk in named, was_public, number
+        yield pk, slug, not unlisted_by and (listed or pk in named), was_public, number
 
 
 def _frameworks(keys: list[int]) -> Iterator[_Standing]:

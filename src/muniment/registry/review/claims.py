@@ -15,7 +15,8 @@ from muniment.kernel.texts import text_fault
 from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare
-from muniment.registry.company.operations import add_owner, update_company
+from muniment.registry.company.operations import update_company
+from muniment.registry.company.owners import add_owner
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
 from muniment.registry.review import notifications

@@ -17,23 +17,14 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
-from muniment.registry.company.access import expect_version, owned, require_reviewer
+from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_change
-from muniment.registry.company.editing import compare, publish_company, write
-from muniment.registry.models import Company, PendingChange, State
-from muniment.registry.publishing.publisher import AffectedRows
+from muniment.registry.company.editing import compare, write
+from muniment.registry.models import Company, PendingChange
 from muniment.registry.review import notifications
+from muniment.registry.review.steps import move_company
 
 _TASK: Final = "decide on listings"
-_STEPS: Final[dict[str, tuple[tuple[str, ...], State]]] = {
-    "submitted": ((State.DRAFT, State.CHANGES_REQUESTED), State.SUBMITTED),
-    "approved": ((State.SUBMITTED,), State.PUBLISHED),
-    "changes requested": ((State.SUBMITTED,), State.CHANGES_REQUESTED),
-    "rejected": ((State.SUBMITTED,), State.REJECTED),
-    "unlisted": ((State.PUBLISHED,), State.UNLISTED),
-    "relisted": ((State.UNLISTED,), State.PUBLISHED),
-}
-"""The states that a step starts from, and the one it leads to."""
 
 
 def _require_note(note: str) -> str:
@@ -50,7 +41,7 @@ def submit_company(actor: Actor, slug: str, *, expected_version: int | None = No
         NotFound: unknown, or not owned.
         Conflict: it is in another state, or has another version.
     """
-    return _move(actor, slug, "submitted", expected_version=expected_version)
+    return move_company(actor, slug, "submitted", expected_version=expected_version)
 
 
 def approve_company(actor: Actor, slug: str, *, expected_version: int | None = None, note: str = "") -> Company:
@@ -74,7 +65,11 @@ def reject_company(actor: Actor, slug: str, note: str) -> Company:
 
 
 def unlist_company(actor: Actor, slug: str, note: str) -> Company:
-    """Remove a published listing from everything public: the API, counts, positions, search, programs."""
+    """
+    Remove a published listing from everything public: the API, counts, positions, search, programs.
+
+    A listing that an owner unlisted can be taken down too: then its owners cannot publish it again.
+    """
     return _decide(actor, slug, "unlisted", note)
 
 
@@ -86,32 +81,7 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
     note = note if step in {"approved", "relisted"} else _require_note(note)
-    return _move(actor, slug, step, expected_version=expected_version, note=note)
-
-
-def _move(actor: Actor, slug: str, step: str, *, expected_version: int | None = None, note: str = "") -> Company:
-    starts, end = _STEPS[step]
-    with transaction.atomic():
-        company = owned(actor, slug, lock=True)
-        expect_version(company, expected_version)
-        if company.state not in starts:
-            raise Conflict(
-                f"{slug!r} is {company.get_state_display().lower()} and cannot be {step}.",
-                "Reload it: someone else may have decided.",
-            )
-        old, new = {"state": company.state}, {"state": end}
-        company.state = end
-        company.reviewer_note = "" if step in {"submitted", "approved", "relisted"} else note
-        company.submitted_at = now() if step == "submitted" else company.submitted_at
-        if step == "approved" and company.listed_on is None:
-            company.listed_on = now().date()
-        company.version += 1
-        company.updated_at = now()
-        company.save()
-        history.entry(actor, step, before=old, after=new, company=company, note=note).save()
-        publish_company(company, AffectedRows(), changed={"state"})
-        transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
-        return company
+    return move_company(actor, slug, step, expected_version=expected_version, note=note)
 
 
 def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = "") -> PendingChange:

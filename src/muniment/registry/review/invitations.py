@@ -22,8 +22,8 @@ from muniment.kernel.problems import Conflict, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.operations import make_owner
-from muniment.registry.models import Company, Invitation
+from muniment.registry.company.owners import make_owner
+from muniment.registry.models import Company, Invitation, Ownership
 from muniment.schema.validation import Fault
 
 VALID_FOR = timedelta(days=14)
@@ -89,15 +89,24 @@ def find_invitation(token: str) -> Invitation:
     Return the invitation of a link.
 
     Raises:
-        NotFound: unknown, used, or expired.
+        NotFound: unknown, used, expired, or its sender no longer owns the listing.
     """
     found = Invitation.objects.select_related("company", "invited_by").filter(
         token_digest=_digest(token), accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
     )
     invitation = found.first()
-    if invitation is None:
+    if invitation is None or not _may_invite(invitation):
         raise _expired()
     return invitation
+
+
+def _may_invite(invitation: Invitation) -> bool:
+    """Return whether the sender still is what they were: an owner since before the invitation, or a reviewer."""
+    sender = invitation.invited_by
+    held = Ownership.objects.filter(
+        company=invitation.company_id, account=sender, since__lte=invitation.invited_at, account__is_active=True
+    )
+    return held.exists() or (sender.is_active and sender.actor("web").is_reviewer)
 
 
 def accept_invitation(actor: Actor, token: str) -> Company:
@@ -106,18 +115,20 @@ def accept_invitation(actor: Actor, token: str) -> Company:
 
     Raises:
         Forbidden: the actor has no account.
-        NotFound: the invitation was used or has expired.
+        NotFound: the invitation was used or has expired, or its sender no longer owns the listing.
     """
     account_id = require_account(actor, "A listing belongs to an account.")
     with transaction.atomic():
+        # Locked before the invitation is read, in the same order as by an owner who leaves.
+        found = Invitation.objects.filter(token_digest=_digest(token)).values("company")
+        company = Company.objects.select_for_update().filter(pk__in=found).first()
         invitation = find_invitation(token)
-        held = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation.pk, accepted_at__isnull=True)
-        if held.first() is None:  # accepted or replaced in the meantime
+        if company is None:
             raise _expired()
         invitation.accepted_at = now()
         invitation.save()
-        make_owner(actor, invitation.company, account_id)
-        return invitation.company
+        make_owner(actor, company, account_id)
+        return company
 
 
 def _check_rate(account_id: int) -> None:

@@ -1,5 +1,6 @@
 """Mail to owners and requesters about decisions. Sent after the commit; a failure undoes nothing."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from django.conf import settings
@@ -12,6 +13,10 @@ _TO_OWNERS: Final = {
     "submitted": (
         gettext_lazy("%(name)s: submitted"),
         gettext_lazy("The listing %(name)s was submitted for review. We'll email you when a reviewer decides."),
+    ),
+    "submission withdrawn": (
+        gettext_lazy("%(name)s: submission withdrawn"),
+        gettext_lazy("An owner withdrew the listing %(name)s from review. It is a draft again."),
     ),
     "approved": (
         gettext_lazy("%(name)s: approved"),
@@ -29,6 +34,16 @@ _TO_OWNERS: Final = {
     "relisted": (
         gettext_lazy("%(name)s: published again"),
         gettext_lazy("A reviewer published the listing %(name)s again."),
+    ),
+    "unlisted by owner": (
+        gettext_lazy("%(name)s: unlisted"),
+        gettext_lazy(
+            "An owner unlisted the listing %(name)s. It is no longer public. Its owners can publish it again."
+        ),
+    ),
+    "relisted by owner": (
+        gettext_lazy("%(name)s: published again"),
+        gettext_lazy("An owner published the listing %(name)s again."),
     ),
     "change approved": (
         gettext_lazy("%(name)s: change approved"),
@@ -52,8 +67,21 @@ _TO_REQUESTER: Final = {
 def notify_owners(company: Company, step: str, note: str) -> None:
     subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
     text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
-    for owner in company.owners.filter(is_active=True):
-        mail.send(owner.email, subject, text)
+    for address in addresses_of(company):
+        mail.send(address, subject, text)
+
+
+def addresses_of(company: Company) -> list[str]:
+    """Return the email addresses of the owners."""
+    return [owner.email for owner in company.owners.filter(is_active=True)]
+
+
+def notify_about_deletion(name: str, addresses: Sequence[str]) -> None:
+    """Mail the former owners of a deleted draft, which can no longer be asked for them."""
+    subject = gettext("%(name)s: draft deleted") % {"name": name}
+    text = gettext("An owner deleted the draft of the listing %(name)s.") % {"name": name}
+    for address in addresses:
+        mail.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
 
 
 def notify_requester(petition: Petition) -> None:

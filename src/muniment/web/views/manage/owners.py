@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
 from muniment.kernel.problems import Conflict, TooMany
-from muniment.registry.company import operations
+from muniment.registry.company import owners
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.review import invitations
 from muniment.web.context import address
@@ -36,6 +36,6 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
-    operations.leave_company(actor_of(request), slug)
+    owners.leave_company(actor_of(request), slug)
     messages.success(request, gettext("You've left this listing."))
     return HttpResponseRedirect("/manage")

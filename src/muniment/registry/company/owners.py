@@ -1,0 +1,44 @@
+"""Owners of a listing: add one, leave."""
+
+from django.db import transaction
+
+from muniment.kernel.actor import Actor
+from muniment.registry import history
+from muniment.registry.company.access import no_company, owned
+from muniment.registry.models import Company, Invitation, Ownership
+
+
+def add_owner(actor: Actor, slug: str, account_id: int) -> None:
+    """
+    Make an account an owner of a listing that *actor* owns or reviews.
+
+    Raises:
+        NotFound: unknown, or not the actor's.
+    """
+    with transaction.atomic():
+        make_owner(actor, owned(actor, slug, lock=True), account_id)
+
+
+def make_owner(actor: Actor, company: Company, account_id: int) -> None:
+    """Make an account an owner, on the authority of the caller."""
+    _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
+    if created:
+        history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
+
+
+def leave_company(actor: Actor, slug: str) -> None:
+    """
+    Stop owning a listing; invitations that the account sent are void.
+
+    The last owner can leave too: a published listing stays published and can be claimed.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        deleted, _ = Ownership.objects.filter(company=company, account=actor.account_id).delete()
+        if not deleted:
+            raise no_company(slug)
+        Invitation.objects.filter(company=company, invited_by=actor.account_id, accepted_at__isnull=True).delete()
+        history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()

@@ -1,0 +1,113 @@
+"""
+What people take back: changes of their own profile, and its publication.
+
+Each change raises BadRequest for an account without a profile.
+
+Source: decisions, section 5, listings.
+"""
+
+from django.conf import settings
+from django.db import transaction
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.pagination import Page
+from muniment.kernel.problems import Forbidden, NotFound
+from muniment.registry import reverting
+from muniment.registry.company.access import expect_version
+from muniment.registry.company.company_change import read_fields
+from muniment.registry.company.difference import Difference
+from muniment.registry.models import HistoryEntry, Person, UnlistedBy
+from muniment.registry.people.profiles import (
+    HINT,
+    ProfileUpdate,
+    compare_profile,
+    get_profile,
+    own_profile,
+    write_profile,
+)
+
+PICTURE = "picture"
+
+
+def profile_history(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[HistoryEntry]:
+    """Return the history of the actor's own profile, latest first."""
+    person = get_profile(actor)
+    if person is None:
+        return Page([], page, page_size, 0)
+    entries = HistoryEntry.objects.filter(person=person).select_related("account")
+    return Page.of(entries.order_by("-at", "-pk"), page, page_size)
+
+
+def revert_profile(
+    actor: Actor, entry_id: int, *, expected_version: int | None = None, overwrite: bool = False
+) -> ProfileUpdate:
+    """
+    Revert the change of history entry *entry_id* of the actor's own profile.
+
+    Args:
+        overwrite: also replace what later changes wrote to the same fields.
+
+    Raises:
+        NotFound: the profile has no such entry.
+        BadRequest: the entry has no revertible change, or an old value is no longer valid.
+        LaterChanges: later changes touched the same fields, and *overwrite* is false.
+        Conflict: *expected_version* is not the current version.
+    """
+    with transaction.atomic():
+        person = own_profile(actor)
+        expect_version(person, expected_version)
+        entry = HistoryEntry.objects.filter(person=person, pk=entry_id).first()
+        if entry is None:
+            raise NotFound(f"Your profile has no history entry {entry_id}.", "See /manage/profile/history.")
+        editable = {*settings.SCHEMA.profile_change.by_name, PICTURE}
+        difference = _compare(person, reverting.values_before(entry, editable))
+        if not overwrite:
+            reverting.check_later(entry, difference.after)
+        if difference:
+            difference.write_columns(person)
+            write_profile(actor, person, "reverted", difference.before, difference.after)
+        return ProfileUpdate(person, list(difference.after), difference.to_wire())
+
+
+def _compare(person: Person, values: JSONObject) -> Difference:
+    has_picture = PICTURE in values
+    picture = values.pop(PICTURE, None)
+    found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT))
+    extra: JSONObject = found.columns.get("extra", person.extra) or {}
+    before = extra.get(PICTURE)
+    if has_picture and picture != before:
+        others = {key: value for key, value in extra.items() if key != PICTURE}
+        found.columns["extra"] = {**others, PICTURE: picture} if picture else others
+        found.before[PICTURE], found.after[PICTURE] = before, picture
+    return found
+
+
+def unlist_profile(actor: Actor) -> Person:
+    """
+    Remove the actor's own profile from everything public. Repeating it succeeds.
+
+    Companies that name the person keep the name, without a link.
+    """
+    return _set_unlisted(actor, UnlistedBy.OWNER, "unlisted", {"state": "published"}, {"state": "unlisted"})
+
+
+def relist_profile(actor: Actor) -> Person:
+    """
+    Publish the actor's own profile again. Repeating it succeeds.
+
+    Raises:
+        Forbidden: a reviewer unlisted it.
+    """
+    return _set_unlisted(actor, "", "relisted", {"state": "unlisted"}, {"state": "published"})
+
+
+def _set_unlisted(actor: Actor, by: str, action: str, before: JSONObject, after: JSONObject) -> Person:
+    with transaction.atomic():
+        person = own_profile(actor)
+        if person.unlisted_by == UnlistedBy.REVIEWER:
+            raise Forbidden("A reviewer unlisted this profile.", "Ask the operator of this registry.")
+        if person.unlisted_by != by:
+            person.unlisted_by = by
+            write_profile(actor, person, action, before, after)
+        return person
