@@ -323,7 +323,9 @@ def test_an_owner_finds_reads_and_changes_a_listing_and_it_is_public_at_once(ser
     assert tried["diff"]["description"] == {"before": "Before.", "after": "After."}
     assert make.document("company", made.slug)["company"]["description"] == "Before."
     done = server.data(text, "update_my_company", slug=made.slug, changes=changes, expectedVersion=whole["version"])
-    assert set(done) == {"company", "version", "applied", "awaitingReview", "diff"}
+    assert set(done) == {"company", "version", "applied", "awaitingReview", "withdrawn", "diff"}
+    assert set(tried) == {*done, "dryRun"}
+    assert tried["dryRun"] is True
     assert sorted(done["applied"]) == ["description", "socials"]
     assert done["version"] == whole["version"] + 1
     shown = make.document("company", made.slug)["company"]
@@ -340,6 +342,63 @@ def test_history_names_the_token_and_the_page_reverts_it(server, owner):
     assert (entry.via, entry.credential, entry.account_id) == ("token", "laptop", owner.pk)
     operations.revert_company(owner.actor("web"), made.slug, entry.pk)
     assert make.document("company", made.slug)["company"]["description"] == "Before."
+
+
+@pytest.mark.requirement("owners.edits")
+def test_an_agent_reads_the_history_and_reverts_a_change(server, owner):
+    text = token_of(owner)
+    slug = make.published(owner.actor("web"), industry="Energy").slug
+    for industry in ("Land", "Health"):
+        server.data(text, "update_my_company", slug=slug, changes={"industry": industry})
+    found = server.data(text, "get_my_company", slug=slug, parts=["history"])
+    assert "company" not in found
+    newest, older = found["history"][:2]
+    assert (newest["action"], newest["fields"], newest["via"]) == ("updated", ["industry"], "laptop")
+    page = server.data(text, "get_my_company", slug=slug, parts=["history"], offset=1, limit=1)
+    assert page["history"] == [older]
+    assert page["notShown"]["history"]["next"] == {"parts": ["history"], "offset": 2}
+    revert = {"slug": slug, "revert": older["id"]}
+    error = server.error(text, "update_my_company", **revert)
+    assert error["message"] == "Later changes touched the same fields: industry."
+    assert "overwrite" in error["hint"]
+    tried = server.data(text, "update_my_company", **revert, dryRun=True)
+    assert (tried["dryRun"], tried["diff"]) == (True, {"industry": {"before": "Health", "after": "Energy"}})
+    assert "dryRun" not in server.data(text, "update_my_company", **revert, overwrite=True)
+    assert make.document("company", slug)["company"]["industry"] == "Energy"
+
+
+@pytest.mark.requirement("owners.edits")
+@pytest.mark.parametrize("given", [{}, {"changes": {"industry": "Land"}, "revert": 1}])
+def test_an_update_either_changes_or_reverts(server, owner, given):
+    slug = make.published(owner.actor("web"), industry="Energy").slug
+    error = server.error(token_of(owner), "update_my_company", slug=slug, **given)
+    assert error["message"] == "The call needs either changes or revert."
+    assert make.document("company", slug)["company"]["industry"] == "Energy"
+
+
+@pytest.mark.requirement("owners.edits")
+def test_a_stranger_reverts_nothing(server, owner, stranger):
+    text = token_of(stranger)
+    slug = make.published(owner.actor("web"), industry="Energy").slug
+    own = make.published(stranger.actor("web")).slug
+    server.data(token_of(owner), "update_my_company", slug=slug, changes={"industry": "Land"})
+    entry = HistoryEntry.objects.get(action="updated").pk
+    for target in (slug, own):
+        assert server.error(text, "update_my_company", slug=target, revert=entry)["code"] == "not_found"
+    assert server.error(text, "get_my_company", slug=slug, parts=["history"])["code"] == "not_found"
+    assert make.document("company", slug)["company"]["industry"] == "Land"
+
+
+@pytest.mark.requirement("owners.edits")
+def test_a_pending_rename_that_an_edit_withdraws_is_named(server, owner):
+    text = token_of(owner)
+    slug = make.published(owner.actor("web"), name="Old Name").slug
+    server.data(text, "update_my_company", slug=slug, changes={"name": "New Name"})
+    changes = {"name": "Old Name", "industry": "Land"}
+    for dry_run in (True, False):
+        done = server.data(text, "update_my_company", slug=slug, changes=changes, dryRun=dry_run)
+        assert (done["applied"], done["awaitingReview"], done["withdrawn"]) == (["industry"], [], ["name"])
+    assert server.data(text, "get_my_company", slug=slug)["pendingChanges"] == {}
 
 
 def test_history_names_the_app(server, owner):
@@ -499,8 +558,14 @@ def test_a_profile_is_changed_and_public_at_once(server, owner):
     profiles.join_person(make.reviewer(), person.slug, owner.pk) if person.account_id is None else None
     tried = server.data(text, "update_my_profile", changes={"bio": "Keeps the tide table."}, dryRun=True)
     assert tried["diff"] == {"bio": {"before": None, "after": "Keeps the tide table."}}
-    done = server.data(text, "update_my_profile", changes={"bio": "Keeps the tide table."})
+    assert tried["dryRun"] is True
+    version = server.data(text, "get_my_profile")["person"]["version"]
+    given = {"changes": {"bio": "Keeps the tide table."}, "expectedVersion": version}
+    done = server.data(text, "update_my_profile", **given)
     assert done["applied"] == ["bio"]
+    assert "dryRun" not in done
+    given["changes"]["bio"] = "Overwritten."
+    assert f"is at version {version + 1}, not {version}" in server.error(text, "update_my_profile", **given)["message"]
     found = server.data(text, "get_my_profile")
     assert found["person"]["bio"] == "Keeps the tide table."
     assert [each["id"] for each in found["companies"]] == [made.slug]

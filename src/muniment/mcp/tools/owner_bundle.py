@@ -16,7 +16,9 @@ from muniment.mcp.tools import truncation
 from muniment.registry.company.part_changes import is_short
 
 PARTS: Final = ("company", "distribution", "positions", "proposals", "capTable", "fundingRounds")
-LISTS: Final = ("positions", "proposals", "capTable", "fundingRounds")
+HISTORY: Final = "history"
+"""A part that only a call that names it shows."""
+LISTS: Final = ("positions", "proposals", "capTable", "fundingRounds", HISTORY)
 _ROOM_BYTES: Final = 8_000
 """For the first rows of long lists: texts are cut before fewer of them are shown."""
 _NOTE_BYTES: Final = 250

@@ -14,11 +14,13 @@ from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
+    BOOLEAN,
     INTEGER,
     MOMENT,
     STRING,
@@ -47,7 +49,7 @@ _EXPECTED_VERSION: Final = {
     "type": "integer",
     "minimum": 1,
     "maximum": 2**31 - 1,
-    "description": "fail if the listing has another version",
+    "description": "fail if another version is stored",
 }
 _EXPECTED_TOTALS: Final = {
     "type": "object",
@@ -58,7 +60,24 @@ _CHANGES: Final[dict[str, Any]] = {
     "destructive": True,
     "idempotent": True,
 }
+_REVERT: Final = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 10**15,
+    "description": "instead of changes: undo the entry with this id of get_my_company parts history",
+}
+_OVERWRITE: Final = {
+    "type": "boolean",
+    "default": False,
+    "description": "revert although later changes touched the same fields",
+}
+_HISTORY_ROWS: Final = 500
 _NAMES: Final = list_of(STRING)
+_MARKS: Final = output_schemas.cut_marks("note")
+_ENTRY: Final = object_of(
+    {"id": INTEGER, "at": MOMENT, **strings("action", "via"), "fields": _NAMES, "note": nullable(STRING), **_MARKS},
+    optional=tuple(_MARKS),
+)
 
 
 class ManageTools:
@@ -95,19 +114,30 @@ class ManageTools:
             "reviewerNote": found.reviewer_note or None,
             "publicUrl": public_url if found.published else None,
         }
+        if owner_bundle.HISTORY in arguments.get("parts", ()):
+            whole[owner_bundle.HISTORY] = self._history(arguments, caller)
         plain = msgspec.json.decode(_encode(whole))
         window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
         return {"data": owner_bundle.fit(plain, self._own_url(found.slug), **window)}
 
+    @staticmethod
+    def _history(arguments: Arguments, caller: Caller) -> list[JSONObject]:
+        found = operations.company_history(caller.owner, arguments["slug"], page_size=_HISTORY_ROWS)
+        return [
+            {
+                "id": entry.pk,
+                "at": timestamp(entry.at),
+                "action": entry.action,
+                "fields": [*entry.after, *(name for name in entry.before if name not in entry.after)],
+                "via": entry.credential or entry.via,
+                "note": entry.note or None,
+            }
+            for entry in found.items
+        ]
+
     def update_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        done = operations.update_company(
-            caller.owner,
-            arguments["slug"],
-            CompanyChange(arguments["changes"]),
-            expected_version=arguments.get("expectedVersion"),
-            expected_totals=arguments.get("expectedTotals"),
-            dry_run=arguments.get("dryRun", False),
-        )
+        dry_run = arguments.get("dryRun", False)
+        done = self._update(arguments, caller, dry_run=dry_run)
         company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
         for member in ("body", "description"):
             truncation.cut_text(company, member, 300, url)
@@ -116,9 +146,35 @@ class ManageTools:
             "version": done.version,
             "applied": done.applied,
             "awaitingReview": done.awaiting_review,
+            "withdrawn": done.withdrawn,
             "diff": truncation.diff(done.diff),
+            **_dry(dry_run),
         }
         return {"data": answer}
+
+    @staticmethod
+    def _update(arguments: Arguments, caller: Caller, *, dry_run: bool) -> operations.CompanyUpdate:
+        """Apply the changes of a call, or revert a change of the history."""
+        if ("changes" in arguments) == ("revert" in arguments):
+            raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
+        expected = arguments.get("expectedVersion")
+        if "revert" in arguments:
+            return operations.revert_company(
+                caller.owner,
+                arguments["slug"],
+                arguments["revert"],
+                expected_version=expected,
+                overwrite=arguments.get("overwrite", False),
+                dry_run=dry_run,
+            )
+        return operations.update_company(
+            caller.owner,
+            arguments["slug"],
+            CompanyChange(arguments["changes"]),
+            expected_version=expected,
+            expected_totals=arguments.get("expectedTotals"),
+            dry_run=dry_run,
+        )
 
     def get_my_profile(self, _: Arguments, caller: Caller) -> bytes:
         actor = caller.owner
@@ -136,10 +192,14 @@ class ManageTools:
 
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> JSONObject:
         change = profiles.ProfileChange(arguments["changes"])
-        done = profiles.update_profile(caller.owner, change, dry_run=arguments.get("dryRun", False))
+        dry_run = arguments.get("dryRun", False)
+        expected = arguments.get("expectedVersion")
+        done = profiles.update_profile(caller.owner, change, expected_version=expected, dry_run=dry_run)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        return {"data": {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff)}}
+        return {
+            "data": {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff), **_dry(dry_run)}
+        }
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
@@ -147,6 +207,11 @@ class ManageTools:
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
+
+
+def _dry(dry_run: bool) -> JSONObject:  # noqa: FBT001 - private to this module
+    """Return the member that marks a dry run's answer, so that no client reads it as done."""
+    return {"dryRun": True} if dry_run else {}
 
 
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
@@ -163,6 +228,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         reviewerNote=nullable(STRING),
         **output_schemas.cut_marks("reviewerNote"),
         publicUrl=nullable(STRING),
+        history=list_of(_ENTRY),
+        historyTotal=INTEGER,
     )
     listing = {**strings("id", "name"), "state": one_of(*State.values), "role": STRING, "version": INTEGER}
     person = output_schemas.record_of(profile(schema.person))
@@ -186,9 +253,9 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "slug": SLUG,
                 "parts": {
                     "type": "array",
-                    "items": {"type": "string", "enum": list(owner_bundle.PARTS)},
-                    "maxItems": len(owner_bundle.PARTS),
-                    "description": "default: all",
+                    "items": {"type": "string", "enum": [*owner_bundle.PARTS, owner_bundle.HISTORY]},
+                    "maxItems": len(owner_bundle.PARTS) + 1,
+                    "description": "default: all but history",
                 },
                 "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
@@ -199,7 +266,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             tools.update_my_company,
             "Update my company",
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
-            "others go live at once. Changes can be reverted on the page. Edit single rows of a list with "
+            "others go live at once. Edit single rows of a list with "
             '{"add": [rows], "set": [rows with id], "remove": [ids]}. Try dryRun first.',
             "companies:write",
             single(
@@ -209,18 +276,23 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "version": INTEGER,
                         "applied": _NAMES,
                         "awaitingReview": _NAMES,
+                        "withdrawn": _NAMES,
                         "diff": output_schemas.DIFF,
-                    }
+                        "dryRun": BOOLEAN,
+                    },
+                    optional=("dryRun",),
                 )
             ),
             arguments={
                 "slug": SLUG,
                 "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
+                "revert": _REVERT,
+                "overwrite": _OVERWRITE,
                 "expectedVersion": _EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
                 "dryRun": _DRY,
             },
-            required=("slug", "changes"),
+            required=("slug",),
             **_CHANGES,
         ),
         tool(
@@ -246,8 +318,17 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "Update my profile",
             "Change the name or bio of your public profile; published at once, with a history.",
             "profile:write",
-            single(object_of({"person": person, "applied": _NAMES, "diff": output_schemas.DIFF})),
-            arguments={"changes": schema.profile_change.definition(CHANGE), "dryRun": _DRY},
+            single(
+                object_of(
+                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "dryRun": BOOLEAN},
+                    optional=("dryRun",),
+                )
+            ),
+            arguments={
+                "changes": schema.profile_change.definition(CHANGE),
+                "expectedVersion": _EXPECTED_VERSION,
+                "dryRun": _DRY,
+            },
             required=("changes",),
             **_CHANGES,
         ),
