@@ -52,7 +52,8 @@ def _described(schema: JsonSchema, description: str) -> JsonSchema:
 
 def schemas(schema: Schema) -> dict[str, JsonSchema]:
     records = (
-        *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY, schema.bundle),
+        *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY),
+        *(schema.funding_round, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )
     name = "companyDescription"

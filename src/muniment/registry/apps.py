@@ -20,6 +20,7 @@ class RegistryConfig(AppConfig):
 
     def ready(self) -> None:
         """Create the tables of published documents with the others, and register the jobs."""
+        import muniment.registry.company.tasks
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import DATE, Choice, Money, Number, Slug, Text
+from muniment.schema.kinds import DATE, Boolean, Choice, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 
@@ -151,22 +151,31 @@ CAP_TABLE: Final = ItemList(
 
 
 def funding_round(currency: str) -> Record:
-    """Return the record of a funding round, which is open until it has a closing date."""
+    """Return the record of a funding round, which is open from its opening date up to its closing date."""
     return Record(
         "FundingRound",
         (
             structs.replace(ITEM_ID, column="item_id"),
-            Field("name", Text(), "Name"),
-            Field("target", Money(40, currency), "Target", "For example $1.2M.", column="target_minor"),
-            Field("opened", DATE, "Opened", column="opened_on"),
-            Field("closed", DATE, "Closed", column="closed_on"),
+            Field("name", Text(), "Name", example="Seed"),
+            Field(
+                "target", Money(40, currency), "Target", "For example $1.2M.", example="$2.5M", column="target_minor"
+            ),
+            Field("opened", DATE, "Opened", example="2026-01-31", column="opened_on"),
+            Field("closed", DATE, "Closed", "From this date on it is closed.", column="closed_on"),
+            Field("public", Boolean(), "Public", "False: name and target are private.", column="", clearable=False),
         ),
         others="refuse",
         others_on_import="ignore",  # files of other registries tell more about a round than is kept here
         partial=True,
         table=True,
+        check=_closes_after_it_opens,
     )
 
 
+def _closes_after_it_opens(found: JSONObject, path: Path, validation: Validation) -> None:
+    if found.get("opened") and found.get("closed") and found["closed"] < found["opened"]:
+        validation.refuse((*path, "closed"), "is before opened")
+
+
 def funding_rounds(record: Record) -> ItemList:
-    return ItemList(record, name="round", identity=_name)
+    return ItemList(record, 200, name="round", identity=_name)

@@ -15,11 +15,11 @@ from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.difference import Difference, compare_field
+from muniment.registry.company.funding import compare_round, compare_rounds, note_raising
 from muniment.registry.company.part_changes import (
     ListGuard,
     compare_documents,
     compare_positions,
-    compare_round,
     retire,
 )
 from muniment.registry.models import CapTableEntry, Company, Framework, Person, Proposal, State
@@ -54,6 +54,8 @@ def compare(company: Company, edit: Edit, *, replace: bool = False, guard: ListG
                 compare_documents(name, Proposal, value, found, guard)
             case "capTable":
                 compare_documents(name, CapTableEntry, value, found, guard)
+            case "fundingRounds":
+                compare_rounds(value, found, guard)
             case "fundingRound":
                 compare_round(company, value, found)
             case _:
@@ -117,6 +119,8 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     company.save(update_fields=["version", "updated_at", *difference.columns])
     for step in difference.steps:
         step(affected)
+    if {"fundingRound", "fundingRounds"} & difference.after.keys():
+        note_raising(company)
     history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
     publish_company(company, affected, changed=set(difference.after))
     return loaded.get(company.pk)

@@ -25,6 +25,7 @@ from muniment.registry.company.access import decides, expect_version, no_company
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.difference import Difference
 from muniment.registry.company.editing import compare, write
+from muniment.registry.company.funding import not_closed
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
@@ -339,7 +340,7 @@ def open_funding_round(
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        if FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
+        if FundingRound.objects.filter(not_closed(), company=company).exists():
             raise Conflict("A funding round is already open.", "Close it before you open another.")
         given = {"name": name, "target": target, **({"opened": opened} if opened else {})}
         return update_company(actor, slug, CompanyChange(fundingRound=given))
@@ -355,9 +356,20 @@ def close_funding_round(actor: Actor, slug: str, *, closed: str | None = None) -
     """
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        if not FundingRound.objects.filter(company=company, closed_on__isnull=True).exists():
+        if not FundingRound.objects.filter(not_closed(), company=company).exists():
             raise Conflict("No funding round is open.", "Open one first.")
         return update_company(actor, slug, CompanyChange(fundingRound={"closed": closed or now().date().isoformat()}))
+
+
+def publish_funding_round(actor: Actor, slug: str, item: str) -> CompanyUpdate:
+    """
+    Make the name and target of a funding round public.
+
+    Raises:
+        NotFound: unknown, or not owned.
+        BadFields: the listing has no such round.
+    """
+    return update_company(actor, slug, CompanyChange(fundingRounds={"set": [{"id": item, "public": True}]}))
 
 
 def set_icon(actor: Actor, slug: str, address: str) -> CompanyUpdate:

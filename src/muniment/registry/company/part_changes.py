@@ -8,13 +8,12 @@ import msgspec
 from django.conf import settings
 from django.db import models
 
-from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.difference import Difference
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.models import CapTableEntry, Company, FundingRound, Person, Position, Proposal, RemovedItem
+from muniment.registry.models import CapTableEntry, Company, Person, Position, Proposal, RemovedItem
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.validation import Fault, Path, Validation
@@ -177,7 +176,7 @@ def compare_documents(
     rows = model.objects.filter(company=company).order_by("rank").values_list("pk", "rank", "document")
     stored = [StoredRow(key, rank, each.get("id", ""), {"document": each}) for key, rank, each in rows]
     before = [row.columns["document"] for row in stored]
-    after = guard.resolve(_kind_of(name), (name,), change, before)
+    after = guard.resolve(kind_of(name), (name,), change, before)
     if before == after:
         return
     found.before[name], found.after[name] = before, after
@@ -185,7 +184,8 @@ def compare_documents(
     found.steps.append(lambda _: write_rows(model, company, stored, columns))
 
 
-def _kind_of(name: str) -> ItemList:
+def kind_of(name: str) -> ItemList:
+    """Return the list of the schema with this name."""
     kind = settings.SCHEMA.bundle.by_name[name].kind
     assert isinstance(kind, ItemList)  # noqa: S101 - for the type checker
     return kind
@@ -206,7 +206,7 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
     )
     places = [PositionRow(*row[:5]) for row in rows]
     before = [place.to_document() for place in places]
-    after = _with_people(guard.resolve(_kind_of("positions"), ("positions",), change, before), places)
+    after = _with_people(guard.resolve(kind_of("positions"), ("positions",), change, before), places)
     if before == after:
         return
     found.before["positions"], found.after["positions"] = before, after
@@ -267,38 +267,3 @@ def _with_people(given: list[JSONObject], stored: list[PositionRow]) -> list[JSO
 def _make_person(name: str) -> Person:
     """Create a person named in a position; public while a published listing names them."""
     return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())
-
-
-def compare_round(company: Company, given: JSONObject, found: Difference) -> None:
-    """
-    Compare the open funding round, or the one to open.
-
-    Raises:
-        BadFields: no round is open to be closed, or it closes before it opens.
-    """
-    rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
-    current = next((each for each in rounds if each.closed_on is None), None)
-    rank = rounds[-1].rank + 1 if rounds else 0
-    opened = current or FundingRound(company=company, rank=rank, opened_on=now().date())
-    if current is None and given.get("closed") and "opened" not in given:
-        fault = Fault("fundingRound.closed", "is given, but no round is open")
-        raise BadFields([fault], "Open a round first: name, target, opened.")
-    record = settings.SCHEMA.funding_round
-    stored = record.exact(vars(opened)) if current else None
-    for name, value in given.items():
-        part = record.by_name[name]
-        if name != "id":
-            setattr(opened, part.column, part.kind.empty if value is None else value)
-    if opened.closed_on and opened.opened_on and opened.closed_on < opened.opened_on:
-        fault = Fault("fundingRound.closed", "is before opened")
-        raise BadFields([fault], "Give a closing date after the opening date.")
-    if not opened.item_id:
-        others = [record.exact(vars(each)) for each in rounds]
-        lists = ListGuard(company, off=True)
-        kind = _kind_of("fundingRounds")
-        opened.item_id = lists.resolve(kind, (kind.name,), [*others, record.exact(vars(opened))], others)[-1]["id"]
-    changed = record.exact(vars(opened))
-    if stored == changed:
-        return
-    found.before["fundingRound"], found.after["fundingRound"] = stored, changed
-    found.steps.append(lambda _: opened.save())

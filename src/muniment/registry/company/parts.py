@@ -32,20 +32,32 @@ class PositionRow(NamedTuple):
 
 
 class RoundRow(NamedTuple):
-    """A funding round, open until it has a closing date."""
+    """A funding round. ``public``: whether its name and target are; None where an import does not say."""
 
     name: str
     target_minor: int | None
     opened_on: date | None
     closed_on: date | None
     item_id: str = ""
+    public: bool | None = True
 
     @classmethod
     def from_document(cls, document: JSONMapping, record: Record) -> "RoundRow":
         """Return the row of a funding round that the schema has read."""
         columns = record.columns(document)
+        columns["public"] = columns["extra"].get("public")
         return cls(*(columns[name] for name in cls._fields))
+
+    def is_open(self, day: date) -> bool:
+        """Return whether the round is open on *day*, in UTC: a date in the future neither opens nor closes it."""
+        return (self.opened_on is None or self.opened_on <= day) and (self.closed_on is None or self.closed_on > day)
 
     def to_document(self, record: Record) -> JSONObject:
         """Return the funding round as JSON, with exact amounts."""
-        return record.exact(self._asdict())
+        return {**record.exact(self._asdict()), **({"public": False} if self.public is False else {})}
+
+    def to_public(self, record: Record) -> JSONObject:
+        """Return what everybody may read of the funding round."""
+        document = self.to_document(record)
+        hidden = {"name", "target"} if self.public is False else set()
+        return {name: value for name, value in document.items() if name not in hidden}

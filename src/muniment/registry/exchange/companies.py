@@ -99,6 +99,11 @@ def _key(place: PositionRow) -> tuple[Any, ...]:
     return place.slug, place.title, place.extra, place.item_id
 
 
+def _is_raising(row: CompanyRow) -> bool:
+    today = now().date()
+    return any(each.is_open(today) for each in row.funding_rounds or ())
+
+
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
     """Write a batch of companies with their parts, and the people that only their positions name."""
     return _CompanyBatch(run).write(rows)
@@ -198,8 +203,13 @@ class _CompanyBatch:
                 [each.to_document(record) for each in parts["funding_rounds"][company.pk]] if parts and company else []
             )
             rounds = funding_rounds(record).with_ids([each.to_document(record) for each in row.funding_rounds], stored)
+            former = parts["funding_rounds"][company.pk] if parts and company else []
+            public = {each.item_id: each.public for each in former}
             row.funding_rounds = [
-                each._replace(item_id=found["id"]) for each, found in zip(row.funding_rounds, rounds, strict=True)
+                each._replace(
+                    item_id=found["id"], public=public.get(found["id"], True) if each.public is None else each.public
+                )
+                for each, found in zip(row.funding_rounds, rounds, strict=True)
             ]
         if addresses := row.columns.get("address"):
             row.columns["address"] = ADDRESSES.with_ids(addresses, (company and company.address) or ())
@@ -216,6 +226,7 @@ class _CompanyBatch:
             slug=row.slug,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
+            raising=_is_raising(row),
             **row.columns,
         )
         self.made.append(company)
@@ -253,6 +264,8 @@ class _CompanyBatch:
                 before[key] = self._part_on_wire(stored_part)
                 after[key] = self._part_on_wire(given)
                 self.stale[model].append(company.pk)
+        if kept.funding_rounds is not None:
+            company.raising = _is_raising(kept)
         former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1

@@ -56,6 +56,7 @@ class Company(models.Model):
     address = JSONText(null=True, blank=True)
     distribution = JSONText(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
+    raising = models.BooleanField(default=False)  # as last published by date
 
     reviewer_note = Text(blank=True, default="")
     submitted_at = models.DateTimeField(null=True, blank=True)

@@ -56,7 +56,7 @@ class CapTableEntry(models.Model):
 
 
 class FundingRound(models.Model):
-    """A funding round of a company: open until it has a closing date. At most one is open."""
+    """A funding round, open from its opening date up to its closing date. Unless *public*, only its dates are shown."""
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="funding_rounds")
     rank = models.PositiveIntegerField()
@@ -65,6 +65,7 @@ class FundingRound(models.Model):
     target_minor = models.BigIntegerField(null=True, blank=True)
     opened_on = models.DateField(null=True, blank=True)
     closed_on = models.DateField(null=True, blank=True)
+    public = models.BooleanField(default=True)
 
     class Meta:
         constraints: ClassVar = [

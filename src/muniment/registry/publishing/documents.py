@@ -68,12 +68,13 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
         views[company].proposals.append(msgspec.Raw(text.encode()))
     for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
         views[company].cap_table.append(msgspec.Raw(text.encode()))
-    for company, item, name, target, *days in rows(
-        f"SELECT company_id, item_id, name, target_minor, opened_on, closed_on FROM registry_fundinground {of_these}",
+    for company, item, public, name, target, *days in rows(
+        "SELECT company_id, item_id, public, name, target_minor, opened_on, closed_on"
+        f" FROM registry_fundinground {of_these}",
         keys,
     ):
         opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
-        views[company].rounds.append(RoundRow(name, target, opened, closed, item))
+        views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
     return views
 
 

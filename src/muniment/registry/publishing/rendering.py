@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.parts import RoundRow
@@ -33,11 +34,12 @@ class CompanyView:
     proposals: list[msgspec.Raw] = field(default_factory=list)
     cap_table: list[msgspec.Raw] = field(default_factory=list)
     rounds: list[RoundRow] = field(default_factory=list)
+    day: date = field(default_factory=lambda: now().date())
 
     @property
     def raising(self) -> bool:
-        """Return whether a funding round is open."""
-        return any(each.closed_on is None for each in self.rounds)
+        """Return whether a funding round is open today, in UTC."""
+        return any(each.is_open(self.day) for each in self.rounds)
 
 
 @dataclass(slots=True)
@@ -69,7 +71,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     return schema.company.published(row, {"teamSize": len(view.positions) or row["team_size"], "raising": view.raising})
 
 
-def company_bundle(view: CompanyView, company: Any) -> JSONObject:
+def company_bundle(view: CompanyView, company: Any, schema: Schema) -> JSONObject:
     """Return the ``data`` of the detail endpoint. *company* is the finished object."""
     return {
         "company": company,
@@ -77,13 +79,14 @@ def company_bundle(view: CompanyView, company: Any) -> JSONObject:
         "proposals": view.proposals,
         "positions": [position_in_company(place) for place in view.positions],
         "capTable": view.cap_table,
+        "fundingRounds": [each.to_public(schema.funding_round) for each in view.rounds],
     }
 
 
 def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSONObject:
-    """Return the bundle with every funding round, for exports and for owners."""
+    """Return the bundle with the whole of every funding round, for exports and for owners."""
     rounds = [each.to_document(schema.funding_round) for each in view.rounds]
-    return {**company_bundle(view, company), "fundingRounds": rounds}
+    return {**company_bundle(view, company, schema), "fundingRounds": rounds}
 
 
 def position_in_company(place: PlaceView) -> JSONObject:
@@ -109,7 +112,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         key=row["slug"],
         position=position_of(row["listed_on"], row["publication_number"]),
         item=item,
-        body=_encode({"data": company_bundle(view, msgspec.Raw(item))}),
+        body=_encode({"data": company_bundle(view, msgspec.Raw(item), schema)}),
         updated_at=timestamp(row["updated_at"]),
         name=row["name"],
         facets=_facets(schema.company, company),

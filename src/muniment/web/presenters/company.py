@@ -122,6 +122,16 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     return fields[:MAX_FURTHER]
 
 
+def rounds_of(bundle: JSONObject) -> list[JSONObject]:
+    """Return the funding rounds with their state today, in UTC: planned, open or closed."""
+    today = now().date().isoformat()
+    states = (
+        "planned" if each.get("opened", "") > today else "open" if each.get("closed", "9999") > today else "closed"
+        for each in bundle.get("fundingRounds") or ()
+    )
+    return [{**each, "state": state} for each, state in zip(bundle.get("fundingRounds") or (), states, strict=True)]
+
+
 def shares(bundle: JSONObject) -> JSONObject:
     """Draw the charts of a bundle: distribution, cap table, votes."""
     name = bundle["company"]["name"]

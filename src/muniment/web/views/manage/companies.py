@@ -23,6 +23,7 @@ from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
+from muniment.web.presenters.company import rounds_of
 from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
@@ -116,7 +117,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
-    facts, rounds = mine.bundle["company"], mine.bundle["fundingRounds"]
+    facts, rounds = mine.bundle["company"], rounds_of(mine.bundle)
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
     context = {
         **frame(mine, "overview"),
@@ -124,7 +125,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "owners": owners,
         "is_owner": any(owner.account_id == actor.account_id for owner in owners),
         "rounds": rounds,
-        "open_round": next((r for r in rounds if not r.get("closed")), None),
+        "open_round": next((each for each in rounds if each["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
         "missing": missing_of(facts),
     }
@@ -223,12 +224,15 @@ def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
 @signed_in("POST")
 @once
 def funding(request: HttpRequest, slug: str) -> HttpResponse:
-    """Open or close a funding round."""
+    """Open, close or publish a funding round."""
     actor, post = actor_of(request), request.POST
     try:
         if post.get("do") == "close":
             operations.close_funding_round(actor, slug, closed=post.get("closed") or None)
             messages.success(request, gettext("Round closed."))
+        elif post.get("do") == "publish":
+            operations.publish_funding_round(actor, slug, post.get("round", ""))
+            messages.success(request, gettext("The round's name and target are public."))
         else:
             target, opened = post.get("target") or None, post.get("opened") or None
             operations.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)

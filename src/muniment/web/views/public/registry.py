@@ -24,6 +24,7 @@ from muniment.web.presenters.company import (
     links_of,
     profile_of_company,
     profile_of_person,
+    rounds_of,
     shares,
 )
 from muniment.web.presenters.differences import label_of
@@ -136,6 +137,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "links": links_of(facts),
         "further": further_fields(facts, settings.SCHEMA.company),
         "positions": bundle.get("positions") or [],
+        "rounds": rounds_of(bundle),
         "holders": holders.items,
         "holders_total": holders.total,
         "holders_pager": _holders_pager(request, holders),

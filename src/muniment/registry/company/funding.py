@@ -1,0 +1,151 @@
+"""
+Funding rounds: compare and write their changes, and publish a listing on the day on which a round opens or closes.
+
+Days are in UTC. A date in the future neither opens nor closes a round.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.difference import Difference
+from muniment.registry.company.part_changes import ListGuard, StoredRow, kind_of, write_rows
+from muniment.registry.company.parts import RoundRow
+from muniment.registry.models import Company, FundingRound, State
+from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.schema.validation import Fault
+
+CHUNK = 500
+
+
+def not_closed() -> Q:
+    """Return the condition of rounds that are open or planned."""
+    return Q(closed_on__isnull=True) | Q(closed_on__gt=now().date())
+
+
+def compare_rounds(change: Any, found: Difference, guard: ListGuard) -> None:
+    """
+    Compare all rounds.
+
+    Raises:
+        BadFields: more than one has no closing date; one closes before it opens.
+    """
+    rows = list(FundingRound.objects.filter(company=guard.company).order_by("rank"))
+    stored = [StoredRow(row.pk, row.rank, row.item_id, _columns(_row(row))) for row in rows]
+    before = [_members(_row(row)) for row in rows]
+    after = guard.resolve(kind_of("fundingRounds"), ("fundingRounds",), change, before)
+    record = settings.SCHEMA.funding_round
+    public = {row.item_id: row.public for row in rows}
+    given = [RoundRow.from_document(each, record) for each in after]
+    given = [
+        each._replace(public=public.get(each.item_id, True) if each.public is None else each.public) for each in given
+    ]
+    if sum(each.closed_on is None for each in given) > 1:
+        fault = Fault("fundingRounds", "has more than one round without a closing date")
+        raise BadFields([fault], "Close one round before you open the next.")
+    _check(given)
+    _note(found, "fundingRounds", [_row(row) for row in rows], given)
+    if "fundingRounds" in found.after:
+        columns = [(each.item_id, _columns(each)) for each in given]
+        found.steps.append(lambda _: write_rows(FundingRound, guard.company, stored, columns))
+
+
+def compare_round(company: Company, given: JSONObject, found: Difference) -> None:
+    """
+    Compare the current funding round, or the one to open.
+
+    Raises:
+        BadFields: no round is open to be closed, or it closes before it opens.
+    """
+    rounds = list(FundingRound.objects.filter(company=company).order_by("rank"))
+    today = now().date()
+    current = next((each for each in rounds if each.closed_on is None or each.closed_on > today), None)
+    rank = rounds[-1].rank + 1 if rounds else 0
+    opened = current or FundingRound(company=company, rank=rank, opened_on=today)
+    if current is None and given.get("closed") and "opened" not in given:
+        fault = Fault("fundingRound.closed", "is given, but no round is open")
+        raise BadFields([fault], "Open a round first: name, target, opened.")
+    record = settings.SCHEMA.funding_round
+    stored = _row(opened).to_document(record) if current else None
+    for name, value in given.items():
+        part = record.by_name[name]
+        if name == "public":
+            opened.public = value
+        elif name != "id":
+            setattr(opened, part.column, part.kind.empty if value is None else value)
+    _check([_row(opened)], "fundingRound.closed")
+    if not opened.item_id:
+        others = [_members(_row(each)) for each in rounds]
+        kind = kind_of("fundingRounds")
+        lists = ListGuard(company, off=True)
+        opened.item_id = lists.resolve(kind, (kind.name,), [*others, _members(_row(opened))], others)[-1]["id"]
+    changed = _row(opened).to_document(record)
+    if stored == changed:
+        return
+    found.before["fundingRound"], found.after["fundingRound"] = stored, changed
+    found.steps.append(lambda _: opened.save())
+
+
+def _check(rounds: list[RoundRow], field: str = "") -> None:
+    for index, each in enumerate(rounds):
+        if each.closed_on and each.opened_on and each.closed_on < each.opened_on:
+            fault = Fault(field or f"fundingRounds[{index}].closed", "is before opened")
+            raise BadFields([fault], "Give a closing date after the opening date.")
+
+
+def _note(found: Difference, name: str, before: list[RoundRow], after: list[RoundRow]) -> None:
+    if before != after:
+        record = settings.SCHEMA.funding_round
+        found.before[name] = [each.to_document(record) for each in before]
+        found.after[name] = [each.to_document(record) for each in after]
+
+
+def _row(row: FundingRound) -> RoundRow:
+    return RoundRow(*(getattr(row, name) for name in RoundRow._fields))
+
+
+def _columns(row: RoundRow) -> JSONObject:
+    return row._asdict()
+
+
+def _members(row: RoundRow) -> JSONObject:
+    """Return a round as the schema reads it: stored values by the names of the fields."""
+    columns = row._asdict()
+    members = {field.name: columns[field.column] for field in settings.SCHEMA.funding_round.fields if field.column}
+    return {name: value for name, value in {**members, "public": row.public}.items() if value not in {None, ""}}
+
+
+def _open_rounds() -> QuerySet[FundingRound]:
+    return FundingRound.objects.filter(not_closed(), Q(opened_on__isnull=True) | Q(opened_on__lte=now().date()))
+
+
+def note_raising(company: Company) -> None:
+    """Store whether *company* is raising, so that :func:`publish_by_date` leaves it alone until a date changes it."""
+    company.raising = _open_rounds().filter(company=company).exists()
+    company.save(update_fields=["raising"])
+
+
+def publish_by_date() -> int:
+    """
+    Publish the listings whose rounds have opened or closed since they were last published.
+
+    Returns:
+        How many listings were published.
+    """
+    is_open = _open_rounds().filter(company=OuterRef("pk"))
+    public = Company.objects.filter(state=State.PUBLISHED)
+    changed = public.filter(Exists(is_open), raising=False) | public.filter(~Exists(is_open), raising=True)
+    keys = list(changed.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(keys), CHUNK):
+        with transaction.atomic():
+            rows = list(Company.objects.select_for_update().filter(pk__in=keys[start : start + CHUNK]).order_by("pk"))
+            for company in rows:
+                company.raising, company.updated_at = not company.raising, now()
+            Company.objects.bulk_update(rows, ["raising", "updated_at"])
+            publish(AffectedRows().company(*(company.pk for company in rows)))
+    return len(keys)
