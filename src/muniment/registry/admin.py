@@ -140,5 +140,8 @@ admin.site.register(
     search_fields=("subject", "account__email"),
 )
 admin.site.register(
+    models.RemovedItem, ReadOnly, list_display=("company", "item"), search_fields=("company__slug", "item")
+)
+admin.site.register(
     models.GivenSlug, ReadOnly, list_display=("kind", "slug"), list_filter=("kind",), search_fields=("slug",)
 )
