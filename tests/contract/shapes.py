@@ -14,6 +14,7 @@ def _object(required: tuple[str, ...] = (), *, closed: bool = False, **propertie
 
 STRING: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
+DATE: dict[str, Any] = {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"}
 TEXT_OR_NULL: dict[str, Any] = {"type": ["string", "null"]}
 
 
@@ -72,13 +73,16 @@ POSITION = _object(
     ("id", "person"), id=STRING, title=STRING, person=_object(("name", "slug"), name=STRING, slug=STRING)
 )
 HOLDER = _object(("id",), id=STRING, address=STRING, name=STRING, tokens=STRING, percentage=NUMBER)
+ROUND = _object(("id",), id=STRING, name=STRING, target=STRING, opened=DATE)
+ROUND["properties"]["closed"] = DATE
 BUNDLE = _object(
-    ("company", "distribution", "proposals", "positions", "capTable"),
+    ("company", "distribution", "proposals", "positions", "capTable", "fundingRounds"),
     company=COMPANY,
     distribution=DISTRIBUTION,
     proposals=_list(PROPOSAL),
     positions=_list(POSITION),
     capTable=_list(HOLDER),
+    fundingRounds=_list(ROUND),
 )
 PERSON = _object(("name", "slug", "bio"), documentId=STRING, name=STRING, slug=STRING, bio=TEXT_OR_NULL)
 COMPANY_OF_POSITION = _object(

@@ -171,6 +171,7 @@ def grew(before, now):
     return before == now
 
 
+@pytest.mark.requirement("versioning.additive")
 @pytest.mark.parametrize(
     ("before", "now", "is_growth"),
     [

@@ -140,6 +140,9 @@ admin.site.register(
     search_fields=("subject", "account__email"),
 )
 admin.site.register(
+    models.MergedPerson, ReadOnly, list_display=("slug", "person"), search_fields=("slug", "person__name")
+)
+admin.site.register(
     models.RemovedItem, ReadOnly, list_display=("company", "item"), search_fields=("company__slug", "item")
 )
 admin.site.register(

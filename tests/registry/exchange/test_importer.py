@@ -55,7 +55,7 @@ def test_a_bare_company_has_exactly_the_members_that_are_always_there(tmp_path):
     bare = {"id": "acme", "name": "Acme", "body": None, "socials": None, "address": None, "raising": False}
     bare["updatedAt"] = "2024-05-01T00:00:00.000000Z"
     data = document("company", "acme")
-    empty = dict.fromkeys(("proposals", "positions", "capTable", "fundingRounds"), [])
+    empty = {part: [] for part in ("proposals", "positions", "capTable", "fundingRounds")}
     assert data == {"company": bare, "distribution": None, **empty}
     assert list(data["company"]) == ["id", "name", "body", "socials", "address", "raising", "updatedAt"]
     assert item("company", "acme") == bare

@@ -18,6 +18,7 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.people import profiles
 from muniment.registry.review import decisions
+from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
 BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "status": "active"}

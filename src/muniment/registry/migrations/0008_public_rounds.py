@@ -14,7 +14,7 @@ def _keep_private(apps: Any, _: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("registry", "0005_give_item_ids")]
+    dependencies: ClassVar = [("registry", "0007_unlisted_by")]
 
     operations: ClassVar = [
         migrations.AddField("company", "raising", models.BooleanField(default=False)),
