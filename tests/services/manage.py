@@ -32,7 +32,7 @@ async def straight(call: Any, *arguments: Any) -> Any:
         asyncio._set_running_loop(loop)
 
 
-OPEN = {"company", "distribution", "proposals", "positions", "capTable", "person", "diff", "limits"}
+OPEN = {"notShown", "company", "distribution", "proposals", "positions", "capTable", "person", "diff", "limits"}
 """Members that hold open objects, or objects whose keys are data."""
 
 
