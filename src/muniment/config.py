@@ -121,6 +121,30 @@ def _endpoint_url(value: str) -> str:
     return _model_url(value).rstrip("/")
 
 
+class NameServer(NamedTuple):
+    """The address and port of a DNS server."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
+
+def _name_servers(value: str) -> tuple[NameServer, ...]:
+    found = []
+    for word in _words(value):
+        match = re.fullmatch(
+            r"\[([0-9a-fA-F:.]+)\](?::([0-9]{1,5}))?|([0-9.]+)(?::([0-9]{1,5}))?|([0-9a-fA-F:.]+)", word
+        )
+        address, port = (match[1] or match[3] or match[5], int(match[2] or match[4] or 53)) if match else ("", 0)
+        if not 1 <= port < 2**16:
+            message = "must be addresses such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53"
+            raise ValueError(message)
+        found.append(NameServer(str(ipaddress.ip_address(address)), port))
+    return tuple(found)
+
+
 def _scanner(value: str) -> str:
     port = re.fullmatch(r".+:([0-9]{1,5})", value)
     if value and not value.startswith("/") and (port is None or not 1 <= int(port[1]) < 2**16):
@@ -213,6 +237,7 @@ class Config:
     document_max_mb = Setting("50", _natural, "Maximum document size in megabytes.")
     document_quota_mb = Setting("500", _natural, "Document storage per account, in megabytes.")
     clamd = Setting("", _scanner, "host:port or socket path of a clamd that scans documents; default no scan.")
+    dns_servers = Setting("", _name_servers, "Name servers that domain proofs are looked up at; default the system's.")
     starting_credits = Setting("100", _natural, "Starting credit balance of a new account.")
     run_cost = Setting("10", _natural, "Price of a report run in credits, unless its framework sets another.")
     model_url = Setting(

@@ -1,24 +1,20 @@
 """Client metadata documents are fetched from public addresses only, in time and in size."""
 
-import contextlib
 import datetime as dt
 import json
-import socket
 import ssl
 import threading
 import time
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from django.core.cache import cache
 
 from muniment.kernel.ids import now
 from muniment.oauth import client_documents, clients
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
+from muniment.outbound.addresses import is_public
+from services.site import certificate_for, head, site
 
 ADDRESS = "https://app.example/oauth/client.json"
 DOCUMENT = {"client_id": ADDRESS, "client_name": "Tide Table", "redirect_uris": ["https://app.example/cb"]}
@@ -26,55 +22,7 @@ DOCUMENT = {"client_id": ADDRESS, "client_name": "Tide Table", "redirect_uris": 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate for app.example."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "app.example")])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now() - dt.timedelta(days=1))
-        .not_valid_after(now() + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("app.example")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    file = tmp_path_factory.mktemp("tls") / "own.pem"
-    file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return file
-
-
-@contextlib.contextmanager
-def site(certificate, *pieces, pause_s=0.0):
-    """A site on loopback that answers one connection with *pieces*; gives its port and what it was asked."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    asked, done = [], threading.Event()
-
-    def answer():
-        with contextlib.suppress(OSError):
-            plain, _ = listener.accept()
-            with plain, context.wrap_socket(plain, server_side=True) as line:
-                asked.append(line.recv(10_000))
-                for piece in pieces:
-                    line.sendall(piece)
-                    if done.wait(pause_s):
-                        return
-
-    thread = threading.Thread(target=answer, daemon=True)
-    thread.start()
-    try:
-        yield listener.getsockname()[1], asked
-    finally:
-        done.set()
-        listener.close()
-        thread.join(5)
+    return certificate_for("app.example", tmp_path_factory.mktemp("tls"))
 
 
 def read(certificate, port, address=ADDRESS, **how):
@@ -88,11 +36,6 @@ def read(certificate, port, address=ADDRESS, **how):
             **how,
         },
     )
-
-
-def head(status="200 OK", **headers):
-    lines = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    return (f"HTTP/1.1 {status}\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items()) + "\r\n").encode()
 
 
 def test_a_document_is_read_from_the_address_that_was_checked(certificate):
@@ -119,14 +62,14 @@ def test_the_name_is_resolved_once_and_the_connection_goes_to_that_address(certi
     ],
 )
 def test_an_address_that_is_not_public_is_never_connected_to(address):
-    assert not client_documents.is_public(address)
+    assert not is_public(address)
     with pytest.raises(ValueError, match="not public"):
         client_documents.read(ADDRESS, resolve=lambda *_: ["93.184.216.34", address])
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1"])
 def test_public_addresses_are(address):
-    assert client_documents.is_public(address)
+    assert is_public(address)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def listing(owner, slug):
 
 def facts(slug):
     bundle = plain(operations.get_company(COMMAND, slug).bundle)
-    company = {key: value for key, value in bundle["company"].items() if key not in {"id", "updatedAt"}}
+    company = {key: value for key, value in bundle["company"].items() if key not in {"id", "updatedAt", "reviewedAt"}}
     return {**bundle, "company": company}
 
 

@@ -93,6 +93,9 @@ def test_an_unreachable_or_unknown_database_is_reported_with_a_hint(tmp_path):
     [
         ("MUNIMENT_CLAMD", "scanner.example", "must be host:port, or a socket path"),
         ("MUNIMENT_CLAMD", "scanner.example:70000", "must be host:port, or a socket path"),
+        ("MUNIMENT_DNS_SERVERS", "dns.example", "must be addresses such as 192.0.2.53"),
+        ("MUNIMENT_DNS_SERVERS", "192.0.2.53:0", "must be addresses such as 192.0.2.53"),
+        ("MUNIMENT_DNS_SERVERS", "192.0.2.53 2001::db8::1", "'2001::db8::1' does not appear to be"),
         ("MUNIMENT_LOG_FORMAT", "jason", "must be json or text"),
         # A column of costs has room for 31 bits, and no clock waits for longer than that many seconds.
         ("MUNIMENT_RUN_COST", "2147483648", "must be a whole number up to 2,147,483,647"),
@@ -104,6 +107,12 @@ def test_an_unreachable_or_unknown_database_is_reported_with_a_hint(tmp_path):
 def test_a_value_that_would_only_fail_later_is_refused_at_the_start(variable, value, told):
     with pytest.raises(ConfigError, match=f"{variable} {told}"):
         Config({variable: value})
+
+
+def test_name_servers_have_a_port_of_their_own_or_that_of_dns():
+    config = Config({"MUNIMENT_DNS_SERVERS": "192.0.2.53 192.0.2.54:5353, 2001:db8::53 [2001:db8::54]:54"})
+    told = [str(each) for each in config.dns_servers]
+    assert told == ["192.0.2.53:53", "192.0.2.54:5353", "[2001:db8::53]:53", "[2001:db8::54]:54"]
 
 
 def test_no_setting_accepts_a_number_that_its_column_cannot_hold():

@@ -8,7 +8,15 @@ from typing import Final
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound
-from muniment.schema.company_parts import ADDRESS, CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL, SOCIALS
+from muniment.schema.company_parts import (
+    ADDRESS,
+    CAP_TABLE_ENTRY,
+    DISTRIBUTION,
+    POSITION,
+    PROPOSAL,
+    SOCIALS,
+    VERIFIED_DOMAIN,
+)
 from muniment.schema.framework import COMPANY_OF_FRAMEWORK
 from muniment.schema.kinds import CONTRACT, JsonSchema
 from muniment.schema.objects import Schema
@@ -52,7 +60,7 @@ def _described(schema: JsonSchema, description: str) -> JsonSchema:
 
 def schemas(schema: Schema) -> dict[str, JsonSchema]:
     records = (
-        *(SOCIALS, ADDRESS, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY),
+        *(SOCIALS, ADDRESS, VERIFIED_DOMAIN, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY),
         *(schema.funding_round, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )

@@ -1,24 +1,17 @@
 """
 Fetch client metadata documents, from public addresses only (SSRF protection).
 
-The name is resolved once; all its addresses must be public; the connection uses the checked address, with TLS for the
-name. No redirects, at most 8 KB and 4 s in total; failures are cached for a minute, and the whole instance shares one
+A document has at most 8 KB and takes at most 4 s; failures are cached for a minute, and the whole instance shares one
 rate limit.
 
 Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; decisions, section 4.
 """
 
 import http.client
-import io
-import ipaddress
 import json
 import logging
-import socket
-import ssl
-import time
-from collections.abc import Callable, Iterable
 from threading import BoundedSemaphore, Thread
-from typing import Final
+from typing import Final, Unpack
 from urllib.parse import urlsplit
 
 from django.core.cache import cache
@@ -26,21 +19,13 @@ from django.core.cache import cache
 from muniment.kernel.ids import digest, now
 from muniment.kernel.json import JSONObject
 from muniment.oauth.errors import Refusal
+from muniment.outbound import fetching
+from muniment.outbound.fetching import DEADLINE_S, Connection
 
-DEADLINE_S: Final = 4.0
-MAX_BODY_BYTES: Final = 8_192
-MAX_HEAD_BYTES: Final = 8_192
 FAILURE_KEPT_S: Final = 60
 FETCHES_A_MINUTE: Final = 10
 FETCHES_AN_HOUR: Final = 100
 PORT: Final = 443
-# Ranges that embed an IPv4 address, which a gateway may translate to a private one, and one reserved for protocols.
-_NOT_OURS: Final = tuple(
-    ipaddress.ip_network(network)
-    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24")
-)
-
-Resolve = Callable[[str, int], Iterable[str]]
 
 log = logging.getLogger(__name__)
 _slots = BoundedSemaphore(2)
@@ -96,98 +81,21 @@ def _read_into(found: list[JSONObject], address: str) -> None:
         _slots.release()
 
 
-def read(
-    address: str,
-    *,
-    resolve: Resolve | None = None,
-    is_allowed: Callable[[str], bool] | None = None,
-    tls: ssl.SSLContext | None = None,
-    port: int = PORT,
-    deadline_s: float = DEADLINE_S,
-) -> JSONObject:
+def read(address: str, **connection: Unpack[Connection]) -> JSONObject:
     """
-    Read a document from a checked, pinned address.
+    Read a document; *connection* replaces parts of how :func:`muniment.outbound.fetching.fetch` connects.
 
     Raises:
         OSError: no connection, or a timeout.
         ValueError: the address is not public, or the response is not a metadata document.
     """
-    end = time.monotonic() + deadline_s
-    parts = urlsplit(address)
-    name = parts.hostname or ""
-    found = list((resolve or addresses_of)(name, port))
-    allowed = is_allowed or is_public
-    if not found or not all(allowed(each) for each in found):
-        raise ValueError("the name resolves to an address that is not public")
-    target = parts.path + (f"?{parts.query}" if parts.query else "")
-    request = (
-        f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: application/json\r\n"
-        "User-Agent: muniment\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
-    )
-    with socket.create_connection((found[0], port), timeout=_left(end)) as plain:
-        plain.settimeout(_left(end))
-        with (tls or ssl.create_default_context()).wrap_socket(plain, server_hostname=name) as line:
-            line.settimeout(_left(end))
-            line.sendall(request.encode("ascii"))
-            answer = _received(line, end)
-    return _document(answer)
-
-
-def _received(line: ssl.SSLSocket, end: float) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    while True:
-        line.settimeout(_left(end))
-        chunk = line.recv(4_096)
-        if not chunk:
-            return b"".join(chunks)
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAX_HEAD_BYTES + MAX_BODY_BYTES:
-            raise ValueError("the response is too large")
-
-
-def _document(answer: bytes) -> JSONObject:
-    class Received:
-        def makefile(self, *_: object) -> io.BytesIO:
-            return io.BytesIO(answer)
-
-    response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]  # it asks a socket for makefile alone
-    response.begin()
-    if response.status != http.client.OK:
-        raise ValueError("the response is not 200; redirects are not followed")
-    kind = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
+    answer = fetching.fetch(address, accept="application/json", **connection)
+    if answer.media_type != "application/json" and not answer.media_type.endswith("+json"):
         raise ValueError("the response is not JSON")
-    body = response.read()
-    if len(body) > MAX_BODY_BYTES:
-        raise ValueError("the document is too large")
-    found = json.loads(body)
+    found = json.loads(answer.body)
     if not isinstance(found, dict):
         raise ValueError("the document is not an object")  # noqa: TRY004 - external input
     return found
-
-
-def addresses_of(name: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
-def is_public(address: str) -> bool:
-    """Return whether an address is public: not loopback, private, link-local, shared, multicast or embedded."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    found = getattr(found, "ipv4_mapped", None) or found
-    return found.is_global and not found.is_multicast and not any(found in net for net in _NOT_OURS)
-
-
-def _left(end: float) -> float:
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
 
 
 def _hold_to_rate() -> None:

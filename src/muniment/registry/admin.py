@@ -133,6 +133,14 @@ admin.site.register(
     search_fields=("company__name", "company__slug"),
 )
 admin.site.register(
+    models.DomainProof,
+    ReadOnly,
+    list_display=("domain", "method", "company", "account", "state", "verified_at", "due_at"),
+    list_filter=("state", "method"),
+    search_fields=("domain", "company__name", "company__slug", "account__email"),
+    exclude=("code_digest",),  # never shown: the code is a secret
+)
+admin.site.register(
     models.Taking,
     ReadOnly,
     list_display=("subject", "account", "at"),

@@ -5,6 +5,8 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from muniment.jobs.handlers import Handler, register
+
 
 def _make_published_tables(using: str, **_: Any) -> None:
     from muniment.registry.publishing import publisher
@@ -22,5 +24,8 @@ class RegistryConfig(AppConfig):
         """Create the tables of published documents with the others, and register the jobs."""
         import muniment.registry.company.tasks
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
+        from muniment.registry.verification.repeating import repeat_proofs
+
+        register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

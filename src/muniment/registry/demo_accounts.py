@@ -14,8 +14,9 @@ from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
+from muniment.registry.company.owners import make_owner
 from muniment.registry.exchange.importer import Summary, import_registry
-from muniment.registry.models import Company, Ownership, State
+from muniment.registry.models import Company, State
 from muniment.registry.review.claims import suggest_edit
 from muniment.registry.review.decisions import submit_company
 from muniment.store.database.migrations import migration_lock
@@ -83,7 +84,7 @@ def _add_listings(owner: Account) -> None:
     actor = owner.actor("command", "demo")
     public = list(Company.objects.filter(state=State.PUBLISHED).order_by("pk")[: OWNED + 1])
     for company in public[:OWNED]:
-        Ownership.objects.get_or_create(account=owner, company=company)
+        make_owner(actor, company, owner.pk)
     create_company(actor, CompanyChange(name="Slackwater Ferry", type="cooperative", status="upcoming"))
     submitted = create_company(
         actor,

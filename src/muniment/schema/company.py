@@ -17,6 +17,7 @@ from muniment.schema.company_parts import (
     POSITIONS,
     PROPOSALS,
     SOCIALS,
+    VERIFIED_DOMAIN,
     funding_rounds,
 )
 from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
@@ -154,6 +155,34 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "Updated",
             "When the listing last changed.",
             example="2026-01-31T09:30:00.000000Z",
+            editable=False,
+        ),
+        Field(
+            "reviewedAt",
+            MOMENT,
+            "Reviewed",
+            "When a reviewer last approved the listing or a change to it; absent if that is not known.",
+            example="2026-01-31T09:30:00.000000Z",
+            editable=False,
+        ),
+        Field(
+            "maintainedByOwner",
+            Boolean(),
+            "Maintained by its owner",
+            "Whether an account owns the listing.",
+            example=True,
+            column="",
+            imported=False,
+            editable=False,
+        ),
+        Field(
+            "verifiedDomain",
+            VERIFIED_DOMAIN,
+            "Verified domain",
+            "The domain of the website, where an owner has proven to control it; otherwise absent.",
+            column="",
+            csv=0,
+            imported=False,
             editable=False,
         ),
     )

@@ -10,10 +10,11 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import DATE, Boolean, Choice, Money, Number, Slug, Text
+from muniment.schema.kinds import DATE, MOMENT, Boolean, Choice, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 
+PROOF_METHODS: Final = ("dns", "file", "mail")
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 
 
@@ -147,6 +148,37 @@ CAP_TABLE_ENTRY: Final = Record(
 )
 CAP_TABLE: Final = ItemList(
     CAP_TABLE_ENTRY, 5_000, name="holder", identity=lambda row: str(row.get("address") or row.get("name") or "")
+)
+
+
+VERIFIED_DOMAIN: Final = Record(
+    "VerifiedDomain",
+    (
+        Field(
+            "domain",
+            Text(),
+            "Domain",
+            "The host of the website, with the website's path where many organizations share the host.",
+            example="blue-river.example",
+            promised=True,
+        ),
+        Field(
+            "method",
+            Choice(PROOF_METHODS),
+            "Method",
+            "A DNS record, a file on the website, or a code mailed to the domain.",
+            example="dns",
+            promised=True,
+        ),
+        Field(
+            "verifiedAt",
+            MOMENT,
+            "Verified",
+            "When the proof was last found.",
+            example="2026-01-31T09:30:00.000000Z",
+            promised=True,
+        ),
+    ),
 )
 
 

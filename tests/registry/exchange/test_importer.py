@@ -53,11 +53,20 @@ def test_a_bare_company_has_exactly_the_members_that_are_always_there(tmp_path):
         == []
     )
     bare = {"id": "acme", "name": "Acme", "body": None, "socials": None, "address": None, "raising": False}
-    bare["updatedAt"] = "2024-05-01T00:00:00.000000Z"
+    bare |= {"updatedAt": "2024-05-01T00:00:00.000000Z", "maintainedByOwner": False}
     data = document("company", "acme")
     empty = {part: [] for part in ("proposals", "positions", "capTable", "fundingRounds")}
     assert data == {"company": bare, "distribution": None, **empty}
-    assert list(data["company"]) == ["id", "name", "body", "socials", "address", "raising", "updatedAt"]
+    assert list(data["company"]) == [
+        "id",
+        "name",
+        "body",
+        "socials",
+        "address",
+        "raising",
+        "updatedAt",
+        "maintainedByOwner",
+    ]
     assert item("company", "acme") == bare
 
 
@@ -92,6 +101,7 @@ def test_null_counts_as_absent_where_the_contract_has_none_and_empty_texts_are_n
             "socials",
             "address",
             "raising",
+            "maintainedByOwner",
             "updatedAt",
         }
         assert document("company", slug)["company"]["socials"] is None

@@ -25,6 +25,7 @@ from muniment.registry.company.part_changes import (
 from muniment.registry.models import CapTableEntry, Company, Framework, Person, Proposal, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
+from muniment.registry.verification.endings import end_proofs
 from muniment.schema.item_lists import ItemList
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault
@@ -117,6 +118,8 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     company.version += 1
     company.updated_at = now()
     company.save(update_fields=["version", "updated_at", *difference.columns])
+    if "website" in difference.columns:
+        end_proofs([company.pk])
     for step in difference.steps:
         step(affected)
     if {"fundingRound", "fundingRounds"} & difference.after.keys():
@@ -124,6 +127,14 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
     publish_company(company, affected, changed=set(difference.after))
     return loaded.get(company.pk)
+
+
+def publish_owners(company: Company) -> None:
+    """Publish what a listing shows of its owners: whether it has any, and the domain that they have proven."""
+    if company.state == State.PUBLISHED:
+        company.updated_at = now()
+        company.save(update_fields=["updated_at"])
+        publish_company(company, AffectedRows(), changed=set())
 
 
 def publish_company(company: Company, affected: AffectedRows, *, changed: set[str]) -> None:

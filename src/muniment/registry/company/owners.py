@@ -5,6 +5,7 @@ from django.db import transaction
 from muniment.kernel.actor import Actor
 from muniment.registry import history
 from muniment.registry.company.access import no_company, owned
+from muniment.registry.company.editing import publish_owners
 from muniment.registry.models import Company, Invitation, Ownership
 
 
@@ -24,6 +25,7 @@ def make_owner(actor: Actor, company: Company, account_id: int) -> None:
     _, created = Ownership.objects.get_or_create(account_id=account_id, company=company)
     if created:
         history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
+        publish_owners(company)
 
 
 def leave_company(actor: Actor, slug: str) -> None:
@@ -42,3 +44,4 @@ def leave_company(actor: Actor, slug: str) -> None:
             raise no_company(slug)
         Invitation.objects.filter(company=company, invited_by=actor.account_id, accepted_at__isnull=True).delete()
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()
+        publish_owners(company)

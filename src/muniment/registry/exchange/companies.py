@@ -41,6 +41,7 @@ from muniment.registry.models import (
 )
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.validation import Fault
 
@@ -123,6 +124,8 @@ class _CompanyBatch:
         self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
         self.affected_people: dict[int, None] = {}
         self.described: list[int] = []
+        self.moved: list[int] = []
+        """Companies with another website."""
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
@@ -277,6 +280,8 @@ class _CompanyBatch:
         self.order.append(company)
         self.new_parts.append((company, kept, places))
         self.entries.append(history.entry(self.run.actor, "imported", before=before, after=after, company=company))
+        if "website" in former:
+            self.moved.append(company.pk)
         if REFERENCE & former.keys():
             self.affected_people.update(dict.fromkeys(person for _, person in stored))
         if {*REFERENCE, "description"} & former.keys():
@@ -291,6 +296,8 @@ class _CompanyBatch:
         insert_rows("person", list(people.made.values()))
         insert_rows("company", self.made)
         update_rows(self.changed)
+        if self.moved:
+            end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
         parts: dict[type[models.Model], list[Any]] = defaultdict(list)

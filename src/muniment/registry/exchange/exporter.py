@@ -83,7 +83,9 @@ def _companies() -> Iterator[JSONObject]:
 def _company(view: CompanyView) -> JSONObject:
     row = view.columns
     company = company_object(view, settings.SCHEMA)
-    del company["raising"], company["updatedAt"]  # derived from the rounds; updatedAt is a member of the line
+    # Derived from the rounds; updatedAt is a member of the line; owners and their proofs belong to this instance.
+    for name in ("raising", "updatedAt", "maintainedByOwner", "verifiedDomain"):
+        company.pop(name, None)
     company.pop("teamSize", None)  # an import counts positions again
     if row["team_size"] is not None:
         company["teamSize"] = row["team_size"]

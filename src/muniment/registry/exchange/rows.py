@@ -51,6 +51,8 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         return None
     columns = schema.company.columns(found["company"])
     updated_at = columns.pop("updated_at")
+    if columns["reviewed_at"] is None:
+        del columns["reviewed_at"]  # a review here stays
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
     parts = ("positions", "proposals", "capTable", "fundingRounds")

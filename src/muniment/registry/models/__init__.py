@@ -16,10 +16,12 @@ from muniment.registry.models.pictures import Picture
 from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
 from muniment.registry.models.slugs import GivenSlug
 from muniment.registry.models.unlisting import UnlistedBy
+from muniment.registry.models.verification import DomainProof
 
 __all__ = [
     "CapTableEntry",
     "Company",
+    "DomainProof",
     "FeedTombstone",
     "Framework",
     "FrameworkSpecification",

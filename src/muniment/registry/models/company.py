@@ -60,6 +60,7 @@ class Company(models.Model):
 
     reviewer_note = Text(blank=True, default="")
     submitted_at = models.DateTimeField(null=True, blank=True)
+    reviewed_at = models.DateTimeField(null=True, blank=True)
 
     owners = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Ownership", related_name="companies")
 

@@ -15,7 +15,7 @@ def changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...]:
 
 
 def _flat(kind: str, body: bytes) -> dict[str, bytes]:
-    """Return the encoded members of a document; those of a company stand beside its parts."""
+    """Return the encoded members of a document; the members of a company beside its parts."""
     members = _decode(body)["data"]
     every = {**_members(members.pop("company")), **members} if kind == "company" else members
     return {name: bytes(value) for name, value in every.items()}

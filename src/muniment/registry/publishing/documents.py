@@ -11,8 +11,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F
 
+from muniment.kernel.wire import timestamp
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, Position, State
+from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Position, State
 from muniment.registry.publishing.rendering import (
     CompanyView,
     PlaceView,
@@ -25,6 +26,15 @@ from muniment.registry.sql import marks, rows
 from muniment.store.published import PublishedDocument
 
 CHUNK: Final = 500
+_COMPANIES: Final = """
+SELECT company.*,
+    EXISTS (SELECT 1 FROM registry_ownership owner WHERE owner.company_id = company.id) AS has_owner,
+    (SELECT proof.id FROM registry_domainproof proof
+        JOIN registry_ownership owner ON owner.company_id = proof.company_id AND owner.account_id = proof.account_id
+        WHERE proof.company_id = company.id AND proof.state = 'verified' AND proof.website = company.website
+        ORDER BY proof.verified_at DESC, proof.id DESC LIMIT 1) AS proof_id
+FROM registry_company company"""
+"""Companies, whether each has an owner, and its owners' latest proof of the domain of its present website."""
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 
@@ -53,8 +63,9 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     """Load the data of companies' documents, by primary key."""
     if not keys:
         return {}
-    found = Company.objects.raw(f"SELECT * FROM registry_company WHERE id IN ({marks(keys)})", keys)
-    views = {company.pk: CompanyView(vars(company)) for company in found}
+    found = Company.objects.raw(f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
+    every = map(vars, found)
+    views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, item, title, extra, slug, name in rows(
         "SELECT place.company_id, place.item_id, place.title, place.extra,"
@@ -75,7 +86,19 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     ):
         opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
         views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
+    _add_proofs(views)
     return views
+
+
+def _add_proofs(views: dict[int, CompanyView]) -> None:
+    chosen = {view.columns["proof_id"]: view for view in views.values() if view.columns["proof_id"]}
+    for proof in DomainProof.objects.filter(pk__in=chosen):
+        assert proof.verified_at is not None  # noqa: S101 - it is verified
+        chosen[proof.pk].verified_domain = {
+            "domain": proof.domain,
+            "method": proof.method,
+            "verifiedAt": timestamp(proof.verified_at),
+        }
 
 
 def company_documents(keys: list[int], loaded: dict[int, CompanyView] | None) -> dict[int, PublishedDocument]:

@@ -35,6 +35,8 @@ class CompanyView:
     cap_table: list[msgspec.Raw] = field(default_factory=list)
     rounds: list[RoundRow] = field(default_factory=list)
     day: date = field(default_factory=lambda: now().date())
+    has_owner: bool = False
+    verified_domain: JSONObject | None = None
 
     @property
     def raising(self) -> bool:
@@ -68,7 +70,15 @@ def company_reference(columns: JSONObject) -> JSONObject:
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     row = view.columns
-    return schema.company.published(row, {"teamSize": len(view.positions) or row["team_size"], "raising": view.raising})
+    return schema.company.published(
+        row,
+        {
+            "teamSize": len(view.positions) or row["team_size"],
+            "raising": view.raising,
+            "maintainedByOwner": view.has_owner,
+            "verifiedDomain": view.verified_domain,
+        },
+    )
 
 
 def company_bundle(view: CompanyView, company: Any, schema: Schema) -> JSONObject:

@@ -113,6 +113,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         step = "change approved" if approve else "change refused"
         difference = compare(company, read_change(pending.changes, settings.SCHEMA)) if approve else None
         if difference:
+            difference.columns["reviewed_at"] = now()
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()

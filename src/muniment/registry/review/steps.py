@@ -65,6 +65,8 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
             company.listed_on = now().date()
         company.version += 1
         company.updated_at = now()
+        if step in {"approved", "relisted"}:
+            company.reviewed_at = company.updated_at
         company.save()
         if old.get("state") == State.SUBMITTED:
             Taking.objects.filter(subject=f"company:{slug}").delete()

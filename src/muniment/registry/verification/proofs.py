@@ -1,0 +1,325 @@
+"""
+Prove the domain of a listing's website: begin, check, confirm a mailed code, and what ends a proof.
+
+Owners and accounts with an open claim prove. A proof is of one account, for one website: it shows while that account
+owns the listing, and ends for good when the website changes.
+
+Source: issue of the record, evidence for claims; decisions, section 2.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
+from muniment.registry import history
+from muniment.registry.company.access import require_account
+from muniment.registry.company.editing import publish_owners
+from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
+from muniment.registry.verification import checks, mailing
+from muniment.registry.verification.hosts import Claim, Method, bare, claim_of, mail_addresses, site_of
+
+ProofState = DomainProof.ProofState
+
+SHARED_FROM: Final = 3
+"""Listings with the same host from which on the host counts as one that many share."""
+REPEATED_AFTER: Final = timedelta(days=90)
+CODE_VALID_FOR: Final = timedelta(hours=1)
+MAX_ATTEMPTS: Final = 5
+CHECKS_AN_HOUR: Final = 30
+MAILS_A_DAY: Final = 10
+"""Codes that one account may have sent."""
+MAILS_TO_ONE_A_DAY: Final = 3
+_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What an account can prove about a listing, and how far it is."""
+
+    company: Company
+    claim: Claim | None
+    proofs: dict[str, DomainProof]
+    addresses: list[str]
+
+
+def find_verification(actor: Actor, slug: str) -> Verification:
+    """
+    Return what the actor can prove about a published listing.
+
+    Raises:
+        Forbidden: the actor has no account.
+        NotFound: no such listing, or the actor neither owns nor claims it.
+    """
+    company = _provable(actor, slug)
+    claim = current_claim(company)
+    mine = DomainProof.objects.filter(company=company, account=actor.account_id, website=company.website)
+    proofs = {proof.method: proof for proof in mine.exclude(state=ProofState.ENDED)}
+    return Verification(company, claim, proofs, _addresses(company, claim) if claim else [])
+
+
+def current_claim(company: Company) -> Claim | None:
+    """Return what can be proven about the website of *company* now."""
+    site = site_of(company.website)
+    return claim_of(company.website, shared=site is not None and _users(site.host) >= SHARED_FROM)
+
+
+def _users(host: str) -> int:
+    near = Company.objects.filter(state=State.PUBLISHED, website__icontains=bare(host)).values_list(
+        "website", flat=True
+    )
+    sites = filter(None, map(site_of, near))
+    return sum(bare(site.host) == bare(host) for site in sites)
+
+
+def _addresses(company: Company, claim: Claim) -> list[str]:
+    published = (company.socials or {}).get("email") or ""
+    return mail_addresses(claim, published if _is_reviewed(company, published) else "")
+
+
+def _is_reviewed(company: Company, address: str) -> bool:
+    """Return whether a reviewer or operator has seen *address* on the listing: owners can put any address there."""
+    entries = HistoryEntry.objects.filter(company=company).select_related("account").order_by("-at", "-pk")
+    for entry in entries.iterator():
+        if entry.action == "approved":
+            return True
+        if (entry.after.get("socials") or {}).get("email") == address:
+            by_reviewer = entry.account is not None and entry.account.actor("web").is_reviewer
+            return by_reviewer or entry.via in {"command", "system"}
+    return True
+
+
+def start_proof(actor: Actor, slug: str, method: str) -> DomainProof:
+    """
+    Begin a proof by DNS or by a file: make the value that the record or the file must contain.
+
+    Raises:
+        Forbidden: the actor has no account.
+        NotFound: no such listing, or the actor neither owns nor claims it.
+        BadRequest: the website cannot be proven this way.
+    """
+    with transaction.atomic():
+        company = _provable(actor, slug, lock=True)
+        claim = _require(current_claim(company), method, of=("dns", "file"))
+        proof = _begun(actor, company, claim, method)
+        if not proof.value:
+            proof.value = f"muniment-verification={secrets.token_hex(16)}"
+            proof.save(update_fields=["value"])
+        return proof
+
+
+def check_proof(actor: Actor, slug: str, method: str) -> DomainProof:
+    """
+    Look for the record or the file now.
+
+    Returns:
+        The proof; its finding says what is wrong while it is not verified.
+
+    Raises:
+        NotFound: no such listing or proof, or the actor neither owns nor claims the listing.
+        Conflict: the website changed meanwhile.
+        TooMany: the account has checked too often.
+    """
+    company = _provable(actor, slug)
+    proof = _standing(actor, company).filter(method=method).first()
+    if proof is None or method == "mail":
+        raise NotFound("This proof was not begun, or has ended.", "Begin it again.")
+    _hold(f"proof-checks:{actor.account_id}", CHECKS_AN_HOUR, hours=1)
+    return settle(proof.pk, inspect(proof), actor)
+
+
+def inspect(proof: DomainProof) -> str:
+    """Return the finding of a look at the record or the file; "" if the proof holds. Takes seconds."""
+    claim = current_claim(proof.company)
+    if claim is None or proof.method not in claim.methods or claim.domain != proof.domain:
+        return gettext(checks.SHARED)
+    return checks.look(claim, proof)
+
+
+def settle(proof_id: int, finding: str, actor: Actor) -> DomainProof:
+    """
+    Record a finding: verify the proof, or keep what is wrong.
+
+    Raises:
+        Conflict: the proof ended during the look.
+    """
+    with transaction.atomic():
+        proof = locked(proof_id)
+        if proof is None:
+            raise Conflict("The website of the listing has changed.", "Reload the page and begin again.")
+        if finding:
+            proof.finding = finding
+            proof.save(update_fields=["finding"])
+        else:
+            verify(actor, proof)
+        return proof
+
+
+def locked(proof_id: int) -> DomainProof | None:
+    """Lock a proof and its listing; None if it has ended."""
+    company = Company.objects.select_for_update(of=("self",)).filter(domain_proofs=proof_id).first()
+    if company is None:
+        return None
+    held = DomainProof.objects.select_for_update(of=("self",)).filter(pk=proof_id, website=company.website)
+    proof = held.exclude(state=ProofState.ENDED).first()
+    if proof is not None:
+        proof.company = company
+    return proof
+
+
+def verify(actor: Actor, proof: DomainProof) -> None:
+    """Mark a locked proof as found now, and publish what its listing shows of it."""
+    first = proof.state != ProofState.VERIFIED
+    proof.state, proof.finding, proof.failing_since = ProofState.VERIFIED, "", None
+    proof.code_digest, proof.code_expires_at, proof.attempts = "", None, 0
+    proof.verified_at = now()
+    proof.due_at = proof.verified_at + REPEATED_AFTER
+    proof.save()
+    if first:
+        shown = {"domain": proof.domain, "method": proof.method}
+        after = {"verifiedDomain": shown}
+        history.entry(actor, "domain verified", before={}, after=after, company=proof.company).save()
+    if is_owners(proof):
+        publish_owners(proof.company)
+
+
+def is_owners(proof: DomainProof) -> bool:
+    return Ownership.objects.filter(company=proof.company_id, account=proof.account_id).exists()
+
+
+def send_code(actor: Actor, slug: str, address: str) -> DomainProof:
+    """
+    Mail a code to an address at the website's domain.
+
+    Raises:
+        Forbidden: the actor has no account.
+        NotFound: no such listing, or the actor neither owns nor claims it.
+        BadRequest: the website cannot be proven by mail, or the address is not one that the page offers.
+        TooMany: too many codes were sent, by this account or to this address.
+    """
+    account_id = require_account(actor, "A proof belongs to an account.")
+    with transaction.atomic():
+        company = _provable(actor, slug, lock=True)
+        claim = _require(current_claim(company), "mail", of=("mail",))
+        if address not in _addresses(company, claim):
+            raise BadRequest("The address does not belong to this domain.", "Choose one of the addresses on the page.")
+        _hold(f"proof-mails:{account_id}", MAILS_A_DAY, hours=24)
+        _hold(f"proof-mails-to:{address}", MAILS_TO_ONE_A_DAY, hours=24)
+        proof = _begun(actor, company, claim, "mail")
+        if proof.state == ProofState.VERIFIED and proof.address != address:
+            raise BadRequest(
+                f"This domain is verified with {proof.address}.", "Send a code to that address to confirm it again."
+            )
+        renew_code(proof, CODE_VALID_FOR, address)
+        return proof
+
+
+def renew_code(proof: DomainProof, valid_for: timedelta, address: str) -> None:
+    """Replace the code of a locked proof and mail it after the commit."""
+    text = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    proof.address = address
+    proof.code_digest = _code_digest(proof, text)
+    proof.code_expires_at, proof.attempts = now() + valid_for, 0
+    proof.save()
+    transaction.on_commit(lambda: mailing.send_code(proof, f"{text[:4]}-{text[4:]}", valid_for))
+
+
+def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
+    """
+    Verify the domain with the mailed code.
+
+    Raises:
+        NotFound: no such listing, or the actor neither owns nor claims it; no code was sent to prove it.
+        BadRequest: the code is wrong, was used, or has expired.
+    """
+    company = _provable(actor, slug)
+    with transaction.atomic():
+        found = _standing(actor, company).filter(method="mail").first()
+        proof = locked(found.pk) if found else None
+        if proof is None:
+            raise NotFound("No code was sent.", "Send a code first.")
+        usable = proof.code_expires_at is not None and proof.code_expires_at > now() and proof.attempts < MAX_ATTEMPTS
+        typed = "".join(sign for sign in code.upper() if sign.isalnum())
+        right = usable and constant_time_compare(proof.code_digest, _code_digest(proof, typed))
+        if right:
+            verify(actor, proof)
+        else:
+            proof.attempts = min(proof.attempts + 1, MAX_ATTEMPTS)
+            proof.save(update_fields=["attempts"])
+    if not usable:
+        raise BadRequest("The code was used or has expired.", "Send a new one.")
+    if not right:
+        raise BadRequest(
+            "The code is wrong.", f"A code can be tried {MAX_ATTEMPTS} times. Check it, or send a new one."
+        )
+    return proof
+
+
+def _code_digest(proof: DomainProof, code: str) -> str:
+    """Return a keyed digest: who reads the database cannot find the code by trying all."""
+    return salted_hmac("muniment.domain-proof", f"{proof.pk}:{proof.address}:{code}", algorithm="sha256").hexdigest()
+
+
+def evidence_for(petition: Petition) -> list[DomainProof]:
+    """Return the proofs of the account that claims a listing, as the reviewer sees them beside the claim."""
+    if petition.company is None or petition.kind != Petition.RequestKind.CLAIM:
+        return []
+    found = DomainProof.objects.filter(company=petition.company, account=petition.account)
+    return list(found.select_related("company").order_by("pk"))
+
+
+def _provable(actor: Actor, slug: str, *, lock: bool = False) -> Company:
+    account_id = require_account(actor, "A proof belongs to an account.")
+    companies = Company.objects.filter(slug=slug, state=State.PUBLISHED)
+    company = (companies.select_for_update(of=("self",)) if lock else companies).first()
+    if company is not None:
+        claims = Petition.objects.filter(
+            company=company, account=account_id, kind=Petition.RequestKind.CLAIM, decision=""
+        )
+        if company.ownerships.filter(account=account_id).exists() or claims.exists():
+            return company
+    raise NotFound(
+        f"You neither own nor claim a company with the slug {slug[:200]!r}.", "Claim the listing on its public page."
+    )
+
+
+def _standing(actor: Actor, company: Company) -> QuerySet[DomainProof]:
+    mine = DomainProof.objects.filter(company=company, account=actor.account_id, website=company.website)
+    return mine.select_related("company").exclude(state=ProofState.ENDED)
+
+
+def _require(claim: Claim | None, method: str, *, of: tuple[Method, ...]) -> Claim:
+    if claim is None:
+        raise BadRequest(
+            "The domain of this website cannot be proven.",
+            "It needs a host of its own, or a path of its own on a host that many share.",
+        )
+    if method not in of or method not in claim.methods:
+        raise BadRequest(f"{claim.domain} cannot be proven this way.", f"Use one of: {', '.join(claim.methods)}.")
+    return claim
+
+
+def _begun(actor: Actor, company: Company, claim: Claim, method: str) -> DomainProof:
+    """Return the actor's proof by *method* for the present website; a proof of anything else ends."""
+    wanted = {"website": company.website, "domain": claim.domain}
+    subject = {"company": company, "account_id": actor.account_id, "method": method}
+    open_ones = DomainProof.objects.filter(**subject).exclude(state=ProofState.ENDED)
+    open_ones.exclude(**wanted).update(state=ProofState.ENDED, due_at=None)
+    return open_ones.first() or DomainProof.objects.create(**subject, **wanted)
+
+
+def _hold(key: str, limit: int, *, hours: int) -> None:
+    window = int(now().timestamp()) // (3_600 * hours)
+    kept = f"{key}:{window}"
+    cache.add(kept, 0, timeout=3_600 * hours + 60)
+    if cache.incr(kept) > limit:
+        raise TooMany("You have done this too often.", "Try again later.", retry_after_s=3_600)
