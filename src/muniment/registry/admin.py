@@ -147,6 +147,10 @@ admin.site.register(
     list_filter=("at",),
     search_fields=("subject", "account__email"),
 )
+admin.site.register(models.Suppression, ReadOnly, list_display=("digest", "at"), search_fields=("digest",))
+admin.site.register(
+    models.FeedTombstone, ReadOnly, list_display=("sequence", "replacement", "due_at"), search_fields=("replacement",)
+)
 admin.site.register(
     models.MergedPerson, ReadOnly, list_display=("slug", "person"), search_fields=("slug", "person__name")
 )
