@@ -19,8 +19,7 @@ from muniment.schema.company_parts import (
 )
 from muniment.schema.framework import COMPANY_OF_FRAMEWORK
 from muniment.schema.kinds import CONTRACT, JsonSchema
-from muniment.schema.objects import Schema
-from muniment.schema.stats import STATS
+from muniment.schema.objects import STATS, Schema
 
 TEXT: Final[JsonSchema] = {"type": "string"}
 COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}

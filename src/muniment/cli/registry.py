@@ -20,14 +20,15 @@ from muniment.kernel.problems import BadRequest
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--draft", is_flag=True, help="Keep new listings unpublished, and published ones unchanged.")
 @click.option("--dry-run", is_flag=True, help="Read, validate and compare everything; write nothing.")
-@click.option("--strict", is_flag=True, help="Import nothing if any row is invalid.")
+@click.option("--strict", is_flag=True, help="Import nothing if any row or value is invalid.")
 def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     """
     Import a registry from PATH.
 
     PATH is a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file. Rows without changes are
     skipped, so running the command again changes nothing, or completes an interrupted import. Invalid rows are reported
-    with file, line and field, and skipped; the exit status is then 1.
+    with file, line and field, and skipped; of a value that cannot be true, only the value is left out. The exit status
+    is then 1.
     """
     use_django()
     from muniment.registry.exchange.importer import import_registry, sources_of
@@ -63,9 +64,10 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             bar.stop()
             message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
             raise click.ClickException(message) from None
-    verb = "Would import" if dry_run else "Nothing imported" if strict and summary.bad else "Imported"
+    is_clean = not (summary.bad or summary.dropped)
+    verb = "Would import" if dry_run else "Imported" if is_clean or not strict else "Nothing imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}.")
-    if summary.bad:
+    if not is_clean:
         sys.exit(1)
 
 

@@ -1,4 +1,22 @@
-"""Check text for what storage rejects: PostgreSQL rejects NUL, and UTF-8 rejects unpaired surrogates."""
+"""Check text for what storage rejects (NUL, unpaired surrogates), and names for what would mislead their readers."""
+
+import unicodedata
+from typing import Final
+
+_BIDIRECTIONAL: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Unicode's property Bidi_Control."""
+
+
+def line_fault(text: str) -> str | None:
+    """Return why *text* cannot be a name or title, or None: a control or bidirectional character."""
+    if text.isprintable():
+        return None
+    for character in text:
+        if character in _BIDIRECTIONAL:
+            return f"contains the bidirectional character U+{ord(character):04X}"
+        if unicodedata.category(character) in {"Cc", "Zl", "Zp"}:
+            return f"contains the control character U+{ord(character):04X}"
+    return None
 
 
 def text_fault(text: str) -> str | None:

@@ -1,15 +1,19 @@
 """
 A company: every field, once. Its parts are in `company_parts`.
 
-A limit (the length of a text, the number of entries, the form of a link) refuses an owner's change and warns on
-import: existing registries hold a few values beyond the limits, and an import must not lose their rows.
+A limit (the length of a text, the number of entries) refuses an owner's change and warns on import: existing registries
+hold a few values beyond the limits, and an import must not lose them. A value that cannot be true (a link that leads
+nowhere, a control character in a name) is refused, and left out by an import.
 
 Source: service document, Company.
 """
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
-from muniment.kernel.json import JSONObject
+import msgspec
+
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import (
     ADDRESSES,
     CAP_TABLE,
@@ -22,7 +26,7 @@ from muniment.schema.company_parts import (
 )
 from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
 from muniment.schema.record import Field, Filter, Record
-from muniment.schema.validation import Path, Validation
+from muniment.schema.validation import Breach, Path, Validation
 
 STATUSES: Final = ("active", "upcoming", "inactive")
 TYPES: Final = (
@@ -38,6 +42,10 @@ THEMES: Final = (
     *("climate", "community", "defi", "education", "energy", "governance", "health", "infrastructure", "open-source"),
     *("privacy", "public-goods", "research", "social"),
 )
+MAX_OBJECT_BYTES: Final = 256 << 10
+"""Of a company object with its distribution."""
+MAX_LISTING_BYTES: Final = 3 << 20
+"""Of a company object with all its parts."""
 CSV_LAST: Final = 90
 """The place of a long text in the CSV export: after all other columns."""
 
@@ -58,10 +66,10 @@ def _fields(currency: str) -> tuple[Field, ...]:
             required=True,
             editable=False,
         ),
-        Field("name", Text(200, strip=True), "Name", example="Blue River Trust", required=True, review=True),
+        Field("name", Text(200, strip=True, line=True), "Name", example="Blue River Trust", required=True, review=True),
         Field(
             "symbol",
-            Text(32, strip=True),
+            Text(32, strip=True, line=True),
             "Token symbol",
             "For example HARB. Empty if there is no token.",
             example="BLUE",
@@ -77,7 +85,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field(
             "type",
-            Text(100, strip=True, suggest=TYPES),
+            Text(100, strip=True, line=True, suggest=TYPES),
             "Type",
             "For example corporation or accelerator.",
             example="DAO",
@@ -86,21 +94,21 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field(
             "industry",
-            Text(100, strip=True, suggest=INDUSTRIES),
+            Text(100, strip=True, line=True, suggest=INDUSTRIES),
             "Industry",
             example="Water",
             filter=Filter("Only companies in exactly this industry."),
         ),
         Field(
             "orgKind",
-            Text(100, strip=True, suggest=ORG_KINDS),
+            Text(100, strip=True, line=True, suggest=ORG_KINDS),
             "Subtype",
             "For example protocol.",
             example="foundation",
         ),
         Field(
             "themes",
-            Items(Text(60, suggest=THEMES), 30),
+            Items(Text(60, line=True, suggest=THEMES), 30, unique=True),
             "Themes",
             example=["public goods"],
             filter=Filter("Only companies with exactly this theme.", "theme"),
@@ -220,3 +228,29 @@ def _has_one_open_round(found: JSONObject, path: Path, validation: Validation) -
     rounds = found.get("fundingRounds") or ()
     if sum(not each.get("closed") for each in rounds) > 1:
         validation.refuse((*path, "fundingRounds"), "has more than one open round: give all but one a closed date")
+
+
+def object_breaches(size: int, before: int = 0) -> Iterator[Breach]:
+    """Yield the breach of a company object that is too large, and larger than *before*."""
+    if size > max(before, MAX_OBJECT_BYTES):
+        reason = f"has {size:,} bytes with its distribution; at most {MAX_OBJECT_BYTES:,} are allowed"
+        yield Breach(("company",), reason, is_limit=True, warns=True)
+
+
+def listing_breaches(size: int) -> Iterator[Breach]:
+    """Yield the breach of a listing that is too large."""
+    if size > MAX_LISTING_BYTES:
+        reason = f"has {size:,} bytes with all its parts; at most {MAX_LISTING_BYTES:,} are allowed"
+        yield Breach(("listing",), reason, is_limit=True, warns=True)
+
+
+def bundle_breaches(bundle: JSONMapping) -> Iterator[Breach]:
+    """Yield the breaches of a whole listing, in wire form."""
+    company = bytes_of({**bundle["company"], "distribution": bundle.get("distribution")})
+    yield from object_breaches(company)
+    parts = ("positions", "proposals", "capTable", "fundingRounds")
+    yield from listing_breaches(company + sum(bytes_of(bundle[name]) for name in parts if bundle.get(name)))
+
+
+def bytes_of(value: Any) -> int:
+    return len(msgspec.json.encode(value))

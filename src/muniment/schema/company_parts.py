@@ -10,30 +10,38 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import DATE, MOMENT, Boolean, Choice, Money, Number, Slug, Text
+from muniment.schema.kinds import DATE, MOMENT, Boolean, Choice, Kind, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
+from muniment.schema.standard_kinds import Day, Email, Profile
 from muniment.schema.validation import Path, Validation
 
 PROOF_METHODS: Final = ("dns", "file", "mail")
+_NAME: Final = Text(line=True)
+_SHARE: Final = Number(0, 100)
+_VOTES: Final = Number(0, 1e40)
+"""Where tokens vote, votes are fractions, or counted in the token's smallest unit."""
+_ROW_BYTES: Final = 4 << 10
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 
 
-def _texts(most: int, **labels: str) -> tuple[Field, ...]:
-    return tuple(Field(name, Text(most), label, null=True) for name, label in labels.items())
+def _texts(kind: Kind, **labels: str) -> tuple[Field, ...]:
+    return tuple(Field(name, kind, label, null=True) for name, label in labels.items())
 
 
 SOCIALS: Final = Record(
     "Socials",
-    _texts(
-        300,
-        email="Email",
-        phone_number="Phone",
-        facebook="Facebook",
-        instagram="Instagram",
-        tiktok="TikTok",
-        linkedin="LinkedIn",
-        youtube="YouTube",
-        twitter="X (Twitter)",
+    (
+        *_texts(Email(300, line=True), email="Email"),
+        *_texts(Text(300, line=True), phone_number="Phone"),
+        *_texts(
+            Profile(300, line=True),
+            facebook="Facebook",
+            instagram="Instagram",
+            tiktok="TikTok",
+            linkedin="LinkedIn",
+            youtube="YouTube",
+            twitter="X (Twitter)",
+        ),
     ),
     others="refuse",
     whole=True,
@@ -45,7 +53,12 @@ ADDRESS: Final = Record(
     (
         ITEM_ID,
         *_texts(
-            200, address_1="Street", address_2="Address line 2", city="City", state="State or region", zip="Postal code"
+            Text(200),
+            address_1="Street",
+            address_2="Address line 2",
+            city="City",
+            state="State or region",
+            zip="Postal code",
         ),
     ),
     others="refuse",
@@ -67,12 +80,12 @@ POOL: Final = Record(
     "",
     (
         ITEM_ID,
-        Field("name", Text(), "Pool", example="Community"),
-        Field("percentage", Number(), "Percent", example=60),
+        Field("name", _NAME, "Pool", example="Community"),
+        Field("percentage", _SHARE, "Percent", example=60),
     ),
 )
 
-POOLS: Final = ItemList(POOL, 50, name="pool", identity=_name)
+POOLS: Final = ItemList(POOL, 50, name="pool", identity=_name, share="percentage")
 
 DISTRIBUTION: Final = Record(
     "Distribution",
@@ -87,21 +100,27 @@ DISTRIBUTION: Final = Record(
 )
 
 VOTES: Final = Record(
-    "", (Field("for", Number(), "Votes for", example=12), Field("against", Number(), "Votes against", example=1))
+    "", (Field("for", _VOTES, "Votes for", example=12), Field("against", _VOTES, "Votes against", example=1))
 )
 
 PROPOSAL: Final = Record(
     "Proposal",
     (
         structs.replace(ITEM_ID, example="1"),
-        Field("title", Text(), "Title", example="Plant willows"),
+        Field("title", _NAME, "Title", example="Plant willows"),
         Field("status", Choice(PROPOSAL_STATUSES), "Status", example="passed"),
         Field("votes", VOTES, "Votes"),
-        Field("endDate", Text(), "End date (YYYY-MM-DD)", example="2025-06-30"),
+        Field("endDate", Day(), "End date (YYYY-MM-DD)", example="2025-06-30"),
     ),
 )
 PROPOSALS: Final = ItemList(
-    PROPOSAL, 500, name="proposal", own_ids=True, merged=("votes",), identity=lambda row: str(row.get("title") or "")
+    PROPOSAL,
+    2_000,
+    name="proposal",
+    own_ids=True,
+    row_bytes=_ROW_BYTES,
+    merged=("votes",),
+    identity=lambda row: str(row.get("title") or ""),
 )
 
 
@@ -113,7 +132,7 @@ def _names_a_person(found: JSONObject, path: Path, validation: Validation) -> No
 PERSON_OF_POSITION: Final = Record(
     "",
     (
-        Field("name", Text(), "Name", example="Ada Fluss"),
+        Field("name", _NAME, "Name", example="Ada Fluss"),
         Field("slug", Slug(), "Link to existing profile", "For GET /api/v1/people/{slug}.", example="ada-fluss"),
     ),
     check=_names_a_person,
@@ -123,7 +142,7 @@ POSITION: Final = Record(
     "Position",
     (
         ITEM_ID,
-        Field("title", Text(), "Position", example="Steward"),
+        Field("title", _NAME, "Position", example="Steward"),
         Field("person", PERSON_OF_POSITION, "Person", required=True, promised=False),
     ),
 )
@@ -134,20 +153,25 @@ def _person_and_title(row: JSONMapping) -> str:
     return f"{person.get('slug') or person.get('name')}\0{row.get('title') or ''}"
 
 
-POSITIONS: Final = ItemList(POSITION, 500, name="position", identity=_person_and_title)
+POSITIONS: Final = ItemList(POSITION, 2_000, name="position", row_bytes=_ROW_BYTES, identity=_person_and_title)
 
 CAP_TABLE_ENTRY: Final = Record(
     "CapTableEntry",
     (
         ITEM_ID,
-        Field("address", Text(), "Address", example="0x00000000000000000000000000000000000000b1"),
-        Field("name", Text(), "Name", example="Treasury"),
-        Field("tokens", Text(), "Tokens", example="500000"),
-        Field("percentage", Number(), "Percent"),
+        Field("address", _NAME, "Address", example="0x00000000000000000000000000000000000000b1"),
+        Field("name", _NAME, "Name", example="Treasury"),
+        Field("tokens", _NAME, "Tokens", example="500000"),
+        Field("percentage", _SHARE, "Percent"),
     ),
 )
 CAP_TABLE: Final = ItemList(
-    CAP_TABLE_ENTRY, 5_000, name="holder", identity=lambda row: str(row.get("address") or row.get("name") or "")
+    CAP_TABLE_ENTRY,
+    10_000,
+    name="holder",
+    row_bytes=_ROW_BYTES,
+    identity=lambda row: str(row.get("address") or row.get("name") or ""),
+    share="percentage",
 )
 
 
@@ -188,7 +212,7 @@ def funding_round(currency: str) -> Record:
         "FundingRound",
         (
             structs.replace(ITEM_ID, column="item_id"),
-            Field("name", Text(), "Name", example="Seed"),
+            Field("name", _NAME, "Name", example="Seed"),
             Field(
                 "target", Money(40, currency), "Target", "For example $1.2M.", example="$2.5M", column="target_minor"
             ),

@@ -8,19 +8,24 @@ Source: decisions, section 5, update_*.
 """
 
 import hashlib
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.kinds import ItemId, Items, JsonSchema, View
 from muniment.schema.record import Field, Record
-from muniment.schema.validation import Path, Validation, kind_of
+from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
 
 _DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _OPERATIONS: Final = ("add", "set", "remove")
+MAX_SHARES: Final = 100
+SHARES_TOLERANCE: Final = 0.5
+"""Rounded shares add up to a little more than the whole."""
 
 
 ITEM_ID: Final = Field("id", ItemId(), "ID", "Permanent within the list. A new row gets one.", example="7c2m9xq4")
@@ -50,12 +55,16 @@ class ItemList(Items, frozen=True, kw_only=True):
         identity: returns what identifies a row that has no id.
         own_ids: a change may give a new row an id of the owner's choice.
         merged: members that are objects, of which a change of the row gives some members; others are replaced.
+        share: the member that is the row's share of the whole, in percent.
+        row_bytes: how large a row may be; None where the object around the list bounds it.
     """
 
     name: str
     identity: Callable[[JSONMapping], str]
     own_ids: bool = False
     merged: tuple[str, ...] = ()
+    share: str = ""
+    row_bytes: int | None = None
 
     @property
     def row(self) -> Record:
@@ -147,6 +156,48 @@ class ItemList(Items, frozen=True, kw_only=True):
         whole = self.row.by_name if self.row.whole else {}
         return self.row.in_order({name: each for name, each in changed.items() if each is not None or name in whole})
 
+    def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> Iterator[Breach]:
+        """Yield the rules that the rows break; a stored row corresponds to the one with its id."""
+        if type(value) is not list or value == stored:
+            return
+        before = stored if type(stored) is list else []
+        yield from self.too_many(value, path, len(before))
+        former = Rows(before)
+        places = Rows(value)
+        changed = []
+        for index, row in enumerate(value):
+            if type(row) is not dict:
+                continue
+            was = former.at(*places.place_of(index))
+            if was == row:
+                continue
+            changed.append((row, was or {}))
+            yield from self.row.breaches(row, (*path, index), ABSENT if was is None or by_row else was, by_row=by_row)
+            yield from self._row_breaches(row, was, (*path, index))
+            if places.place_of(index)[1] and was is None:
+                yield Breach((*path, index, "id"), f"{row['id']!r} is also the id of another row")
+        yield from self._share_breaches(value, changed, path)
+
+    def _row_breaches(self, row: JSONObject, was: JSONObject | None, path: Path) -> Iterator[Breach]:
+        most = self.row_bytes
+        if most is None or (size := len(msgspec.json.encode(row))) <= most:
+            return
+        if was is None or size > len(msgspec.json.encode(was)):
+            yield Breach(path, f"has {size:,} bytes; at most {most:,} are allowed", is_limit=True)
+
+    def _share_breaches(
+        self, rows: list[Any], changed: list[tuple[JSONObject, JSONObject]], path: Path
+    ) -> Iterator[Breach]:
+        """Yield the breach of shares that add up to more than the whole, if one was changed or added."""
+        name = self.share
+        if not name or all(row.get(name) is None or row.get(name) == was.get(name) for row, was in changed):
+            return
+        shares: list[Any] = [row.get(name) for row in rows if type(row) is dict]
+        total = math.fsum(each for each in shares if type(each) in {int, float} and 0 <= each <= MAX_SHARES)
+        if total > MAX_SHARES + SHARES_TOLERANCE:
+            reason = f"has shares that add up to {total:.10g} %; at most {MAX_SHARES} % are allowed"
+            yield Breach(path, reason)
+
     def with_ids(
         self, given: Sequence[JSONObject], stored: Sequence[JSONObject] = (), retired: Collection[str] = frozenset()
     ) -> list[JSONObject]:
@@ -180,6 +231,31 @@ class ItemList(Items, frozen=True, kw_only=True):
                 row = self.row.in_order({**row, "id": found})  # noqa: PLW2901 - the row with its id
             rows.append(row)
         return rows
+
+
+class Rows:
+    """The rows of a list by id; of equal ids, by their order."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._by_place: dict[tuple[str, int], Any] = {}
+        self._places: list[tuple[str, int]] = []
+        seen: Counter[str] = Counter()
+        for row in rows:
+            each = str(row.get("id") or "") if type(row) is dict else ""
+            place = (each, seen[each])
+            seen[each] += 1
+            self._places.append(place)
+            if each:
+                self._by_place[place] = row
+
+    def place_of(self, index: int) -> tuple[str, int]:
+        """Return the id of the row at *index*, and its rank among those of that id; of no id, 0."""
+        each, rank = self._places[index]
+        return (each, rank if each else 0)
+
+    def at(self, each: str, rank: int) -> Any:
+        """Return the row of an id and rank, or None."""
+        return self._by_place.get((each, rank))
 
 
 def derived_id(identity: str, rank: int) -> str:

@@ -1,12 +1,13 @@
 """
 The kinds of values that a field holds: how each is read from JSON, stored, written back, and described.
 
-A rule about the type of a value holds everywhere. A *limit* (length, number of entries, form of a link) refuses
-an owner's change; whether it refuses an imported row or warns is for the field to say.
+A rule about the type of a value holds everywhere, and is judged while it is read. A rule about the value itself
+(`breaches`) is judged on the wire form, also of stored values; a *limit* among them bounds a size, of which an import
+may only warn.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import line_fault
 from muniment.kernel.wire import (
     currency_sign,
     format_money,
@@ -25,9 +27,13 @@ from muniment.kernel.wire import (
     parse_timestamp,
     timestamp,
 )
-from muniment.schema.validation import Path, Validation, kind_of, shown
+from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, shown
 
 JsonSchema = JSONObject
+
+
+MAX_PARSED: Final = 100
+"""Characters of a text that is parsed; a longer one is refused unread."""
 
 
 class View(Struct, frozen=True):
@@ -64,8 +70,30 @@ class Kind(Struct, frozen=True):
         return dict(self.json)
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
-        """Return the stored form of *value*, None where it is empty; report what is wrong with it."""
+        """Return the stored form of *value*, None where it is empty; report what is wrong with its type."""
         raise NotImplementedError
+
+    def breaches(
+        self,
+        value: Any,
+        path: Path,
+        stored: Any = ABSENT,
+        *,
+        by_row: bool = False,  # noqa: ARG002 - lists look at it
+    ) -> Iterator[Breach]:
+        """
+        Yield the rules that *value*, in wire form, breaks.
+
+        Args:
+            stored: the value before; what is unchanged breaks no rule.
+            by_row: a changed row is judged whole; otherwise by its changed members.
+        """
+        if value is not None and (stored is ABSENT or value != stored):
+            yield from self.own_breaches(value, path)
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:  # noqa: ARG002 - kinds with rules look at it
+        """Yield the rules that *value* breaks; of a wrong type it breaks none."""
+        yield from ()
 
     def wire(self, value: Any) -> Any:
         """Return a stored value as JSON that reads back as the same value; None where it is empty."""
@@ -83,6 +111,7 @@ class Text(Kind, frozen=True):
     Args:
         max: how many characters it may have; None for any number.
         strip: whether a change loses white space at both ends. An import keeps it, so that exports round-trip.
+        line: whether it is one line, as names and titles are: without control and bidirectional characters.
         lines: the height of its form field.
         suggest: values that the form and the form options suggest; others are allowed too.
     """
@@ -90,6 +119,7 @@ class Text(Kind, frozen=True):
     empty: ClassVar[Any] = ""
     max: int | None = None
     strip: bool = False
+    line: bool = False
     lines: int = 1
     suggest: tuple[str, ...] = ()
 
@@ -100,9 +130,23 @@ class Text(Kind, frozen=True):
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
             return None
-        text: str = value.strip() if self.strip and validation.change else value
-        check_length(text, self.max, path, validation)
-        return text
+        return value.strip() if self.strip and validation.change else value
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) is not str:
+            return
+        text = value.strip() if self.strip else value
+        yield from too_long(text, self.max, path)
+        bare = value.strip()
+        fault = line_fault(value) if self.line else None
+        if not fault and bare and (self.max is None or len(bare) <= self.max):
+            fault = self.form_fault(bare)
+        if fault:
+            yield Breach(path, fault)
+
+    def form_fault(self, text: str) -> str:  # noqa: ARG002 - texts of a form look at it
+        """Return what is wrong with the form of *text*, which is not empty and not too long."""
+        return ""
 
     def wire(self, value: Any) -> Any:
         return value or None
@@ -111,11 +155,8 @@ class Text(Kind, frozen=True):
 class Link(Text, frozen=True):
     """A web address."""
 
-    def read(self, value: Any, path: Path, validation: Validation) -> str | None:
-        read = super().read(value, path, validation)
-        if read and read.strip() and not _is_web_address(read.strip()):
-            validation.limit(path, f"must be a web address such as https://example.org, not {shown(read)}")
-        return read
+    def form_fault(self, text: str) -> str:
+        return "" if is_web_address(text) else f"must be a web address such as https://example.org, not {shown(text)}"
 
 
 class Slug(Kind, frozen=True):
@@ -145,9 +186,13 @@ class ItemId(Kind, frozen=True):
             value = str(value)
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
-        elif len(value) > self.max:
-            validation.limit(path, f"has {len(value):,} characters; at most {self.max} are allowed")
         return value or None
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) is str:
+            yield from too_long(value, self.max, path)
+            if fault := line_fault(value):
+                yield Breach(path, fault)
 
     def wire(self, value: Any) -> Any:
         return value or None
@@ -195,10 +240,15 @@ class Parsed(Kind, frozen=True):
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         elif value:
             try:
-                return self.parse(value)
+                return self._parse_short(value)
             except ValueError:
                 validation.refuse(path, f"must be {self.rule}, not {shown(value)}")
         return None
+
+    def _parse_short(self, text: str) -> Any:
+        if len(text) > MAX_PARSED:
+            raise ValueError
+        return self.parse(text)
 
     def wire(self, value: Any) -> Any:
         return None if value is None else self.write(value)
@@ -210,7 +260,20 @@ def _day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-DATE: Final = Parsed("a date such as 2024-03-31", _day, date.isoformat, "date")
+class Date(Parsed, frozen=True):
+    """A day in a year that a record can speak of."""
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) is str and value[:4].isdecimal() and not is_plausible_year(value):
+            yield Breach(path, f"must be {self.rule}, not {shown(value)}")
+
+
+def is_plausible_year(text: str) -> bool:
+    return "1000" <= text[:4] <= "2999"
+
+
+DATE_RULE: Final = "a date such as 2024-03-31"
+DATE: Final = Date(DATE_RULE, _day, date.isoformat, "date")
 MONTH: Final = Parsed("a month and year such as March 2024", parse_month_and_year, month_and_year)
 """A day that is shown as its month, and read as the first day of it."""
 MOMENT: Final = Parsed("an RFC 3339 timestamp such as 2026-11-21T10:00:00Z", parse_timestamp, timestamp, "date-time")
@@ -232,8 +295,9 @@ class Money(Kind, frozen=True):
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
         if type(value) is not str:
             validation.refuse(path, f"must be text, not {kind_of(value)}")
+        elif len(value) > self.max:
+            validation.refuse(path, length_fault(value, self.max))
         elif value:
-            check_length(value, self.max, path, validation)
             try:
                 return parse_money(value, self.currency)
             except ValueError:
@@ -275,6 +339,8 @@ class Number(Kind, frozen=True):
     """A finite number; a whole one is stored without its ``.0``."""
 
     json: ClassVar[JsonSchema] = {"type": "number"}
+    least: float | None = None
+    most: float | None = None
 
     def read(self, value: Any, path: Path, validation: Validation) -> float | None:
         # A whole number may exceed what a float holds, which isfinite would not take.
@@ -282,6 +348,14 @@ class Number(Kind, frozen=True):
             return number(value)
         validation.refuse(path, f"must be a number, not {shown(value)}")
         return None
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) not in {int, float}:
+            return
+        if self.least is not None and value < self.least:
+            yield Breach(path, f"must be at least {self.least:,g}, not {shown(value)}")
+        elif self.most is not None and value > self.most:
+            yield Breach(path, f"must be at most {self.most:,g}, not {shown(value)}")
 
 
 class Boolean(Kind, frozen=True):
@@ -297,10 +371,17 @@ class Boolean(Kind, frozen=True):
 
 
 class Items(Kind, frozen=True):
-    """A list; entries without any value are left out."""
+    """
+    A list; entries without any value are left out.
+
+    Args:
+        max: how many entries it may have.
+        unique: whether an entry may be there once only, and must not be empty.
+    """
 
     of: Kind
     max: int | None = None
+    unique: bool = False
 
     def schema(self, view: View) -> JsonSchema:
         limit = {"maxItems": self.max} if view.change and self.max else {}
@@ -310,10 +391,28 @@ class Items(Kind, frozen=True):
         if type(value) is not list:
             validation.refuse(path, f"must be a list, not {kind_of(value)}")
             return None
-        if self.max is not None and len(value) > self.max:
-            validation.limit(path, f"has {len(value):,} entries; at most {self.max:,} are allowed")
         read = (self.of.read(entry, (*path, index), validation) for index, entry in enumerate(value))
         return [entry for entry in read if entry is not None]
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) is not list:
+            return
+        yield from self.too_many(value, path)
+        seen = set()
+        for index, entry in enumerate(value):
+            yield from self.of.breaches(entry, (*path, index))
+            if self.unique and type(entry) is str:
+                if not entry.strip():
+                    yield Breach((*path, index), "must not be empty")
+                elif entry in seen:
+                    yield Breach((*path, index), f"is there twice: {shown(entry)}")
+                seen.add(entry)
+
+    def too_many(self, value: list[Any], path: Path, stored: int = 0) -> Iterator[Breach]:
+        """Yield the breach of a list that has too many entries, and more than are *stored*."""
+        if self.max is not None and len(value) > max(self.max, stored):
+            reason = f"has {len(value):,} entries; at most {self.max:,} are allowed"
+            yield Breach(path, reason, is_limit=True)
 
 
 class Anything(Kind, frozen=True):
@@ -328,15 +427,20 @@ class Anything(Kind, frozen=True):
         return None
 
 
-def check_length(text: str, most: int | None, path: Path, validation: Validation) -> None:
-    """Report a text of more than *most* characters."""
+def too_long(text: str, most: int | None, path: Path) -> Iterator[Breach]:
+    """Yield the breach of a text of more than *most* characters."""
     if most is not None and len(text) > most:
-        validation.limit(path, f"has {len(text):,} characters; at most {most:,} are allowed")
+        yield Breach(path, length_fault(text, most), is_limit=True)
 
 
-def _is_web_address(text: str) -> bool:
+def length_fault(text: str, most: int) -> str:
+    return f"has {len(text):,} characters; at most {most:,} are allowed"
+
+
+def is_web_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(map(str.isspace, text))
-    except ValueError:
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # also of a port beyond 65,535
         return False
+    return is_whole and text.isprintable() and not any(map(str.isspace, text))

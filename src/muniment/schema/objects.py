@@ -5,12 +5,14 @@ An instance may declare further fields; what they hold is kept among the additio
 """
 
 from functools import cached_property
+from typing import Final
 
 from msgspec import Struct, structs
 
 from muniment.schema import company as company_
 from muniment.schema.company_parts import funding_round
 from muniment.schema.framework import FRAMEWORK, framework_line
+from muniment.schema.kinds import Integer, Text
 from muniment.schema.person import PERSON
 from muniment.schema.record import Field, Record, change_of
 
@@ -69,3 +71,17 @@ def _with(record: Record, declared: tuple[Field, ...]) -> Record:
 
 def registry_schema(currency: str) -> Schema:
     return Schema(company_.company(currency), PERSON, FRAMEWORK, funding_round(currency))
+
+
+STATS: Final = Record(
+    "Stats",
+    (
+        Field("total", Integer(), "Companies", "Reviewed companies.", example=1, required=True),
+        Field(
+            "projectsRaising", Integer(), "Raising", "Companies with an open funding round.", example=0, required=True
+        ),
+        Field("totalTreasury", Text(), "Treasury", "Combined treasury, formatted.", example="$1.2M", required=True),
+        Field("founders", Integer(), "People", "People profiles.", example=1, required=True),
+        Field("frameworks", Integer(), "Frameworks", "Assessment frameworks of both kinds.", example=1, required=True),
+    ),
+)

@@ -29,7 +29,7 @@ PERSON: Final = Record(
     "Person",
     (
         Field("documentId", Text(), "Document id", example="01jexample0000000000000000", editable=False),
-        Field("name", Text(200, strip=True), "Name", example="Ada Fluss", csv=2, required=True),
+        Field("name", Text(200, strip=True, line=True), "Name", example="Ada Fluss", csv=2, required=True),
         Field("slug", Slug(), "Slug", "Stable identifier.", example="ada-fluss", csv=1, required=True, editable=False),
         Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", csv=CSV_LAST, null=True),
         Field(

@@ -1,7 +1,7 @@
 """Records: an object of the wire as a table of its fields, from which every surface derives its own form of it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -9,9 +9,11 @@ from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
-from muniment.schema.validation import Path, Validation, kind_of
+from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
 
 _OF_ITS_NAME: Final = "*"
+MAX_DEPTH: Final = 8
+"""Levels of an object with the objects and lists inside it: readers of exports refuse deeper ones."""
 
 
 class Filter(Struct, frozen=True):
@@ -229,14 +231,11 @@ class Record(Kind, frozen=True, dict=True):
         if type(value) is not dict:
             validation.refuse(path, f"must be an object, not {kind_of(value)}")
             return None
-        outer = validation.warns
-        validation.warns = outer or (self.limits_on_import == "warn" and not validation.change)
         partial = self.partial and validation.change
         found = self._members(value, path, validation, partial=partial)
         others = self._others(value, path, validation)
         if self.check is not None:
             self.check(found, path, validation)
-        validation.warns = outer
         if partial:
             return {**({name: each or None for name, each in found.items()} if self.whole else found), **others}
         if self.whole:
@@ -263,6 +262,26 @@ class Record(Kind, frozen=True, dict=True):
             for name in unknown:
                 validation.refuse((*path, name), rule)
         return {name: value[name] for name in unknown} if policy == "keep" else {}
+
+    # ------------------------------------------------------------------ rules
+
+    def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> Iterator[Breach]:
+        """Yield the rules that the members break; unknown ones must not be nested too deeply."""
+        if type(value) is not dict or value == stored:
+            return
+        before = stored if type(stored) is dict else {}
+        warns = self.limits_on_import == "warn"
+        for name, member in value.items():
+            if member is None:
+                continue
+            field = self.by_name.get(name)
+            if field is not None:
+                for breach in field.kind.breaches(member, (*path, name), before.get(name, ABSENT), by_row=by_row):
+                    yield breach._replace(warns=True) if warns and breach.is_limit else breach
+            elif (
+                type(member) in {dict, list} and member != before.get(name) and _is_deep(member, MAX_DEPTH - len(path))
+            ):
+                yield Breach((*path, name), f"is nested too deeply; at most {MAX_DEPTH} levels are allowed")
 
     # ------------------------------------------------------------------ tables
 
@@ -326,6 +345,17 @@ class Record(Kind, frozen=True, dict=True):
     def sample(self) -> JSONObject:
         found = {field.name: field.sample() for field in self.shown}
         return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    """Return whether *value* has more than *levels* levels of objects and lists."""
+    level = [value]
+    for _ in range(levels):
+        inner = (each for outer in level for each in (outer.values() if type(outer) is dict else outer))
+        level = [each for each in inner if type(each) in {dict, list}]
+        if not level:
+            return False
+    return True
 
 
 def _snake(name: str) -> str:

@@ -1,6 +1,12 @@
-"""Validation of an input: every fault with its path, and which broken limits only warn."""
+"""
+Validation of an input: every fault with its path, and which broken limits only warn.
 
-from collections.abc import Callable
+Reading judges types. The rules about values (lengths, ranges, the form of a link) are judged apart, on values in wire
+form: so a stored value that broke a rule before the rule existed can stay, and a list is judged after an edit of it.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -21,6 +27,34 @@ class Fault(NamedTuple):
     reason: str
 
 
+class Absent(Enum):
+    """The type of :data:`ABSENT`: nothing is stored, which differs from a stored null."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+
+
+class Breach(NamedTuple):
+    """
+    A rule that a value breaks.
+
+    Args:
+        is_limit: the rule bounds a size. An import may exceed it where its record says so.
+        warns: an import only warns of it.
+    """
+
+    path: Path
+    reason: str
+    is_limit: bool = False
+    warns: bool = False
+
+    @property
+    def fault(self) -> Fault:
+        return Fault(text_of(self.path), self.reason)
+
+
 class _Full(Exception):  # noqa: N818 - ends a validation, and is no error of its own
     """Enough faults were found."""
 
@@ -32,20 +66,35 @@ class Validation:
     Args:
         change: True for a change by an owner: absent members stay, null clears.
             False for an imported row, whose object is whole.
-
-    Attributes:
-        warns: whether a broken limit warns, for the value that is being read.
     """
 
     def __init__(self, *, change: bool) -> None:
         self.change = change
-        self.warns = False
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = []
 
     def read(self, kind: "Kind", value: Any) -> Any:
         """Return what *kind* reads of *value*; it may be used only if there are no faults."""
+        found = self.parse(kind, value)
+        self.judge_too(kind, value)
+        return found
+
+    def parse(self, kind: "Kind", value: Any) -> Any:
+        """Read *value* without judging it by the rules about values."""
         return self.collect(lambda: kind.read(value, (), self), None)
+
+    def judge_too(self, kind: "Kind", value: Any) -> None:
+        """Report the rules that *value* breaks, after what was reported of its types."""
+        if len(self.faults) < MAX_FAULTS:
+            self.collect(lambda: self.judge(kind.breaches(value, ())), None)
+
+    def judge(self, breaches: Iterable[Breach]) -> None:
+        """Report *breaches*."""
+        for breach in breaches:
+            if not breach.warns or self.change:
+                self.refuse(breach.path, breach.reason)
+            elif len(self.warnings) < MAX_FAULTS:
+                self.warnings.append(breach.fault)
 
     def collect(self, read: Callable[[], T], otherwise: T) -> T:
         """Return what *read* returns, or *otherwise* once there are too many faults."""
@@ -58,12 +107,6 @@ class Validation:
         self.faults.append(Fault(text_of(path), reason))
         if len(self.faults) >= MAX_FAULTS:
             raise _Full
-
-    def limit(self, path: Path, reason: str) -> None:
-        if not self.warns:
-            self.refuse(path, reason)
-        elif len(self.warnings) < MAX_FAULTS:
-            self.warnings.append(Fault(text_of(path), reason))
 
 
 def text_of(path: Path) -> str:

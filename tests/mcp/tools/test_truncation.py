@@ -174,7 +174,7 @@ def test_a_hundred_documents_of_long_names_fit_by_smaller_pages_that_miss_none(s
 
 @pytest.mark.requirement("mcp.size")
 def test_any_answer_about_a_listing_fits_and_keeps_its_version(server, owner, text):
-    (company,) = listings_by_rows(owner, 1, reviewer_note="水" * 30_000, extra={"more": ["水" * 900] * 90})
+    (company,) = listings_by_rows(owner, 1, reviewer_note="水" * 30_000, extra={"more": ["水" * 900] * 70})
     shown = server.call(text, "get_my_company", slug=company.slug)
     assert size(shown) <= BUDGET_BYTES
     assert (shown["data"]["version"], shown["data"]["state"]) == (1, "draft")

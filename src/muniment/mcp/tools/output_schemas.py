@@ -8,9 +8,8 @@ optional.
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.kinds import ANSWER, JsonSchema, Text
-from muniment.schema.objects import Schema
+from muniment.schema.objects import STATS, Schema
 from muniment.schema.record import Record, nullable
-from muniment.schema.stats import STATS
 
 STRING: JsonSchema = {"type": "string"}
 INTEGER: JsonSchema = {"type": "integer"}

@@ -39,14 +39,22 @@ class CompanyChange(dict[str, Any]):
     """
 
 
-def read_change(change: JSONMapping, schema: Schema) -> Edit:
-    """Validate *change*; raise BadFields for invalid values and fields that cannot be edited, such as id or owner."""
-    return read_fields(change, schema.company_change)
-
-
-def read_fields(change: JSONMapping, record: Record, hint: str = HINT) -> Edit:
+def read_change(change: JSONMapping, schema: Schema, *, is_new: bool = False) -> Edit:
     """
-    Validate the fields given in *change* by *record*.
+    Read *change* of a listing.
+
+    Args:
+        is_new: nothing is stored yet. Of a stored listing, values are judged after the change is applied.
+
+    Raises:
+        BadFields: values of a wrong type, fields that cannot be edited, such as id or owner.
+    """
+    return read_fields(change, schema.company_change, is_new=is_new)
+
+
+def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new: bool = False) -> Edit:
+    """
+    Read the fields given in *change* by *record*.
 
     Raises:
         BadFields: invalid values, or fields that cannot be edited.
@@ -54,8 +62,11 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT) -> Edit:
     if fault := first_text_fault(change):
         raise BadFields([Fault(*fault)], hint)
     validation = Validation(change=True)
-    edit: Edit = validation.read(record, dict(change))
+    read = validation.read if is_new else validation.parse
+    edit: Edit = read(record, dict(change))
     if validation.faults:
+        if not is_new:
+            validation.judge_too(record, dict(change))
         unknown = change.keys() - record.editable.keys()
         raise BadFields(validation.faults, f"Editable fields: {', '.join(record.editable)}." if unknown else hint)
     # The order of the fields in the answer: texts before all others, as in earlier versions.

@@ -7,17 +7,25 @@ from typing import Any
 from muniment.kernel.json import JSONObject
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import AffectedRows
+from muniment.schema.item_lists import ItemChange
 from muniment.schema.record import Field, Record
+from muniment.schema.validation import Path
 
 
 @dataclass(slots=True)
 class Difference:
-    """The effect of an edit, in wire form, and how to write it."""
+    """
+    The effect of an edit, in wire form, and how to write it.
+
+    Attributes:
+        operations: the edits of single rows that led to it, by the path of their list.
+    """
 
     before: JSONObject = field(default_factory=dict)
     after: JSONObject = field(default_factory=dict)
     columns: JSONObject = field(default_factory=dict)
     steps: list[Callable[[AffectedRows], None]] = field(default_factory=list)
+    operations: dict[Path, ItemChange] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.after)

@@ -26,9 +26,9 @@ from muniment.registry.models import CapTableEntry, Company, Framework, Person, 
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.verification.endings import end_proofs
-from muniment.schema.item_lists import ItemList
+from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.record import Field, Record
-from muniment.schema.validation import Fault
+from muniment.schema.validation import Fault, Path
 
 _REFERENCED: Final = {"name", "symbol", "icon", "state", "listedAt"}
 
@@ -48,6 +48,7 @@ def compare(company: Company, edit: Edit, *, replace: bool = False, guard: ListG
     found = Difference()
     guard = guard or ListGuard(company, off=True)
     for name, value in edit.items():
+        found.operations |= _operations(name, value)
         match name:
             case "positions":
                 compare_positions(value, found, guard)
@@ -64,6 +65,11 @@ def compare(company: Company, edit: Edit, *, replace: bool = False, guard: ListG
                     company, settings.SCHEMA.company_field(name), value, found, replace=replace, guard=guard
                 )
     return found
+
+
+def _operations(name: str, value: Any) -> dict[Path, ItemChange]:
+    members = {(name,): value} | ({(name, inner): each for inner, each in value.items()} if type(value) is dict else {})
+    return {path: each for path, each in members.items() if isinstance(each, ItemChange)}
 
 
 def _compare_column(

@@ -27,6 +27,7 @@ from muniment.registry.company.difference import Difference
 from muniment.registry.company.editing import compare, write
 from muniment.registry.company.funding import not_closed
 from muniment.registry.company.part_changes import ListGuard
+from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     Company,
@@ -156,7 +157,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     account_id = require_account(actor, "A listing belongs to an account.")
     if "name" not in change:
         raise BadFields([Fault("name", "is missing")])
-    edit = read_change(change, settings.SCHEMA)
+    edit = read_change(change, settings.SCHEMA, is_new=True)
     if slug and (fault := slug_fault(slug)):
         raise BadFields([Fault("slug", fault)], "Omit the slug to derive one from the name.")
     try:
@@ -166,7 +167,9 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
             given = slug or reserve_slug("company", edit["name"])
             company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
             Ownership.objects.create(account_id=account_id, company=company)
-            write(actor, company, compare(company, edit), "created")
+            difference = compare(company, edit)
+            refuse_broken_rules(company, difference)
+            write(actor, company, difference, "created")
             return _read_whole(actor, company)
     except IntegrityError:
         raise BadFields([Fault("slug", f"{slug!r} is taken")], "Choose another slug, or omit it.") from None
@@ -224,6 +227,8 @@ def _update(
     requested = compare(company, waiting)
     pending = PendingChange.objects.filter(company=company, decision="").first() if waiting else None
     withdrawn = [name for name in (pending.changes if pending else ()) if name in waiting.keys() - requested.after]
+    for each in (difference, requested):
+        refuse_broken_rules(company, each)
     view = None
     if not dry_run:
         if difference:

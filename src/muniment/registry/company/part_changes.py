@@ -111,17 +111,13 @@ class ListGuard:
 
 
 def _refuse_unknown_ids(kind: ItemList, path: Path, given: Sequence[JSONObject], stored: Sequence[JSONObject]) -> None:
-    seen: set[str] = set()
     known = {row.get("id") for row in stored}
     validation = Validation(change=True)
     for index, row in enumerate(given):
         if not (each := row.get("id")):
             continue
-        if each in seen:
-            validation.refuse((*path, index, "id"), f"{each!r} is also the id of another row")
-        elif each not in known and not kind.own_ids:
+        if each not in known and not kind.own_ids:
             validation.refuse((*path, index, "id"), f"{each!r} is the id of no row; leave it out for a new row")
-        seen.add(each)
     if validation.faults:
         raise BadFields(validation.faults)
 

@@ -49,6 +49,7 @@ class BatchRun:
 
     Args:
         dry: compare only, write nothing; ``names`` then holds what would be created.
+        drop: called with each bad value of a valid row that is left out.
         settled: people whose row has a time of change, which later batches must not move.
     """
 
@@ -58,6 +59,7 @@ class BatchRun:
     dry: bool = False
     tell: Report = lambda _line, _fault: None
     warn: Report = lambda _line, _fault: None
+    drop: Report = lambda _line, _fault: None
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     settled: set[str] = field(default_factory=set)
 

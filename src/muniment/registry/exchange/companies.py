@@ -15,6 +15,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.company.parts import PositionRow, RoundRow
+from muniment.registry.exchange.bad_values import without_bad_values
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -131,9 +132,10 @@ class _CompanyBatch:
         """Compare, write and publish."""
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
+        parts = _parts([company.pk for company in stored.values()])
+        rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
         self._ignore_erased_people(rows)
         self._follow_merges(rows)
-        parts = _parts([company.pk for company in stored.values()])
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
         people = _People(self.run, existing_rows(Person, slugs))
@@ -166,6 +168,20 @@ class _CompanyBatch:
         for _, row in rows if merged else ():
             places = row.positions
             row.positions = places and [place._replace(slug=merged.get(place.slug, place.slug)) for place in places]
+
+    def _on_wire(self, company: Company | None, parts: _Parts) -> JSONObject:
+        """Return a stored listing in the form of its line; empty for a new one."""
+        if company is None:
+            return {}
+        record = self.run.schema.company
+        return {
+            "company": {**record.exact(vars(company)), **(company.extra or {})},
+            "distribution": company.distribution,
+            "positions": [place.to_document() for place, _ in parts["positions"][company.pk]],
+            "proposals": parts["proposals"][company.pk],
+            "capTable": parts["cap_table"][company.pk],
+            "fundingRounds": self._part_on_wire(parts["funding_rounds"][company.pk]),
+        }
 
     def _without_unknown_people(
         self, rows: list[tuple[int, CompanyRow]], people: _People

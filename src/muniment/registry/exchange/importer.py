@@ -86,6 +86,7 @@ class Summary:
 
     counts: dict[str, BatchCounts] = field(default_factory=lambda: {kind: BatchCounts() for kind in KINDS})
     bad: int = 0
+    dropped: int = 0
     warnings: int = 0
 
     def __str__(self) -> str:
@@ -95,6 +96,8 @@ class Summary:
             if counts != BatchCounts()
         ]
         parts.append(f"{self.bad:,} invalid rows" if self.bad else "no invalid rows")
+        if self.dropped:
+            parts.append(f"{self.dropped:,} invalid values left out")
         return "; ".join(parts)
 
 
@@ -152,8 +155,8 @@ def import_registry(
         path: a folder with any of the three files, or one of them; gzip by extension.
         draft: leave new rows unpublished, and published ones unchanged.
         dry_run: read and compare everything, write nothing.
-        strict: import nothing if any row is invalid.
-        tell: called with each invalid row.
+        strict: import nothing if any row is invalid, or a value would be left out.
+        tell: called with each fault of an invalid row, and each invalid value that is left out.
         progress: called with the file and the bytes read so far.
 
     Raises:
@@ -174,7 +177,7 @@ def import_registry(
         if not dry_run and not strict:
             return run(warn, dry=False)
         found = run(warn, dry=True)
-        if dry_run or found.bad:
+        if dry_run or found.bad or found.dropped:
             return found
         return run(_silent, dry=False)  # the first pass told the warnings
 
@@ -242,8 +245,10 @@ class _Import:
         for attempt in range(ATTEMPTS):
             rejected: list[RowFault] = []
             warned: list[RowFault] = []
+            dropped: list[RowFault] = []
             self.state.tell = lambda line, fault: rejected.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
             self.state.warn = lambda line, fault: warned.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
+            self.state.drop = lambda line, fault: dropped.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
                     counts: BatchCounts = write[source.kind](self.state, rows)
@@ -253,8 +258,9 @@ class _Import:
                     raise
         self.summary.counts[source.kind] += counts
         self.summary.bad += len({bad.line for bad in rejected})
+        self.summary.dropped += len(dropped)
         self.summary.warnings += len(warned)
-        for bad in rejected:
+        for bad in (*rejected, *dropped):
             self.tell(bad)
         for bad in warned:
             self.warn(bad)

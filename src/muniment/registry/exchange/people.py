@@ -1,5 +1,7 @@
 """Import a batch of people."""
 
+from dataclasses import replace
+
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry.exchange.batch import (
@@ -31,7 +33,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     entries: list[HistoryEntry] = []
     kept = _without_removed(run, rows)
     counts.unchanged = len(rows) - len(kept)
-    for line, row in without_used_slugs(run, "person", kept, existing):
+    for line, row in _without_bad_values(run, without_used_slugs(run, "person", kept, existing), existing):
         run.settle(row)
         person = existing.get(row.slug)
         if run.skips(line, person):
@@ -83,6 +85,40 @@ def _without_removed(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> list[t
         else:
             kept.append((line, row))
     return kept
+
+
+def _without_bad_values(
+    run: BatchRun, rows: list[tuple[int, PersonRow]], existing: JSONObject
+) -> list[tuple[int, PersonRow]]:
+    kept = []
+    for line, row in rows:
+        person = existing.get(row.slug)
+        if person is None and any(breach.path == ("name",) for breach in row.broken):
+            for breach in row.broken:
+                run.tell(line, breach.fault)
+        else:
+            kept.append((line, _corrected(run, line, row, person) if row.broken else row))
+    return kept
+
+
+def _corrected(run: BatchRun, line: int, row: PersonRow, person: Person | None) -> PersonRow:
+    """Return *row* with the stored values in the place of bad ones, or without them."""
+    columns = {**row.columns, "extra": dict(row.columns["extra"])}
+    for breach in row.broken:
+        name = str(breach.path[0])
+        field = run.schema.person.by_name.get(name)
+        key = field.column if field else ""
+        given = columns if key else columns["extra"]
+        stored: JSONObject = (vars(person) if key else person.extra or {}) if person else {}
+        before, value = stored.get(key or name), given.pop(key or name, None)
+        if before is not None:
+            given[key or name] = before
+        fault = breach.fault
+        if before == value:
+            run.warn(line, Fault(fault.field, f"{fault.reason}; it stays, since it is stored already"))
+        else:
+            run.drop(line, Fault(fault.field, f"{fault.reason}; left out"))
+    return replace(row, columns=columns)
 
 
 def _adopt(run: BatchRun, person: Person, columns: JSONObject) -> list[int]:

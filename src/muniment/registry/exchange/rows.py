@@ -1,18 +1,24 @@
 """Read lines of import files by the schema into table columns. Pure: no database access."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from muniment.kernel.json import JSONObject
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.frameworks.specification import faults_of
+from muniment.schema.company import bundle_breaches
 from muniment.schema.objects import Schema
-from muniment.schema.validation import Fault, Validation
+from muniment.schema.validation import Breach, Fault, Validation
 
 
 @dataclass(slots=True)
 class CompanyRow:
-    """A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged."""
+    """
+    A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged.
+
+    ``broken`` are the rules that its values break, of ``line``.
+    """
 
     slug: str
     columns: JSONObject
@@ -21,15 +27,18 @@ class CompanyRow:
     cap_table: list[JSONObject] | None = None
     funding_rounds: list[RoundRow] | None = None
     updated_at: datetime | None = None
+    line: JSONObject = field(default_factory=dict)
+    broken: list[Breach] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class PersonRow:
-    """A person's line."""
+    """A person's line. ``broken`` are the rules that its values break."""
 
     slug: str
     columns: JSONObject
     updated_at: datetime | None = None
+    broken: list[Breach] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -46,9 +55,10 @@ class FrameworkRow:
 
 def read_company(line: JSONObject, schema: Schema, validation: Validation) -> CompanyRow | None:
     """Read a line of companies.jsonl; no row if it has faults."""
-    found = validation.read(schema.bundle, line)
+    found = validation.parse(schema.bundle, line)
     if validation.faults:
         return None
+    broken = _judge((*schema.bundle.breaches(line, ()), *bundle_breaches(line)), validation)
     columns = schema.company.columns(found["company"])
     updated_at = columns.pop("updated_at")
     if columns["reviewed_at"] is None:
@@ -66,17 +76,27 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         given["capTable"],
         None if rounds is None else [RoundRow.from_document(each, schema.funding_round) for each in rounds],
         found.get("updatedAt") or updated_at,
+        line if broken else {},
+        broken,
     )
+
+
+def _judge(breaches: Iterable[Breach], validation: Validation) -> list[Breach]:
+    """Warn of broken limits, and return the other breaches."""
+    found = list(breaches)
+    validation.judge(each for each in found if each.warns)
+    return [each for each in found if not each.warns]
 
 
 def read_person(line: JSONObject, schema: Schema, validation: Validation) -> PersonRow | None:
     """Read a line of people.jsonl; no row if it has faults."""
-    found = validation.read(schema.person, line)
+    found = validation.parse(schema.person, line)
     if validation.faults:
         return None
+    broken = _judge(schema.person.breaches(line, ()), validation)
     columns = schema.person.columns(found)
     updated_at = columns.pop("updated_at")
-    return PersonRow(columns.pop("slug"), columns, updated_at)
+    return PersonRow(columns.pop("slug"), columns, updated_at, broken)
 
 
 def read_framework(line: JSONObject, schema: Schema, validation: Validation) -> FrameworkRow | None:

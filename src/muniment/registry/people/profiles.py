@@ -18,6 +18,7 @@ from muniment.registry import history
 from muniment.registry.company.access import expect_version, require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
 from muniment.registry.company.difference import Difference, compare_field
+from muniment.registry.company.rules import refuse_broken_fields
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -69,9 +70,11 @@ def update_profile(
 
 
 def compare_profile(person: Person, edit: Edit) -> Difference:
+    """Compare *edit* with the stored profile; raise BadFields for a changed value that breaks a rule."""
     found = Difference()
     for name, value in edit.items():
         compare_field(person, settings.SCHEMA.person.by_name[name], value, found)
+    refuse_broken_fields(settings.SCHEMA.person, found, HINT)
     return found
 
 
@@ -123,7 +126,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         BadFields: a value is invalid.
     """
     account_id = require_account(actor, "A profile belongs to an account.")
-    edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
+    edit = read_fields(change, settings.SCHEMA.profile_change, HINT, is_new=True)
     if "name" not in edit:
         raise BadFields([Fault("name", "is missing")], HINT)
     try:

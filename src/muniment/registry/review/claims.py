@@ -17,6 +17,7 @@ from muniment.registry.company.company_change import BadFields, CompanyChange, r
 from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import update_company
 from muniment.registry.company.owners import add_owner
+from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
 from muniment.registry.review import notifications
@@ -79,6 +80,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     _account(actor)
     company = _public_company(slug)
     difference = compare(company, read_change(change, settings.SCHEMA))
+    refuse_broken_rules(company, difference)
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
         fault = Fault("text", "is empty, and no field has changed")

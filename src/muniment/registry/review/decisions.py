@@ -20,6 +20,7 @@ from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_change
 from muniment.registry.company.editing import compare, write
+from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
@@ -113,6 +114,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         step = "change approved" if approve else "change refused"
         difference = compare(company, read_change(pending.changes, settings.SCHEMA)) if approve else None
         if difference:
+            refuse_broken_rules(company, difference)
             difference.columns["reviewed_at"] = now()
             write(actor, company, difference, step, note=note)
         else:

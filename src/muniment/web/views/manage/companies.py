@@ -80,7 +80,8 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
         try:
-            edit = read_change(change, settings.SCHEMA)  # first: a long text makes the search fail in the database
+            # first: a long text makes the search fail in the database
+            edit = read_change(change, settings.SCHEMA, is_new=True)
             parts = (edit["name"], edit["website"] or "", edit["symbol"] or "")
             duplicates = likely_duplicates(actor, *parts)
             if not duplicates or request.POST.get("different") == "yes":
