@@ -20,7 +20,7 @@ from muniment.web.views.manage import (
     reports,
     tokens,
 )
-from muniment.web.views.public import claims, feeds, registry
+from muniment.web.views.public import claims, domain, feeds, registry
 from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
@@ -42,6 +42,7 @@ urlpatterns = [
     path("feed.atom", feeds.feed),
     path("companies/<str:slug>/claim", claims.claim_company),
     path("companies/<str:slug>/suggest", claims.suggest_edit),
+    path("companies/<str:slug>/domain", domain.domain),
     path("people/<str:slug>/claim", claims.claim_person),
     path("manage", companies.home, name="manage"),
     path("manage/profile", profile.profile, name="profile"),

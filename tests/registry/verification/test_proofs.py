@@ -159,8 +159,8 @@ def test_a_claimants_proof_is_evidence_for_the_reviewer_and_public_once_the_clai
     stranger, claim = claimed(slug)
     by_record(names, stranger, slug)
     assert domain(slug) is None
-    [evidence] = proofs.evidence_for(claim)
-    assert (evidence.domain, evidence.state) == (HOST, "verified")
+    [proof] = proofs.evidence_for(claim).proofs
+    assert (proof.domain, proof.state) == (HOST, "verified")
     claims.decide_request(reviewer(), claim.pk, approve=True)
     assert domain(slug)["domain"] == HOST
 
@@ -180,9 +180,26 @@ def test_evidence_is_that_of_the_claimant_and_the_claimed_listing_alone(names):
     slug = listing(me)
     by_record(names, me, slug)
     _, claim = claimed(slug)
-    assert proofs.evidence_for(claim) == []
+    found = proofs.evidence_for(claim)
+    assert (found.domain, found.proofs, found.email_matches, found.listings) == (HOST, [], False, 0)
     suggestion = claims.suggest_edit(me, listing(owner(), "https://other.example"), CompanyChange(), "Closed.")
-    assert proofs.evidence_for(suggestion) == []
+    assert proofs.evidence_for(suggestion) is None
+
+
+@pytest.mark.parametrize(
+    ("email", "website", "matches"),
+    [
+        ("Ida@Harbour.example", WEBSITE, True),
+        ("ida@harbour.example", f"https://www.{HOST}/", True),
+        ("ida@other.example", WEBSITE, False),
+        ("ida@evil.harbour.example", WEBSITE, False),
+        ("ida@github.com", "https://github.com/harbour", False),
+    ],
+)
+def test_the_reviewer_sees_whether_the_claimants_address_is_at_the_domain(email, website, matches):
+    claimant = owner(email)
+    claim = claims.claim_company(claimant, listing(owner(), website), "I chair it.")
+    assert proofs.evidence_for(claim).email_matches is matches
 
 
 def test_an_owner_who_leaves_takes_the_proof_along_and_the_listing_says_that_nobody_maintains_it(names):
@@ -469,4 +486,4 @@ def test_the_review_of_an_imported_listing_is_what_its_file_says_and_a_review_he
 
 
 def test_petitions_of_other_kinds_have_no_evidence():
-    assert proofs.evidence_for(Petition(kind="profile")) == []
+    assert proofs.evidence_for(Petition(kind="profile")) is None

@@ -50,6 +50,7 @@ class Verification:
     claim: Claim | None
     proofs: dict[str, DomainProof]
     addresses: list[str]
+    is_owner: bool
 
 
 def find_verification(actor: Actor, slug: str) -> Verification:
@@ -64,7 +65,8 @@ def find_verification(actor: Actor, slug: str) -> Verification:
     claim = current_claim(company)
     mine = DomainProof.objects.filter(company=company, account=actor.account_id, website=company.website)
     proofs = {proof.method: proof for proof in mine.exclude(state=ProofState.ENDED)}
-    return Verification(company, claim, proofs, _addresses(company, claim) if claim else [])
+    is_owner = company.ownerships.filter(account=actor.account_id).exists()
+    return Verification(company, claim, proofs, _addresses(company, claim) if claim else [], is_owner)
 
 
 def current_claim(company: Company) -> Claim | None:
@@ -269,12 +271,38 @@ def _code_digest(proof: DomainProof, code: str) -> str:
     return salted_hmac("muniment.domain-proof", f"{proof.pk}:{proof.address}:{code}", algorithm="sha256").hexdigest()
 
 
-def evidence_for(petition: Petition) -> list[DomainProof]:
-    """Return the proofs of the account that claims a listing, as the reviewer sees them beside the claim."""
-    if petition.company is None or petition.kind != Petition.RequestKind.CLAIM:
-        return []
-    found = DomainProof.objects.filter(company=petition.company, account=petition.account)
-    return list(found.select_related("company").order_by("pk"))
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """
+    What supports the claim of a listing, as the reviewer sees it.
+
+    Args:
+        domain: what can be proven about the website; "" if nothing can.
+        email_matches: the account's email address is at that domain, and the domain is not shared.
+        listings: how many listings the account owns.
+    """
+
+    domain: str
+    proofs: list[DomainProof]
+    email_matches: bool
+    listings: int
+
+
+def evidence_for(petition: Petition) -> Evidence | None:
+    """Return the evidence beside the claim of a listing; None for other requests."""
+    company = petition.company
+    if company is None or petition.kind != Petition.RequestKind.CLAIM:
+        return None
+    account = petition.account
+    claim = current_claim(company)
+    found = DomainProof.objects.filter(company=company, account=account).order_by("pk")
+    return Evidence(
+        domain=claim.domain if claim else "",
+        proofs=list(found),
+        email_matches=claim is not None
+        and account.email.lower() in map(str.lower, mail_addresses(claim, account.email)),
+        listings=Ownership.objects.filter(account=account).count(),
+    )
 
 
 def _provable(actor: Actor, slug: str, *, lock: bool = False) -> Company:

@@ -45,11 +45,36 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     return [
         *_facts(company, labels),
         {"label": gettext("Updated"), "value": day(str(updated_at))},
+        *_trust(company),
         *(
             {"label": gettext("Address"), "value": ", ".join(str(part) for part in place.values() if part)}
             for place in _places(company)
         ),
     ]
+
+
+def _trust(company: JSONObject) -> list[JSONObject]:
+    """Return what the registry knows of a listing's truth: its last review, its maintainer, its proven domain."""
+    facts = []
+    if reviewed_at := company.get("reviewedAt"):
+        facts.append({"label": gettext("Reviewed"), "value": day(reviewed_at)})
+    if company.get("maintainedByOwner"):
+        facts.append({"label": gettext("Maintained by"), "value": gettext("its owner")})
+    if proof := company.get("verifiedDomain"):
+        words = gettext("%(domain)s (%(method)s, %(day)s)")
+        values = {"domain": proof["domain"], "method": proof_method(proof["method"]), "day": day(proof["verifiedAt"])}
+        facts.append({"label": gettext("Verified domain"), "value": words % values})
+    return facts
+
+
+def proof_method(method: str) -> str:
+    """Return the words for how a domain was proven."""
+    names = {
+        "dns": gettext("DNS record"),
+        "file": gettext("File on the website"),
+        "mail": gettext("Email to the domain"),
+    }
+    return names.get(method, method)
 
 
 def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:

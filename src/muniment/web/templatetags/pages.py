@@ -16,7 +16,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.web.context import own_address
 from muniment.web.presenters import markdown as md
-from muniment.web.presenters.company import day_or_text
+from muniment.web.presenters.company import day_or_text, proof_method
 
 register = template.Library()
 
@@ -145,6 +145,9 @@ def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = Fa
     return {"icon": own_address(icon), "letter": letter, "tint": tint, "size": size, "round": round}
 
 
+register.filter("proof_method", proof_method)
+
+
 @register.inclusion_tag("part/pill.html")
 def pill(word: str) -> dict[str, str]:
     """Show a state as a word with its tone."""
@@ -156,7 +159,7 @@ WORDS = {
     "rejected": gettext_lazy("Declined"),
     "waiting": gettext_lazy("Change pending"),
 }
-_GOOD = ("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready")
+_GOOD = ("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready", "verified")
 _WAIT = ("uploaded", "upcoming", "pending", "submitted", "changes_requested", "waiting", "created", "queued", "running")
 _BAD = ("declined", "expired", "failed", "rejected")
 TONES = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")

@@ -11,6 +11,7 @@ from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, State
 from muniment.registry.review import claims
+from muniment.registry.verification import proofs
 from muniment.web.forms import FormStep
 from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.once import once
@@ -57,6 +58,7 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
         title=gettext("Claim listing"),
         lead=gettext("Owners can edit this listing. We'll email you after review."),
         crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
+        next_page=f"/companies/{slug}/domain" if proofs.current_claim(company) else "/manage",
     )
 
 
@@ -94,9 +96,16 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _petition(
-    request: HttpRequest, form: FormStep, submit: Callable[[], object], *, title: str, lead: str, crumbs: Crumbs
+    request: HttpRequest,
+    form: FormStep,
+    submit: Callable[[], object],
+    *,
+    title: str,
+    lead: str,
+    crumbs: Crumbs,
+    next_page: str = "/manage",
 ) -> HttpResponse:
-    """Show the form; *submit* what is valid."""
+    """Show the form; *submit* what is valid, and lead to *next_page*."""
     if request.method == "POST" and form.is_valid():
         try:
             submit()
@@ -104,7 +113,7 @@ def _petition(
             form.put(refusal.faults)
         else:
             messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
-            return HttpResponseRedirect("/manage")
+            return HttpResponseRedirect(next_page)
     context = {"form": form, "petition_title": title, "petition_lead": lead, "crumbs": [*crumbs, (title, "")]}
     return manage_page(request, "manage/petition.html", {"room": "", **context, "back": crumbs[-1][1]})
 

@@ -14,6 +14,7 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import PendingChange, Petition
 from muniment.registry.review import claims, decisions, review_queue
 from muniment.registry.review.duplicates import host_of, likely_duplicates
+from muniment.registry.verification.proofs import evidence_for
 from muniment.web.forms import plain
 from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, reviewer
@@ -124,6 +125,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
         "name": name,
         "public": public,
         "diff": differences.lines_of(claims.describe(found)),
+        "evidence": evidence_for(found),
     }
     return manage_page(request, "review/petition.html", context)
 
