@@ -13,8 +13,12 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts import revocation, sessions, tokens
+        from muniment.accounts.personal_data import deletion, own
+        from muniment.accounts.personal_data.parts import personal_data
 
+        personal_data.register(own.PART)
         revocation.watch_accounts()
+        register(Handler(kind="accounts.deletions_due", work=lambda _: deletion.delete_due_accounts()), every_s=3_600)
         register(Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry()), every_s=3_600)
         register(Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens()), every_s=86_400)
         register(Handler(kind="accounts.sessions_ended", work=lambda _: sessions.sweep_sessions()), every_s=86_400)

@@ -6,6 +6,7 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils.translation import gettext
 
 from muniment.kernel.actor import Actor, Via
 from muniment.kernel.ids import now
@@ -26,7 +27,12 @@ class AccountManager(BaseUserManager["Account"]):
 
 
 class Account(AbstractBaseUser):
-    """A person who signs in (decisions, section 1, roles)."""
+    """
+    A person who signs in (decisions, section 1, roles).
+
+    ``delete_at`` is set when the deletion was requested. A deleted account keeps an empty row: the history, documents
+    and the ledger refer to its number.
+    """
 
     class Role(models.TextChoices):
         """What an account may do beyond its own listings."""
@@ -40,6 +46,8 @@ class Account(AbstractBaseUser):
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
     is_active = models.BooleanField(default=True)
     joined_at = models.DateTimeField(default=now)
+    delete_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects: ClassVar[AccountManager] = AccountManager()
 
@@ -57,7 +65,7 @@ class Account(AbstractBaseUser):
         ]
 
     def __str__(self) -> str:
-        return self.email
+        return gettext("former account") if self.deleted_at else self.email
 
     def get_full_name(self) -> str:
         return self.name or self.email

@@ -26,7 +26,7 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
         BadRequest: the address or the role is invalid, or the password is weak.
         Conflict: the address already has an account.
     """
-    _require_operator(actor)
+    require_operator(actor)
     address = email.strip().lower()
     try:
         validate_email(address)
@@ -49,7 +49,7 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
 
 def set_role(actor: Actor, email: str, role: str) -> Account:
     """Set the role of the account *email*; raise BadRequest or NotFound if one is unknown."""
-    _require_operator(actor)
+    require_operator(actor)
     _check_role(role)
     with transaction.atomic():
         account = find_account(email)
@@ -59,13 +59,13 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
 
 
 def list_accounts(actor: Actor) -> Iterable[Account]:
-    _require_operator(actor)
-    return Account.objects.order_by("email")
+    require_operator(actor)
+    return Account.objects.filter(deleted_at=None).order_by("email")
 
 
 def find_account(email: str) -> Account:
     """Return the account with the address *email*, or raise NotFound."""
-    account = Account.objects.filter(email=email.strip().lower()).first()
+    account = Account.objects.filter(email=email.strip().lower(), deleted_at=None).first()
     if account is None:
         raise NotFound(f"Account {email[:100]} not found.", "List accounts with user list.")
     return account
@@ -84,6 +84,6 @@ def _check_role(role: str) -> None:
         raise BadRequest(f"Unknown role: {role[:40]}.", f"Use one of: {', '.join(ROLES)}.")
 
 
-def _require_operator(actor: Actor) -> None:
+def require_operator(actor: Actor) -> None:
     if actor.role != "operator":
         raise Forbidden("Only an operator can do this.", "Ask the operator of this registry.")

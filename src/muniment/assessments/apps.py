@@ -13,8 +13,8 @@ class AssessmentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
-        from muniment.assessments import mentions, operations
+        from muniment.assessments import operations, personal_data
 
-        mentions.register()
+        personal_data.register()
         sweep = handlers.Handler(kind="assessments.grown_old", work=lambda _: operations.expire_runs())
         handlers.register(sweep, every_s=3600)

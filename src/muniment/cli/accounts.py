@@ -1,6 +1,8 @@
 """Commands for accounts, tokens and credits."""
 
+import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -80,6 +82,49 @@ def user_role(email: str, role: str) -> None:
     with problems_as_errors():
         account = set_role(COMMAND, email, role)
     click.echo(f"{account.email} is now {account.role}.")
+
+
+@user.command("export")
+@click.argument("email")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def user_export(email: str, file: Path) -> None:
+    """
+    Write everything stored about the account EMAIL to FILE.
+
+    FILE is a ZIP archive with a JSON file for each kind of thing, and the account's documents. Readable by you only.
+    """
+    migrated()
+    from muniment.accounts.operations import find_account
+    from muniment.accounts.personal_data.parts import personal_data
+
+    with problems_as_errors():
+        account = find_account(email)
+        try:
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+                personal_data.write_archive(account, out)
+        except OSError as error:
+            raise click.ClickException(f"{error}.") from None
+    click.echo(f"{file}: everything about {account.email}, {file.stat().st_size:,} bytes.")
+
+
+@user.command("delete")
+@click.argument("email")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def user_delete(email: str, *, yes: bool) -> None:
+    """
+    Delete the account EMAIL at once.
+
+    Deletes its credentials, sessions, requests and unpublished drafts. Published listings stay and can be claimed, a
+    public profile stays (see `muniment person erase`), and the ledger keeps the account's number.
+    """
+    migrated()
+    from muniment.accounts.personal_data.deletion import delete_account
+
+    if not yes:
+        click.confirm(f"Delete {email}? This cannot be undone.", abort=True, err=True)
+    with problems_as_errors():
+        delete_account(COMMAND, email)
+    click.echo(f"{email} is deleted.")
 
 
 @main.group("credits")

@@ -12,6 +12,10 @@ class CreditsConfig(AppConfig):
     verbose_name = "Credits"
 
     def ready(self) -> None:
+        from muniment.accounts.personal_data.parts import personal_data
+        from muniment.credits import own_data
+
+        personal_data.register(own_data.PART)
         from muniment.credits import billing
 
         if not billing.is_on():

@@ -11,6 +11,6 @@ class DocumentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.documents.tasks  # noqa: F401 - importing it registers them
-        from muniment.documents import mentions
+        from muniment.documents import personal_data
 
-        mentions.register()
+        personal_data.register()

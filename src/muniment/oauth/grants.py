@@ -8,7 +8,7 @@ Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decision
 """
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -19,12 +19,15 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts import mail, revocation, scopes
+from muniment.accounts.models import Account
+from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
+from muniment.kernel.wire import timestamp
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
@@ -276,3 +279,29 @@ def access_end(grant: Grant, presented: str, at: datetime) -> datetime | None:
     else:
         return None
     return end if end is not None and at < end else None
+
+
+def _export_apps(account: Account) -> Iterator[ArchiveEntry]:
+    grants = Grant.objects.filter(account=account).select_related("client").order_by("pk")
+    yield ArchiveEntry(
+        "apps.json",
+        [
+            {
+                "app": str(each.client),
+                "scopes": each.scopes,
+                "createdAt": timestamp(each.created_at),
+                "lastUsedOn": each.last_used_on,
+                "lastUsedBy": each.last_used_by,
+                "revokedAt": timestamp(each.revoked_at) if each.revoked_at else None,
+            }
+            for each in grants
+        ],
+    )
+
+
+def _delete_apps(account: Account) -> None:
+    AuthorizationCode.objects.filter(account=account).delete()
+    Grant.objects.filter(account=account).delete()
+
+
+PERSONAL_DATA: Final = Part(name="oauth", export=_export_apps, delete=_delete_apps)

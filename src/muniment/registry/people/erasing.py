@@ -105,6 +105,11 @@ def _erase(actor: Actor, person: Person) -> list[str]:
     return [company.slug for company in named]
 
 
+def erase_profile(person: Person) -> None:
+    """Erase a profile that was never public, with the account that it belongs to, in the caller's transaction."""
+    _erase(SYSTEM, person)
+
+
 def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey) -> list[Company]:
     """Remove everything but the person's own row, put the person on the suppression list, and return the companies."""
     slug, name = person.slug, person.name

@@ -1,0 +1,1 @@
+"""Everything that the registry stores about an account: its export and its deletion."""

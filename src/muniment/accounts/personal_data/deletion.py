@@ -1,0 +1,126 @@
+"""Delete an account: 14 days after its owner asks for it, or at once on the command line."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from muniment.accounts import mail, revocation
+from muniment.accounts.models import Account
+from muniment.accounts.operations import account_of, find_account, require_operator
+from muniment.accounts.personal_data.parts import personal_data
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Conflict, Forbidden
+
+GRACE: Final = timedelta(days=14)
+log = logging.getLogger(__name__)
+
+
+def request_deletion(actor: Actor) -> Account:
+    """
+    Schedule the deletion of the actor's account in 14 days, unless it is scheduled already, and tell the owner by mail.
+
+    Raises:
+        Forbidden: the actor is not signed in on the website: no token or app can delete an account.
+        Conflict: it is the only operator.
+    """
+    with transaction.atomic():
+        account = _own(actor)
+        _require_another_operator(account)
+        if account.delete_at is None:
+            account.delete_at = now() + GRACE
+            account.save(update_fields=["delete_at"])
+            _tell(account, gettext("Your account will be deleted"), _scheduled(account.delete_at))
+    return account
+
+
+def cancel_deletion(actor: Actor) -> Account:
+    """
+    Keep the actor's account.
+
+    Raises:
+        Forbidden: the actor is not signed in on the website.
+    """
+    with transaction.atomic():
+        account = _own(actor)
+        if account.delete_at is not None:
+            account.delete_at = None
+            account.save(update_fields=["delete_at"])
+            _tell(account, gettext("Your account stays"), gettext("The deletion of your account was canceled."))
+    return account
+
+
+def delete_account(actor: Actor, email: str) -> None:
+    """
+    Delete the account *email* at once.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        NotFound: there is no such account.
+        Conflict: it is the only operator.
+    """
+    require_operator(actor)
+    with transaction.atomic():
+        account = Account.objects.select_for_update().get(pk=find_account(email).pk)
+        _require_another_operator(account)
+        _delete(account)
+
+
+def delete_due_accounts(*, at: datetime | None = None) -> int:
+    """Delete the accounts whose days of grace are over, and return how many were deleted."""
+    deleted = 0
+    moment = at or now()
+    for pk in list(Account.objects.filter(delete_at__lte=moment).values_list("pk", flat=True)):
+        with transaction.atomic():
+            account = Account.objects.select_for_update().filter(pk=pk, delete_at__lte=moment).first()
+            if account is None:
+                continue  # canceled in the meantime
+            try:
+                _require_another_operator(account)
+            except Conflict:
+                log.warning("account not deleted: it is the only operator", extra={"account": pk})
+                continue
+            _delete(account)
+            deleted += 1
+    return deleted
+
+
+def _own(actor: Actor) -> Account:
+    if actor.via != "web":
+        raise Forbidden("Only its owner can delete an account, on the website.", "Sign in and open /accounts/data/.")
+    return Account.objects.select_for_update().get(pk=account_of(actor).pk)
+
+
+def _require_another_operator(account: Account) -> None:
+    if account.role != Account.Role.OPERATOR:
+        return
+    others = Account.objects.filter(role=Account.Role.OPERATOR, is_active=True).exclude(pk=account.pk)
+    if not others.exists():
+        raise Conflict("This is the only operator.", "Make another account operator first: muniment user role.")
+
+
+def _delete(account: Account) -> None:
+    """Delete the account's data in every feature, and leave an empty row under its number."""
+    email = account.email
+    personal_data.delete(account)
+    account.email = f"former-{account.pk}@accounts.invalid"
+    account.name, account.role, account.is_active = "", Account.Role.OWNER, False
+    account.set_unusable_password()
+    account.last_login = account.delete_at = None
+    account.joined_at = account.deleted_at = now()
+    account.save()
+    revocation.bump()
+    subject, text = gettext("Your account was deleted"), gettext("Your account and its data were deleted.")
+    transaction.on_commit(lambda: mail.send(email, subject, f"{text}\n"))
+
+
+def _scheduled(delete_at: datetime) -> str:
+    said = gettext("Your account will be deleted on %(day)s. Until then, you can keep it at /accounts/data/.")
+    return said % {"day": f"{delete_at:%-d %B %Y}"}
+
+
+def _tell(account: Account, subject: str, text: str) -> None:
+    transaction.on_commit(lambda: mail.send(account.email, subject, f"{text}\n"))

@@ -1,0 +1,70 @@
+"""Reports as personal data: in the archive and the deletion of an account, and among the texts that name a person."""
+
+from collections.abc import Iterator
+
+from muniment.accounts.models import Account
+from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
+from muniment.assessments.models import Application, Report, ReportRun
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import timestamp
+from muniment.registry.own_data import abandoned_drafts
+from muniment.registry.people.mentions import TEXTS, Searched
+
+
+def _export(account: Account) -> Iterator[ArchiveEntry]:
+    runs = ReportRun.objects.filter(account=account).select_related("company", "framework").order_by("created_at", "pk")
+    yield ArchiveEntry("report-runs.json", [_run(each) for each in runs])
+    for report in Report.objects.filter(run__account=account).order_by("created_at", "pk").iterator():
+        yield ArchiveEntry(f"reports/{report.run_id}.json", report.document)
+    applications = Application.objects.filter(account=account).select_related("applicant", "framework").order_by("pk")
+    yield ArchiveEntry(
+        "applications.json",
+        [
+            {
+                "applicationId": each.pk,
+                "company": each.applicant.slug,
+                "program": each.framework.slug,
+                "state": each.state,
+                "note": each.note,
+                "submittedAt": timestamp(each.submitted_at),
+            }
+            for each in applications
+        ],
+    )
+
+
+def _run(row: ReportRun) -> JSONObject:
+    return {
+        "runId": row.pk,
+        "company": row.company.slug,
+        "framework": row.framework.slug,
+        "state": row.state,
+        "cost": row.cost,
+        "documents": row.document_ids,
+        "createdAt": timestamp(row.created_at),
+    }
+
+
+def _delete(account: Account) -> None:
+    drafts = abandoned_drafts(account)
+    Application.objects.filter(applicant__in=drafts).delete()
+    Report.objects.filter(run__company__in=drafts).delete()
+    ReportRun.objects.filter(company__in=drafts).delete()
+    ReportRun.objects.filter(account=account).update(idempotency_key=None)
+
+
+PART = Part(name="assessments", export=_export, delete=_delete)
+
+
+def _report(row: Report) -> tuple[str, str]:
+    return f"{row.run.company.slug}: {row.run_id}", f"/review/companies/{row.run.company.slug}"
+
+
+def _application(row: Application) -> tuple[str, str]:
+    return f"{row.applicant.slug}: {row.pk}", f"/review/companies/{row.applicant.slug}"
+
+
+def register() -> None:
+    personal_data.register(PART)
+    TEXTS.append(Searched(Report, "report", _report, ("run", "run__company")))
+    TEXTS.append(Searched(Application, "application", _application, ("applicant",)))

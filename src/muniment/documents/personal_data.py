@@ -1,0 +1,50 @@
+"""
+Documents as personal data: in the archive and the deletion of an account, and among the texts that name a person.
+
+Documents of a listing with other owners stay with it.
+"""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from muniment.accounts.models import Account
+from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
+from muniment.documents.models import Document, Page, Pin
+from muniment.documents.records import storage, to_wire
+from muniment.documents.uploads import remove_blob
+from muniment.registry.own_data import abandoned_drafts
+from muniment.registry.people.mentions import TEXTS, Searched
+
+
+def _export(account: Account) -> Iterator[ArchiveEntry]:
+    rows = list(Document.objects.filter(account=account).select_related("company").order_by("created_at", "pk"))
+    yield ArchiveEntry("documents.json", [to_wire(each) for each in rows])
+    for each in rows:
+        if each.blob_key and storage().size_bytes(each.blob_key) is not None:
+            name = each.filename.replace("/", "_").replace("\\", "_")
+            yield ArchiveEntry(f"documents/{each.pk}-{name}", storage().stream(each.blob_key))
+
+
+def _delete(account: Account) -> None:
+    rows = Document.objects.filter(company__in=abandoned_drafts(account))
+    keys = [key for key in rows.values_list("blob_key", flat=True) if key]
+    Pin.objects.filter(document__in=rows).delete()
+    rows.delete()
+    Document.objects.filter(account=account).update(token_hash="")
+    transaction.on_commit(lambda: [remove_blob(key) for key in keys])
+
+
+PART = Part(name="documents", export=_export, delete=_delete)
+
+
+def _document(row: Document) -> tuple[str, str]:
+    return f"{row.company.slug}: {row.filename}", f"/review/companies/{row.company.slug}"
+
+
+def register() -> None:
+    personal_data.register(PART)
+    TEXTS.append(Searched(Document, "document", _document, ("company",)))
+    TEXTS.append(
+        Searched(Page, "text of a document", lambda row: _document(row.document), ("document", "document__company"))
+    )

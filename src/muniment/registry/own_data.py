@@ -1,0 +1,119 @@
+"""Profile, listings, changes and requests, as part of an account's personal data."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from muniment.accounts.models import Account
+from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import timestamp
+from muniment.registry import history
+from muniment.registry.company.operations import get_company
+from muniment.registry.models import (
+    Company,
+    HistoryEntry,
+    Invitation,
+    Ownership,
+    PendingChange,
+    Person,
+    Petition,
+    Position,
+    State,
+    Taking,
+)
+from muniment.registry.people.erasing import erase_profile
+
+
+def abandoned_drafts(account: Account) -> QuerySet[Company]:
+    """Return the listings that were never public and have no other owner; they go with the account."""
+    unpublished = Company.objects.filter(published=False, publication_number=None).exclude(state=State.PUBLISHED)
+    others = Ownership.objects.exclude(account=account).values("company_id")
+    return unpublished.filter(ownerships__account=account).exclude(pk__in=others).exclude(frameworks__isnull=False)
+
+
+def _export(account: Account) -> Iterator[ArchiveEntry]:
+    actor = account.actor("web")
+    person = Person.objects.filter(account=account).first()
+    if person is not None:
+        positions = Position.objects.filter(person=person).select_related("company").order_by("company__name", "rank")
+        yield ArchiveEntry(
+            "profile.json",
+            {
+                **settings.SCHEMA.person.published(vars(person), {}),
+                "public": person.published,
+                "positions": [{"company": each.company.slug, "title": each.title} for each in positions],
+                "history": [_entry(each) for each in HistoryEntry.objects.filter(person=person).order_by("pk")],
+            },
+        )
+    for slug in Ownership.objects.filter(account=account).order_by("pk").values_list("company__slug", flat=True):
+        mine = get_company(actor, slug)
+        yield ArchiveEntry(f"listings/{slug}.json", {"state": mine.state, "version": mine.version, **mine.bundle})
+    entries = HistoryEntry.objects.filter(account=account).select_related("company", "person", "framework")
+    yield ArchiveEntry("changes.json", [_entry(each) for each in entries.order_by("pk").iterator()])
+    pending = PendingChange.objects.filter(account=account).select_related("company").order_by("pk")
+    yield ArchiveEntry("pending-changes.json", [_request(each) for each in pending])
+    petitions = Petition.objects.filter(account=account).select_related("company", "person").order_by("pk")
+    yield ArchiveEntry(
+        "requests.json", [{"kind": each.kind, "text": each.text, **_request(each)} for each in petitions]
+    )
+    invitations = Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)
+    yield ArchiveEntry(
+        "invitations.json",
+        [
+            {"company": each.company.slug, "email": each.email, "invitedAt": timestamp(each.invited_at)}
+            for each in invitations.select_related("company").order_by("pk")
+        ],
+    )
+
+
+def _entry(row: HistoryEntry) -> JSONObject:
+    subject = row.company or row.person or row.framework
+    return {
+        "at": timestamp(row.at),
+        "action": row.action,
+        "subject": subject.slug if subject else None,
+        "via": row.via,
+        "credential": row.credential,
+        "before": row.before,
+        "after": row.after,
+        "note": row.note,
+    }
+
+
+def _request(row: Any) -> JSONObject:
+    subject = row.company or row.person
+    return {
+        "subject": subject.slug if subject else None,
+        "changes": row.changes,
+        "askedAt": timestamp(row.asked_at),
+        "decision": row.decision,
+        "note": row.note,
+    }
+
+
+def _delete(account: Account) -> None:
+    """Delete what is the account's own; published listings stay and can be claimed, and so does a public profile."""
+    drafts = list(abandoned_drafts(account).values_list("pk", flat=True))
+    kept = Ownership.objects.filter(account=account).exclude(company__in=drafts).select_related("company")
+    actor = account.actor("system", "account deletion")
+    HistoryEntry.objects.bulk_create(
+        history.entry(actor, "owner left", before={"owner": account.pk}, after={}, company=each.company)
+        for each in kept
+    )
+    Ownership.objects.filter(account=account).delete()
+    Company.objects.filter(pk__in=drafts).delete()
+    Petition.objects.filter(account=account).delete()
+    Taking.objects.filter(account=account).delete()
+    (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()
+    person = Person.objects.select_for_update().filter(account=account).first()
+    if person is not None and not person.published:
+        erase_profile(person)
+    Person.objects.filter(account=account).update(account=None)
+    for model in (HistoryEntry, PendingChange):
+        model._default_manager.filter(account=account).update(credential="")  # noqa: SLF001 - Django's public name
+
+
+PART = Part(name="registry", export=_export, delete=_delete)

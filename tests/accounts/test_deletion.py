@@ -1,0 +1,204 @@
+"""An account is exported in one archive, and deleted 14 days after its owner asks for it."""
+
+import io
+import json
+import zipfile
+from datetime import timedelta
+
+import pytest
+
+from make import documents, registry, reports
+from make.accounts import Letters, account, signed_in
+from make.instances import without_blobs
+from muniment.accounts.models import Account, PersonalToken
+from muniment.accounts.operations import find_account, list_accounts
+from muniment.accounts.personal_data import deletion
+from muniment.accounts.personal_data.parts import personal_data
+from muniment.accounts.tokens import create_token
+from muniment.credits.models import LedgerAccount, Transfer
+from muniment.credits.operations import check_ledger
+from muniment.documents.models import Document
+from muniment.documents.records import storage
+from muniment.kernel.actor import COMMAND, SCOPES, VISITOR
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.models import Company, HistoryEntry, Ownership, Person, Petition
+from muniment.registry.people import profiles
+from muniment.registry.people.profiles import ProfileChange
+from muniment.registry.review import claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EMAIL = "ottoline@harbour.example"
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    yield
+    without_blobs()
+
+
+@pytest.fixture
+def owner():
+    """Return an account with data in every feature."""
+    made = account(EMAIL)
+    actor = made.actor("web")
+    mine = registry.published(actor, name="Harbour Board", description="Keeps the harbour.")
+    registry.draft(actor, name="Not Yet Known")
+    documents.uploaded(actor, mine.slug, b"Minutes of the board.")
+    documents.uploaded(actor, "not-yet-known", b"Draft of a plan.")
+    reports.finished(actor, mine.slug)
+    create_token(COMMAND, "Ottoline's laptop", permitted=SCOPES, days=30, account=made)
+    profiles.create_profile(actor, ProfileChange(name="Ottoline Ferrisbrook", bio="Sails."))
+    other = registry.published(registry.owner(), name="Quay Trust")
+    claims.claim_company(actor, other.slug, "I keep the quay.")
+    operations.update_company(
+        made.actor("token", "Ottoline's laptop"), mine.slug, CompanyChange(description="Keeps the harbour well.")
+    )
+    return made
+
+
+def archive(who):
+    """Return the files of an account's archive."""
+    out = io.BytesIO()
+    personal_data.write_archive(who, out)
+    with zipfile.ZipFile(out) as opened:
+        assert opened.testzip() is None
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def test_every_feature_has_a_part():
+    assert personal_data.names == ["accounts", "registry", "credits", "oauth", "documents", "assessments"]
+
+
+def test_every_reference_to_an_account_is_in_a_feature_with_a_part():
+    features = {field.related_model._meta.app_label for field in Account._meta.get_fields() if field.auto_created}
+    ours = {name for name in features if name in {*personal_data.names, "jobs"}}
+    assert ours == {"accounts", "registry", "credits", "oauth", "documents", "assessments"} & features
+    assert features - ours <= {"account", "admin", "mfa", "socialaccount", "usersessions"}
+
+
+def test_the_archive_holds_everything_and_no_secret(owner):
+    files = archive(owner)
+    found = {name: json.loads(content) for name, content in files.items() if name.endswith(".json")}
+    assert found["archive.json"]["account"] == EMAIL
+    assert found["account.json"]["emailAddresses"] == [{"email": EMAIL, "verified": True, "primary": True}]
+    assert [token["name"] for token in found["tokens.json"]] == ["Ottoline's laptop"]
+    assert found["profile.json"]["bio"] == "Sails."
+    assert found["listings/harbour-board.json"]["company"]["description"] == "Keeps the harbour well."
+    assert found["listings/not-yet-known.json"]["state"] == "draft"
+    assert {"created", "updated", "submitted"} <= {entry["action"] for entry in found["changes.json"]}
+    assert found["requests.json"][0]["text"] == "I keep the quay."
+    assert {each["companySlug"] for each in found["documents.json"]} == {"harbour-board", "not-yet-known"}
+    assert found["credits.json"]["balance"] == 90
+    (run,) = found["report-runs.json"]
+    assert found[f"reports/{run['runId']}.json"]["summary"]
+    assert b"Minutes of the board." in files.values()
+    everything = b"".join(files.values())
+    for secret in (owner.password, PersonalToken.objects.get(account=owner).digest):
+        assert secret.encode() not in everything
+
+
+def test_the_archive_of_one_account_says_nothing_of_another(owner):
+    other = account("other@harbour.example")
+    everything = b"".join(archive(other).values())
+    for text in (EMAIL, "harbour-board", "Ottoline", "Minutes"):
+        assert text.encode() not in everything
+
+
+def test_only_the_owner_on_the_website_asks_for_the_deletion(owner):
+    for actor in (VISITOR, owner.actor("token", "laptop"), owner.actor("app", "agent")):
+        with pytest.raises(Forbidden):
+            deletion.request_deletion(actor)
+        with pytest.raises(Forbidden):
+            deletion.cancel_deletion(actor)
+    with pytest.raises(Forbidden):
+        deletion.delete_account(account("other@harbour.example").actor("web"), EMAIL)
+    assert find_account(EMAIL).delete_at is None
+
+
+def test_the_account_works_for_14_days_and_the_owner_can_keep_it(owner):
+    letters = Letters()
+    asked = deletion.request_deletion(owner.actor("web"))
+    assert abs(asked.delete_at - now() - timedelta(days=14)) < timedelta(minutes=1)
+    assert deletion.request_deletion(owner.actor("web")).delete_at == asked.delete_at
+    assert deletion.delete_due_accounts(at=now() + timedelta(days=13)) == 0
+    assert find_account(EMAIL).is_active
+    deletion.cancel_deletion(owner.actor("web"))
+    assert deletion.delete_due_accounts(at=now() + timedelta(days=15)) == 0
+    assert [subject for subject, _ in letters.to(EMAIL)] == [
+        "[Muniment] Your account will be deleted",
+        "[Muniment] Your account stays",
+    ]
+
+
+def test_a_deleted_account_leaves_its_number_and_what_belongs_to_others(owner):
+    signed_in(owner)
+    letters = Letters()
+    balance = LedgerAccount.objects.get(account=owner).posted
+    transfers = Transfer.objects.count()
+    deletion.request_deletion(owner.actor("web"))
+    assert deletion.delete_due_accounts(at=now() + timedelta(days=15)) == 1
+    assert [subject for subject, _ in letters.to(EMAIL)][-1] == "[Muniment] Your account was deleted"
+    left = Account.objects.get(pk=owner.pk)
+    assert (str(left), left.is_active, left.name, left.last_login) == ("former account", False, "", None)
+    with pytest.raises(NotFound):
+        find_account(EMAIL)
+    assert owner.pk not in [each.pk for each in list_accounts(COMMAND)]
+    assert not PersonalToken.objects.filter(account=owner).exists()
+    assert not Petition.objects.filter(account=owner).exists()
+    assert not Ownership.objects.filter(account=owner).exists()
+    assert not Person.objects.filter(name="Ottoline Ferrisbrook").exists()
+    ledger = LedgerAccount.objects.get(account=owner)
+    assert (ledger.posted, Transfer.objects.count(), check_ledger()) == (balance, transfers, [])
+    assert account(EMAIL).pk != owner.pk, "the address is free again"
+
+
+def test_a_listing_whose_last_owner_leaves_stays_published_and_can_be_claimed(owner):
+    deletion.delete_account(COMMAND, EMAIL)
+    assert registry.document("company", "harbour-board") is not None
+    assert not Company.objects.filter(slug="not-yet-known").exists(), "an unpublished draft goes with its only owner"
+    assert [each.company.slug for each in Document.objects.all()] == ["harbour-board"]
+    assert [b"".join(storage().stream(key)) for key in documents.blob_keys()] == [b"Minutes of the board."]
+    claimant, judge = registry.owner(), registry.reviewer()
+    petition = claims.claim_company(claimant, "harbour-board", "I am the new chair.")
+    claims.decide_request(judge, petition.pk, approve=True)
+    assert operations.get_company(claimant, "harbour-board").slug == "harbour-board"
+    actions = HistoryEntry.objects.filter(company__slug="harbour-board", account=owner)
+    assert {(str(each.account), each.credential) for each in actions} == {("former account", "")}
+    page = signed_in(Account.objects.get(pk=claimant.account_id)).get("/manage/companies/harbour-board/history")
+    assert "by <bdi>former account</bdi>" in page.content.decode()
+    assert EMAIL not in page.content.decode()
+
+
+def test_a_draft_with_another_owner_and_a_public_profile_stay(owner):
+    other = registry.owner()
+    operations.add_owner(owner.actor("web"), "not-yet-known", other.account_id)
+    profiles.join_person(registry.reviewer(), "ottoline-ferrisbrook", owner.pk)
+    deletion.delete_account(COMMAND, EMAIL)
+    assert operations.get_company(other, "not-yet-known").state == "draft"
+    assert registry.document("person", "ottoline-ferrisbrook")["bio"] == "Sails."
+    assert Person.objects.get(slug="ottoline-ferrisbrook").account is None
+
+
+def test_the_only_operator_stays():
+    operator = account("operator@harbour.example", "operator")
+    with pytest.raises(Conflict):
+        deletion.request_deletion(operator.actor("web"))
+    with pytest.raises(Conflict):
+        deletion.delete_account(COMMAND, operator.email)
+    second = account("second@harbour.example", "operator")
+    deletion.request_deletion(operator.actor("web"))
+    second.role = "owner"
+    second.save()
+    assert deletion.delete_due_accounts(at=now() + timedelta(days=15)) == 0
+    assert find_account(operator.email).is_active
+
+
+def test_nothing_in_the_database_names_a_deleted_account(owner):
+    from registry.people.test_erasing import tables_with
+
+    deletion.delete_account(COMMAND, EMAIL)
+    assert tables_with(EMAIL, "Ottoline") == []
