@@ -3,7 +3,7 @@
 import shutil
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from make import documents, registry
 from muniment import config
@@ -58,3 +58,22 @@ def emptied() -> None:
 
 def without_blobs() -> None:
     shutil.rmtree(config.current().data / "blobs" / "documents", ignore_errors=True)
+
+
+def everything() -> dict[str, str]:
+    """Return every text in the database, by table."""
+    found = {}
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(f'SELECT * FROM "{table}"')
+            found[table] = "\n".join(
+                value.decode("utf-8", "replace") if isinstance(value, bytes | memoryview) else str(value)
+                for row in cursor.fetchall()
+                for value in (bytes(each) if isinstance(each, memoryview) else each for each in row)
+            )
+    return found
+
+
+def tables_with(*texts: str) -> list[str]:
+    """Return the tables that contain one of *texts*."""
+    return sorted(name for name, content in everything().items() if any(text in content for text in texts))

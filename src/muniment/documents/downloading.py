@@ -1,20 +1,37 @@
-"""Downloads by a link that is valid for a minute and bypasses the page threads (decisions, section 5, documents)."""
+"""
+Downloads by a link that is valid for a minute and bypasses the page threads (decisions, section 5, documents).
 
+An archive of personal data can be as large as an account's documents, so it is stored for an hour and downloaded alike.
+"""
+
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime, timedelta
+from functools import partial
+from typing import IO, Final
 from urllib.parse import quote
 
 from django.core import signing
+from django.core.cache import cache
 
 from muniment.accounts.models import Account
+from muniment.accounts.operations import account_of
+from muniment.accounts.personal_data.parts import personal_data
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.operations import get_document
-from muniment.documents.records import no_document
+from muniment.documents.records import no_document, storage
 from muniment.kernel.actor import Actor
-from muniment.kernel.problems import NotFound
+from muniment.kernel.ids import new_id, now
+from muniment.kernel.problems import Forbidden, NotFound, TooMany
 
 LINK_S: Final = 60
 _SALT: Final = "muniment.documents.downloading"
+ARCHIVES: Final = "archives"
+_ARCHIVE_SALT: Final = "muniment.documents.archives"
+KEPT_FOR: Final = timedelta(hours=1)
+MADE_AN_HOUR: Final = 5
+_PIECE_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +80,65 @@ def find_download(token: str) -> Download:
     try:
         document_id, account_id = signing.loads(token, salt=_SALT, max_age=LINK_S)
     except signing.BadSignature:
+        if archive := _find_archive(token):
+            return archive
         raise gone from None
     account = Account.objects.filter(pk=account_id, is_active=True).first()
     if account is None:
         raise gone
     document: Document = get_document(account.actor("web"), document_id)
     return Download(document.blob_key, document.content_type, document.size_bytes, document.filename)
+
+
+def _find_archive(token: str) -> Download | None:
+    """Return the archive of personal data of a download link, or None."""
+    try:
+        account_id, key, size_bytes = signing.loads(token, salt=_ARCHIVE_SALT, max_age=LINK_S)
+    except signing.BadSignature:
+        return None
+    if not Account.objects.filter(pk=account_id, is_active=True).exists():
+        return None
+    return Download(key, "application/zip", size_bytes, f"account-{account_id}.zip")
+
+
+def create_archive(actor: Actor) -> str:
+    """
+    Store an archive of everything about the actor's account, and return the path of its download.
+
+    Raises:
+        Forbidden: the actor is not signed in on the website.
+        TooMany: too many archives were created within the hour.
+    """
+    if actor.via != "web":
+        raise Forbidden("Only its owner can export an account, on the website.", "Sign in and open /accounts/data/.")
+    account = account_of(actor)
+    _hold_to_rate(account.pk)
+    key = f"{ARCHIVES}/{account.pk}/{new_id()}"
+    with tempfile.TemporaryFile() as file:
+        personal_data.write_archive(account, file)
+        size_bytes = file.tell()
+        file.seek(0)
+        storage().write(key, _pieces(file))
+    return "/downloads/" + signing.dumps([account.pk, key, size_bytes], salt=_ARCHIVE_SALT)
+
+
+def remove_archives(account_id: int | None = None, *, at: datetime | None = None) -> int:
+    """Remove the archives of an account, or all that are older than an hour, and return how many were removed."""
+    before = (at or now()) - KEPT_FOR
+    found = storage().blobs(ARCHIVES if account_id is None else f"{ARCHIVES}/{account_id}")
+    keys = [blob.key for blob in found if account_id is not None or blob.stored_at < before]
+    for key in keys:
+        storage().delete(key)
+    return len(keys)
+
+
+def _hold_to_rate(account_id: int) -> None:
+    key = f"archives-made:{account_id}:{now():%Y%m%d%H}"
+    cache.add(key, 0, timeout=3_700)
+    if cache.incr(key) > MADE_AN_HOUR:
+        message = f"{MADE_AN_HOUR} archives were created within this hour."
+        raise TooMany(message, "Wait until the next hour.", retry_after_s=3_600)
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(partial(file.read, _PIECE_BYTES), b"")

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
+from muniment.documents.downloading import remove_archives
 from muniment.documents.models import Document, Page, Pin
 from muniment.documents.records import storage, to_wire
 from muniment.documents.uploads import remove_blob
@@ -32,7 +33,9 @@ def _delete(account: Account) -> None:
     Pin.objects.filter(document__in=rows).delete()
     rows.delete()
     Document.objects.filter(account=account).update(token_hash="")
+    number = account.pk
     transaction.on_commit(lambda: [remove_blob(key) for key in keys])
+    transaction.on_commit(lambda: remove_archives(number))
 
 
 PART = Part(name="documents", export=_export, delete=_delete)

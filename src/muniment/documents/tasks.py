@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from django.db import transaction
 
-from muniment.documents import cleanup
+from muniment.documents import cleanup, downloading
 from muniment.documents.content import extraction, inspection, scanning
 from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import storage
@@ -83,4 +83,7 @@ handlers.register(
 )
 handlers.register(
     handlers.Handler(kind="documents.grown_old", work=lambda _: asdict(cleanup.sweep()), lease_s=120), every_s=600
+)
+handlers.register(
+    handlers.Handler(kind="documents.archives_ended", work=lambda _: downloading.remove_archives()), every_s=600
 )

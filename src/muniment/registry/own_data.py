@@ -1,7 +1,7 @@
 """Profile, listings, changes and requests, as part of an account's personal data."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -32,6 +32,31 @@ def abandoned_drafts(account: Account) -> QuerySet[Company]:
     unpublished = Company.objects.filter(published=False, publication_number=None).exclude(state=State.PUBLISHED)
     others = Ownership.objects.exclude(account=account).values("company_id")
     return unpublished.filter(ownerships__account=account).exclude(pk__in=others).exclude(frameworks__isnull=False)
+
+
+class DeletionMeaning(NamedTuple):
+    """
+    What the deletion of an account means for its listings and profile.
+
+    Args:
+        deleted: names of drafts that go with the account.
+        ownerless: names of listings that stay without an owner.
+        profile: ``public`` if the profile stays, ``private`` if it is erased, empty if there is none.
+    """
+
+    deleted: list[str]
+    ownerless: list[str]
+    profile: str
+
+
+def describe_deletion(account: Account) -> DeletionMeaning:
+    drafts = abandoned_drafts(account)
+    others = Ownership.objects.exclude(account=account).values("company_id")
+    alone = Company.objects.filter(ownerships__account=account).exclude(pk__in=others).exclude(pk__in=drafts)
+    person = Person.objects.filter(account=account).first()
+    profile = "" if person is None else "public" if person.published else "private"
+    names = (list(found.order_by("name").values_list("name", flat=True)) for found in (drafts, alone))
+    return DeletionMeaning(*names, profile)
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:

@@ -14,6 +14,7 @@ from muniment.web.views.manage import (
     connecting_agents,
     credits_page,
     documents,
+    own_data,
     owners,
     pictures,
     profile,
@@ -114,6 +115,8 @@ urlpatterns = [
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),
     path("manage/tokens/apps/<int:grant_id>/disconnect", tokens.disconnect),
+    path("accounts/data/", own_data.data, name="own_data"),
+    path("accounts/data/archive", own_data.archive),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from make.instances import everything, tables_with
 from make.pictures import picture
 from make.registry import agent_of, changes, document, item, keys, lines, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
@@ -47,27 +48,9 @@ def company():
     return mine
 
 
-def everything():
-    """Return every text in the database, by table."""
-    found = {}
-    with connection.cursor() as cursor:
-        for table in connection.introspection.table_names(cursor):
-            cursor.execute(f'SELECT * FROM "{table}"')
-            found[table] = "\n".join(
-                value.decode("utf-8", "replace") if isinstance(value, bytes | memoryview) else str(value)
-                for row in cursor.fetchall()
-                for value in (bytes(each) if isinstance(each, memoryview) else each for each in row)
-            )
-    return found
-
-
 def bytes_of(file):
     """Return the content of the database's file and of its write-ahead log."""
     return b"".join(each.read_bytes() for each in sorted(file.parent.glob(f"{file.name}*")))
-
-
-def tables_with(*texts):
-    return sorted(name for name, content in everything().items() if any(text in content for text in texts))
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "owner", "reviewer's token"])
