@@ -86,6 +86,7 @@ OWNER_PATHS = [
     "/accounts/2fa/",
     "/accounts/2fa/webauthn/",
     "/accounts/sessions/",
+    "/accounts/data/",
     "/accounts/logout/",
 ]
 REVIEWER_PATHS = [
