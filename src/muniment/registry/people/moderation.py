@@ -112,7 +112,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
 
 
 def _move_positions(merged: Person, kept: Person) -> list[int]:
-    """Give *kept* the positions of *merged* that are not there already, and return the companies, by primary key."""
+    """Move the positions of *merged* that *kept* lacks, and return the companies, by primary key."""
     there = set(Position.objects.filter(person=kept).values_list("company_id", "title"))
     companies = []
     for position in Position.objects.filter(person=merged).order_by("company_id", "rank"):

@@ -25,7 +25,7 @@ def latest(connection: sqlite3.Connection) -> int:
 
 
 def redact(connection: sqlite3.Connection, entries: Iterable[tuple[int, str]]) -> None:
-    """Give feed entries the keys that they have at the source, and purge the search index."""
+    """Replace the keys of feed entries by those of the source, and purge the search index."""
     connection.executemany("UPDATE published_change SET key = ?2 WHERE sequence = ?1", entries)
     for statement in PURGE_INDEX:
         connection.execute(statement)
