@@ -25,6 +25,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company.owners import add_owner
 from muniment.registry.models import Company, HistoryEntry, Ownership, Person, Petition
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -176,7 +177,7 @@ def test_a_listing_whose_last_owner_leaves_stays_published_and_can_be_claimed(ow
 
 def test_a_draft_with_another_owner_and_a_public_profile_stay(owner):
     other = registry.owner()
-    operations.add_owner(owner.actor("web"), "not-yet-known", other.account_id)
+    add_owner(owner.actor("web"), "not-yet-known", other.account_id)
     profiles.join_person(registry.reviewer(), "ottoline-ferrisbrook", owner.pk)
     deletion.delete_account(COMMAND, EMAIL)
     assert operations.get_company(other, "not-yet-known").state == "draft"

@@ -1,4 +1,4 @@
-"""Commands for people: correct, merge, erase."""
+"""Commands for people: correct, unlist, merge, erase."""
 
 from collections.abc import Iterable
 
@@ -61,6 +61,31 @@ def person_correct(slug: str, *, name: str | None, bio: str | None) -> None:
     with problems_as_errors():
         update = correct_person(COMMAND, slug, change)
     click.echo(f"{slug}: {', '.join(update.applied) or 'nothing'} changed.")
+
+
+@person.command("unlist")
+@click.argument("slug")
+@click.option("--note", required=True, help="The reason; emailed if the profile belongs to an account.")
+def person_unlist(slug: str, note: str) -> None:
+    """Remove the profile of the person SLUG from everything public."""
+    migrated()
+    from muniment.registry.people.moderation import unlist_person
+
+    with problems_as_errors():
+        unlist_person(COMMAND, slug, note)
+    click.echo(f"{slug} is unlisted.")
+
+
+@person.command("relist")
+@click.argument("slug")
+def person_relist(slug: str) -> None:
+    """Publish the profile of the person SLUG again that a reviewer or operator unlisted."""
+    migrated()
+    from muniment.registry.people.moderation import relist_person
+
+    with problems_as_errors():
+        relist_person(COMMAND, slug)
+    click.echo(f"{slug} is public again.")
 
 
 @person.command("merge")

@@ -129,7 +129,10 @@ def _delete(account: Account) -> None:
         for each in kept
     )
     Ownership.objects.filter(account=account).delete()
+    named = list(Person.objects.filter(positions__company__in=drafts).values_list("pk", flat=True))
     Company.objects.filter(pk__in=drafts).delete()
+    of_drafts = Person.objects.filter(pk__in=named, listed=False, account=None, publication_number=None)
+    of_drafts.filter(positions=None).delete()  # the drafts alone named them
     Petition.objects.filter(account=account).delete()
     Taking.objects.filter(account=account).delete()
     (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()

@@ -70,6 +70,7 @@ urlpatterns = [
     path("review/requests/<int:number>/decide", decisions.decide_petition),
     path("review/people", people.home),
     path("review/people/<str:slug>", people.person),
+    path("review/people/<str:slug>/unlist", people.unlist),
     path("review/people/<str:slug>/merge", people.merge),
     path("review/people/<str:slug>/erase", people.erase),
     path("review/frameworks", frameworks.home),

@@ -2,15 +2,16 @@
 
 import pytest
 
+from make.accounts import Letters
 from make.registry import agent_of, changes, document, lines, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, MergedPerson, Person
-from muniment.registry.people import profiles
+from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.erasing import erase_person
-from muniment.registry.people.moderation import correct_person, merge_people
+from muniment.registry.people.moderation import correct_person, merge_people, relist_person, unlist_person
 from muniment.registry.people.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +54,46 @@ def test_a_correction_refuses_what_a_profile_does_not_take(twice):
         correct_person(reviewer(), "a-moss", ProfileChange(name=" "))
     with pytest.raises(NotFound):
         correct_person(reviewer(), "nobody", ProfileChange(name="Bo"))
+
+
+def test_a_reviewer_unlists_a_profile_which_only_a_reviewer_publishes_again(twice):
+    me, judge = owner(), reviewer()
+    profiles.join_person(judge, "a-moss", me.account_id)
+    with pytest.raises(BadRequest):
+        unlist_person(judge, "a-moss", " ")
+    for _ in range(2):
+        unlist_person(judge, "a-moss", "The name is in dispute.")
+    assert document("person", "a-moss") is None
+    assert document("company", "quay-trust")["positions"][0]["person"] == {"name": "A. Moss"}
+    assert HistoryEntry.objects.filter(person__slug="a-moss", action="unlisted").count() == 1
+    with pytest.raises(Forbidden):
+        withdrawal.relist_profile(me)
+    relist_person(judge, "a-moss")
+    assert document("person", "a-moss") is not None
+    withdrawal.unlist_profile(me)
+    with pytest.raises(Conflict):
+        relist_person(judge, "a-moss")
+
+
+@pytest.mark.parametrize(
+    "operation", [lambda actor: unlist_person(actor, "a-moss", "No."), lambda actor: relist_person(actor, "a-moss")]
+)
+def test_only_a_reviewer_unlists_and_relists_other_people(twice, operation):
+    for actor in (VISITOR, owner(), agent_of(reviewer())):
+        with pytest.raises(Forbidden):
+            operation(actor)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_account_of_an_unlisted_profile_is_told_why(twice, settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    letters, me = Letters(), owner("moss@harbour.example")
+    profiles.join_person(reviewer(), "a-moss", me.account_id)
+    unlist_person(reviewer(), "a-moss", "The name is in dispute.")
+    relist_person(reviewer(), "a-moss")
+    (first, text), (second, _) = letters.to("moss@harbour.example")
+    assert (first, second) == ("[Muniment] Your profile was unlisted", "[Muniment] Your profile is public again")
+    assert "The name is in dispute." in text
 
 
 def test_a_merged_person_leaves_their_positions_profile_and_history_to_the_other(twice):

@@ -1,11 +1,13 @@
-"""What reviewers do with people besides erasing them: correct a profile, and merge two people who are one."""
+"""What reviewers do with people besides erasing them: correct, unlist, and merge two people who are one."""
 
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext
 
+from muniment.accounts import mail
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
@@ -13,7 +15,7 @@ from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields
-from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person, Petition, Position
+from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person, Petition, Position, UnlistedBy
 from muniment.registry.people.erasing import find_person
 from muniment.registry.people.profiles import HINT, ProfileChange, ProfileUpdate, compare_profile, write_profile
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -64,6 +66,63 @@ def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpd
             difference.write_columns(person)
             write_profile(actor, person, "corrected", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
+
+
+def unlist_person(actor: Actor, slug: str, note: str) -> Person:
+    """
+    Remove a profile from everything public; companies keep the name without a link. Repeating it succeeds.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has the slug.
+        BadRequest: the note is empty.
+    """
+    require_reviewer(actor, "unlist people")
+    if not note.strip():
+        raise BadRequest("The note is empty.", "Say why, so that the person can respond.")
+    return _set_unlisted(actor, slug, UnlistedBy.REVIEWER, note.strip())
+
+
+def relist_person(actor: Actor, slug: str, note: str = "") -> Person:
+    """
+    Publish a profile again that a reviewer unlisted. Repeating it succeeds.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: no person has the slug.
+        Conflict: the person unlisted it.
+    """
+    require_reviewer(actor, "relist people")
+    return _set_unlisted(actor, slug, "", note.strip())
+
+
+def _set_unlisted(actor: Actor, slug: str, by: str, note: str) -> Person:
+    with transaction.atomic():
+        person = find_person(slug, lock=True)
+        if not by and person.unlisted_by == UnlistedBy.OWNER:
+            raise Conflict("The person unlisted this profile.", "Only they can publish it again.")
+        if person.unlisted_by != by:
+            states = ("published", "unlisted") if by else ("unlisted", "published")
+            before, after = ({"state": state} for state in states)
+            person.unlisted_by = by
+            write_profile(actor, person, after["state"].replace("published", "relisted"), before, after)
+            _tell(person, after["state"], note)
+        return person
+
+
+def _tell(person: Person, state: str, note: str) -> None:
+    """Tell the account of a profile what a reviewer did."""
+    if person.account is None:
+        return
+    address, name = person.account.email, person.name
+    said = (
+        gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
+        if state == "unlisted"
+        else gettext("A reviewer published the profile %(name)s again.")
+    )
+    text = "\n\n".join(filter(None, (said % {"name": name}, note)))
+    subject = gettext("Your profile was unlisted") if state == "unlisted" else gettext("Your profile is public again")
+    transaction.on_commit(lambda: mail.send(address, subject, f"{text}\n"))
 
 
 def merge_people(actor: Actor, slug: str, into: str) -> Person:

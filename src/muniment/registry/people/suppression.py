@@ -73,7 +73,7 @@ class Suppressions:
         return bool(self._digests and document_id) and self.key.document(document_id) in self._digests
 
     def has_place(self, company: str, slug: str, name: str) -> bool:
-        """Return whether a position names a person erased, by slug or by the name that they had at that company."""
+        """Return whether a position names an erased person, by slug or by the name that they had at that company."""
         if slug:
             return self.has_slug(slug)
         return bool(self._digests) and self.key.place(company, name) in self._digests

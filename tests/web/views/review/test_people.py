@@ -27,9 +27,9 @@ def test_the_pages_are_closed_to_owners_and_visitors(page, client, path):
     assert client.get(path).status_code == 302
 
 
-@pytest.mark.parametrize("action", ["", "/merge", "/erase"])
+@pytest.mark.parametrize("action", ["", "/unlist", "/merge", "/erase"])
 def test_the_forms_are_closed_to_owners(page, action):
-    fields = {"name": "Bo", "into": "a-moss", "confirm": SLUG}
+    fields = {"name": "Bo", "note": "No.", "into": "a-moss", "confirm": SLUG}
     assert signed_in(account("other@harbour.example")).post(f"/review/people/{SLUG}{action}", fields).status_code == 404
     assert document("person", SLUG)["name"] == "Ada Moss"
 
@@ -51,6 +51,16 @@ def test_a_profile_is_corrected(page):
     assert "Profile corrected." in answer.content.decode()
     assert document("person", SLUG)["bio"] == "Sails."
     assert page.get("/review/people/nobody").status_code == 404
+
+
+def test_a_profile_is_unlisted_with_a_note_and_published_again(page):
+    refused = page.post(f"/review/people/{SLUG}/unlist", {"do": "unlist", "note": ""}, follow=True)
+    assert "The note is empty." in refused.content.decode()
+    page.post(f"/review/people/{SLUG}/unlist", {"do": "unlist", "note": "Wrong person."})
+    assert document("person", SLUG) is None
+    assert "Publish again" in page.get(f"/review/people/{SLUG}").content.decode()
+    page.post(f"/review/people/{SLUG}/unlist", {"do": "relist"})
+    assert document("person", SLUG) is not None
 
 
 def test_two_people_are_merged_and_an_unknown_one_is_named(page):

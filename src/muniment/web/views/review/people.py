@@ -1,4 +1,4 @@
-"""People for reviewers: find, correct, merge and erase."""
+"""People for reviewers: find, correct, unlist, merge and erase."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -50,6 +50,21 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "history": moderation.person_history(actor_of(request), slug),
     }
     return manage_page(request, "review/person.html", context)
+
+
+@reviewer("POST")
+@once
+def unlist(request: HttpRequest, slug: str) -> HttpResponse:
+    """Unlist a profile, or publish it again."""
+    actor, note = actor_of(request), request.POST.get("note", "")
+    with problems_shown(request, BadRequest, Conflict):
+        if request.POST.get("do") == "relist":
+            moderation.relist_person(actor, slug, note)
+            messages.success(request, gettext("Profile published again."))
+        else:
+            moderation.unlist_person(actor, slug, note)
+            messages.success(request, gettext("Profile unlisted. It is no longer public."))
+    return HttpResponseRedirect(_address(slug))
 
 
 @reviewer("POST")
