@@ -14,6 +14,7 @@ from muniment.registry import history
 from muniment.registry.company.operations import get_company
 from muniment.registry.models import (
     Company,
+    DomainProof,
     HistoryEntry,
     Invitation,
     Ownership,
@@ -84,6 +85,21 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     yield ArchiveEntry(
         "requests.json", [{"kind": each.kind, "text": each.text, **_request(each)} for each in petitions]
     )
+    proofs = DomainProof.objects.filter(account=account).select_related("company").order_by("pk")
+    yield ArchiveEntry(
+        "domain-proofs.json",
+        [
+            {
+                "company": each.company.slug,
+                "method": each.method,
+                "domain": each.domain,
+                "address": each.address,
+                "state": each.state,
+                "begunAt": timestamp(each.begun_at),
+            }
+            for each in proofs
+        ],
+    )
     invitations = Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)
     yield ArchiveEntry(
         "invitations.json",
@@ -134,6 +150,7 @@ def _delete(account: Account) -> None:
     of_drafts = Person.objects.filter(pk__in=named, listed=False, account=None, publication_number=None)
     of_drafts.filter(positions=None).delete()  # the drafts alone named them
     Petition.objects.filter(account=account).delete()
+    DomainProof.objects.filter(account=account, verified_at=None).delete()
     Taking.objects.filter(account=account).delete()
     (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()
     person = Person.objects.select_for_update().filter(account=account).first()
