@@ -5,6 +5,7 @@ Documents of a listing with other owners stay with it.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from django.db import transaction
 
@@ -34,7 +35,8 @@ def _delete(account: Account) -> None:
     rows.delete()
     Document.objects.filter(account=account).update(token_hash="")
     number = account.pk
-    transaction.on_commit(lambda: [remove_blob(key) for key in keys])
+    for key in keys:
+        transaction.on_commit(partial(remove_blob, key))
     transaction.on_commit(lambda: remove_archives(number))
 
 

@@ -56,8 +56,8 @@ def describe_deletion(account: Account) -> DeletionMeaning:
     alone = Company.objects.filter(ownerships__account=account).exclude(pk__in=others).exclude(pk__in=drafts)
     person = Person.objects.filter(account=account).first()
     profile = "" if person is None else "public" if person.published else "private"
-    names = (list(found.order_by("name").values_list("name", flat=True)) for found in (drafts, alone))
-    return DeletionMeaning(*names, profile)
+    deleted, ownerless = (list(found.order_by("name").values_list("name", flat=True)) for found in (drafts, alone))
+    return DeletionMeaning(deleted, ownerless, profile)
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:
