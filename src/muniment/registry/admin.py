@@ -160,9 +160,3 @@ admin.site.register(
 admin.site.register(
     models.GivenSlug, ReadOnly, list_display=("kind", "slug"), list_filter=("kind",), search_fields=("slug",)
 )
-admin.site.register(
-    models.Suppression, ReadOnly, list_display=("at", "digest", "key_check"), search_fields=("digest", "key_check")
-)
-admin.site.register(
-    models.FeedTombstone, ReadOnly, list_display=("sequence", "replacement", "due_at"), search_fields=("replacement",)
-)
