@@ -281,7 +281,7 @@ def _request_review(
                 changes=wanted,
                 asked_at=since,
             )
-    if requested:
+    if requested and wanted != previous:
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 
 

@@ -39,8 +39,22 @@ def profile_history(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page
     return Page.of(entries.order_by("-at", "-pk"), page, page_size)
 
 
+def can_revert(entry: HistoryEntry) -> bool:
+    """Return whether an entry in the history of a profile has a change that can be reverted."""
+    return any(name in entry.after for name in entry.before.keys() & _editable())
+
+
+def _editable() -> set[str]:
+    return {*settings.SCHEMA.profile_change.by_name, PICTURE}
+
+
 def revert_profile(
-    actor: Actor, entry_id: int, *, expected_version: int | None = None, overwrite: bool = False
+    actor: Actor,
+    entry_id: int,
+    *,
+    expected_version: int | None = None,
+    overwrite: bool = False,
+    dry_run: bool = False,
 ) -> ProfileUpdate:
     """
     Revert the change of history entry *entry_id* of the actor's own profile.
@@ -60,11 +74,10 @@ def revert_profile(
         entry = HistoryEntry.objects.filter(person=person, pk=entry_id).first()
         if entry is None:
             raise NotFound(f"Your profile has no history entry {entry_id}.", "See /manage/profile/history.")
-        editable = {*settings.SCHEMA.profile_change.by_name, PICTURE}
-        difference = _compare(person, reverting.values_before(entry, editable))
-        if not overwrite:
+        difference = _compare(person, reverting.values_before(entry, _editable()))
+        if not overwrite and not dry_run:
             reverting.check_later(entry, difference.after)
-        if difference:
+        if difference and not dry_run:
             difference.write_columns(person)
             write_profile(actor, person, "reverted", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())

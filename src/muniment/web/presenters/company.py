@@ -99,7 +99,8 @@ def links_of(company: JSONObject) -> list[JSONObject]:
         value = (company.get("socials") or {}).get(name)
         if not value or (":" in value and "://" not in value):
             continue
-        target = value if "://" in value else start + value.lstrip("@")
+        text = "".join(value.split()) if name == "phone_number" else value  # people write numbers with spaces
+        target = text if "://" in text else start + text.lstrip("@")
         if safe := safe_link(target, ("http", "https", "mailto", "tel")):
             label = gettext(SOCIALS.by_name[name].label)
             links.append({"label": label, "value": bare(value), "address": safe, "outside": True})

@@ -20,6 +20,7 @@ _LABELS = {
     "email": gettext_noop("Email"),
     "owner": gettext_noop("Owner"),
     "fundingRounds": gettext_noop("Funding rounds"),
+    "unlistedBy": gettext_noop("Unlisted by"),
 }
 """What history names beside fields of the schema."""
 MAX_MARKED = 6_000

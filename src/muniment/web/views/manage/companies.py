@@ -1,5 +1,6 @@
 """An owner's listings: overview, creating one in short steps, editing, history, funding."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -16,9 +17,10 @@ from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import OwnedCompany
-from muniment.registry.models import Ownership
+from muniment.registry.models import Ownership, UnlistedBy
 from muniment.registry.people.profiles import get_profile
-from muniment.registry.review import decisions, review_queue
+from muniment.registry.reverting import LaterChanges
+from muniment.registry.review import decisions, review_queue, withdrawal
 from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
@@ -26,7 +28,7 @@ from muniment.web.presenters import differences
 from muniment.web.presenters.company import rounds_of
 from muniment.web.requests.access import actor_of, form_data, signed_in
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import manage_page
+from muniment.web.requests.pages import Question, ask, manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
 
 STEPS: Final[dict[str, type[FormStep]]] = {"basics": Basics, "about": About, "links": Links}
@@ -49,6 +51,10 @@ STATES: Final = {
         "Published. Changes to name, symbol or type need review; other changes go live immediately."
     ),
     "unlisted": gettext_lazy("A reviewer unlisted this listing. It is no longer public."),
+    "unlisted by owner": gettext_lazy(
+        "An owner unlisted this listing. It is no longer public. You can publish it again. Changes to name, symbol or"
+        " type still need review."
+    ),
     "rejected": gettext_lazy("A reviewer declined this listing."),
 }
 
@@ -122,7 +128,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
     context = {
         **frame(mine, "overview"),
-        "state_words": STATES[mine.state],
+        "state_words": STATES["unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state],
+        "deletable": mine.state in withdrawal.DELETABLE,
         "owners": owners,
         "is_owner": any(owner.account_id == actor.account_id for owner in owners),
         "rounds": rounds,
@@ -139,7 +146,10 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Edit one page of a listing; for a new listing, continue with the next step."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
-    page = form_pages.page_of(step, STEPS.get(step), mine.bundle)
+    # A form with the published values would withdraw the pending ones.
+    pending = {} if actor.is_reviewer else mine.pending_changes
+    facts = {**mine.bundle["company"], **pending}
+    page = form_pages.page_of(step, STEPS.get(step), {**mine.bundle, "company": facts})
     stale: list[differences.DiffLine] = []
     if (typed := form_data(request)) is not None:
         page.read(typed)
@@ -217,9 +227,39 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
-    done = operations.revert_company(actor_of(request), slug, entry)
+    """Revert a change; ask first if it replaces what later changes wrote."""
+    actor, back = actor_of(request), f"/manage/companies/{slug}/history"
+    try:
+        done = operations.revert_company(actor, slug, entry, overwrite=request.POST.get("overwrite") == "yes")
+    except LaterChanges as later:
+        tried = operations.revert_company(actor, slug, entry, dry_run=True)
+        crumbs = [(gettext("Manage"), "/manage"), (tried.company.name, f"/manage/companies/{slug}")]
+        return ask_to_overwrite(request, later, tried.diff, back=back, crumbs=crumbs)
     _say(request, done, gettext("Reverted."))
-    return HttpResponseRedirect(f"/manage/companies/{slug}/history")
+    return HttpResponseRedirect(back)
+
+
+def ask_to_overwrite(
+    request: HttpRequest,
+    later: LaterChanges,
+    diff: Mapping[str, JSONMapping],
+    *,
+    back: str,
+    crumbs: list[tuple[str, str]],
+) -> HttpResponse:
+    """Ask whether reverting may replace what later changes wrote."""
+    names = ", ".join(differences.label_of(name).lower() for name in later.fields)
+    question = Question(
+        gettext("Replace later changes?"),
+        [
+            gettext("Later changes touched the same fields: %(fields)s. Reverting replaces them too.")
+            % {"fields": names}
+        ],
+        gettext("Revert anyway"),
+    )
+    lines = differences.lines_of(diff)
+    crumbs = [*crumbs, (gettext("History"), back), (str(question.title), "")]
+    return ask(request, question, back=back, crumbs=crumbs, overwrite=True, diff=lines)
 
 
 @signed_in("POST")
@@ -296,13 +336,16 @@ def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.Dif
 
 def _say(request: HttpRequest, done: operations.CompanyUpdate, said: str = "") -> None:
     said = said or gettext("Saved.")
+    if done.withdrawn:
+        names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)
+        messages.warning(request, gettext("Your request to change %(fields)s was withdrawn.") % {"fields": names})
     if done.awaiting_review:
         names = ", ".join(differences.label_of(key).lower() for key in done.awaiting_review)
         pending = ngettext(
             "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)
         )
         messages.warning(request, f"{said} {pending % {'fields': names}}")
-    elif done.applied:
+    elif done.applied or done.withdrawn:
         messages.success(request, said)
     else:
         messages.info(request, gettext("No changes to save."))

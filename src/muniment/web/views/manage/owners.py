@@ -1,17 +1,23 @@
-"""Owners of a listing: invite, accept an invitation, leave."""
+"""Owners of a listing: invite, accept an invitation, leave; and what they take back."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
-from muniment.kernel.problems import Conflict, TooMany
-from muniment.registry.company import owners
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Conflict, Forbidden, TooMany
+from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.review import invitations
+from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.models import Ownership
+from muniment.registry.review import invitations, withdrawal
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import manage_page, problems_shown
+from muniment.web.requests.pages import Question, Words, ask, manage_page, problems_shown
 
 
 @signed_in("POST")
@@ -33,9 +39,98 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     return manage_page(request, "manage/invitation.html", {"invitation": invitations.find_invitation(token)})
 
 
-@signed_in("POST")
+@signed_in()
 @once
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
-    owners.leave_company(actor_of(request), slug)
-    messages.success(request, gettext("You've left this listing."))
-    return HttpResponseRedirect("/manage")
+    """Ask whether to leave a listing, and leave it."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    if request.method == "POST":
+        owners.leave_company(actor, slug)
+        messages.success(request, gettext("You've left this listing."))
+        return HttpResponseRedirect("/manage")
+    return _ask(request, mine, _question_of_leaving(mine))
+
+
+def _question_of_leaving(mine: OwnedCompany) -> Question:
+    sentences = [gettext("You can no longer edit the listing, and your open invitations to it are void.")]
+    if Ownership.objects.filter(company__slug=mine.slug).count() == 1:
+        sentences.append(
+            gettext("You are the last owner. The listing stays public, and anyone can ask to claim it.")
+            if mine.published
+            else gettext("You are the last owner. The listing is not public, so only reviewers can open it after that.")
+        )
+    return Question(gettext("Leave this listing?"), sentences, gettext("Leave listing"))
+
+
+class Step(NamedTuple):
+    """A step that owners take with a listing, and what it means."""
+
+    take: Callable[[Actor, str], object]
+    title: Words
+    sentences: tuple[Words, ...]
+    button: Words
+    done: Words
+    tone: str = "danger"
+
+
+STEPS: Final = {
+    "delete": Step(
+        withdrawal.delete_draft,
+        gettext_lazy("Delete this draft?"),
+        (
+            gettext_lazy("The draft and its history are deleted. This cannot be undone."),
+            gettext_lazy("Its address is not given to another listing."),
+        ),
+        gettext_lazy("Delete draft"),
+        gettext_lazy("Draft deleted."),
+    ),
+    "withdraw": Step(
+        withdrawal.withdraw_submission,
+        gettext_lazy("Withdraw the submission?"),
+        (gettext_lazy("The listing leaves the review queue and is a draft again. You can submit it again later."),),
+        gettext_lazy("Withdraw submission"),
+        gettext_lazy("Submission withdrawn. The listing is a draft again."),
+        "main",
+    ),
+    "unlist": Step(
+        withdrawal.unlist_own_company,
+        gettext_lazy("Unlist this listing?"),
+        (
+            gettext_lazy("The listing leaves every public page, the search and the API, and its programs close."),
+            gettext_lazy("You can edit it meanwhile and publish it again at any time."),
+        ),
+        gettext_lazy("Unlist"),
+        gettext_lazy("Unlisted. The listing is no longer public."),
+    ),
+    "relist": Step(
+        withdrawal.relist_own_company,
+        gettext_lazy("Publish this listing again?"),
+        (gettext_lazy("The listing goes live as it is now, in its former place."),),
+        gettext_lazy("Publish again"),
+        gettext_lazy("The listing is public again."),
+        "main",
+    ),
+}
+
+
+@signed_in()
+@once
+def take_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
+    """Ask before a step that takes a listing back, and take it."""
+    actor, chosen = actor_of(request), STEPS[step]
+    mine = operations.get_company(actor, slug)
+    where = f"/manage/companies/{slug}"
+    if request.method != "POST":
+        return _ask(request, mine, Question(chosen.title, chosen.sentences, chosen.button, chosen.tone))
+    with problems_shown(request, Conflict, Forbidden):
+        chosen.take(actor, slug)
+        messages.success(request, str(chosen.done))
+        where = "/manage" if step == "delete" else where
+    return HttpResponseRedirect(where)
+
+
+def _ask(request: HttpRequest, mine: OwnedCompany, question: Question) -> HttpResponse:
+    here = f"/manage/companies/{mine.slug}"
+    crumbs = [(gettext("Manage"), "/manage"), (mine.name, here), (str(question.title), "")]
+    return ask(request, question, back=here, crumbs=crumbs)

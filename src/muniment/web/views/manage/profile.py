@@ -1,25 +1,29 @@
 """The account's own profile and its picture."""
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest
+from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.registry.company import pictures
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Person, Petition
-from muniment.registry.people import profiles
+from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
+from muniment.registry.reverting import LaterChanges
 from muniment.web.context import address
 from muniment.web.form_fields import form_field
+from muniment.web.presenters import differences
 from muniment.web.requests.access import account_of, actor_of, form_data, signed_in
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import manage_page
+from muniment.web.requests.pages import Question, ask, manage_page, problems_shown
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
+from muniment.web.views.manage.companies import ask_to_overwrite
 from muniment.web.views.manage.pictures import read_picture
 
 
@@ -71,6 +75,74 @@ def portrait(request: HttpRequest) -> HttpResponse:
         return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
     messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")
+
+
+@signed_in("GET", "HEAD")
+def history(request: HttpRequest) -> HttpResponse:
+    """Show every change of the profile with its diff and a button to revert it."""
+    actor = actor_of(request)
+    found = withdrawal.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    entries = [
+        {
+            "entry": entry,
+            "lines": differences.lines_between(entry.before, entry.after),
+            "is_mine": entry.account_id == actor.account_id,
+            "can_revert": withdrawal.can_revert(entry),
+        }
+        for entry in found.items
+    ]
+    context = {"entries": entries, "pager": pager(request, ("page",), found)}
+    return manage_page(request, "manage/profile_history.html", context)
+
+
+@signed_in("POST")
+@once
+def revert(request: HttpRequest, entry: int) -> HttpResponse:
+    """Revert a change of the profile; ask first if it replaces what later changes wrote."""
+    actor, back = actor_of(request), "/manage/profile/history"
+    try:
+        done = withdrawal.revert_profile(actor, entry, overwrite=request.POST.get("overwrite") == "yes")
+    except LaterChanges as later:
+        tried = withdrawal.revert_profile(actor, entry, dry_run=True)
+        crumbs = [(gettext("Your profile"), "/manage/profile")]
+        return ask_to_overwrite(request, later, tried.diff, back=back, crumbs=crumbs)
+    messages.success(request, gettext("Reverted.") if done.applied else gettext("No changes to save."))
+    return HttpResponseRedirect(back)
+
+
+@signed_in()
+@once
+def take_step(request: HttpRequest, step: str) -> HttpResponse:
+    """Ask whether to unlist the profile or to publish it again, and do it."""
+    if request.method == "POST":
+        with problems_shown(request, Forbidden, BadRequest):
+            if step == "unlist":
+                withdrawal.unlist_profile(actor_of(request))
+                messages.success(request, gettext("Unlisted. Your profile is no longer public."))
+            else:
+                withdrawal.relist_profile(actor_of(request))
+                messages.success(request, gettext("Your profile is published again."))
+        return HttpResponseRedirect("/manage/profile")
+    question = _UNLIST if step == "unlist" else _RELIST
+    crumbs = [(gettext("Your profile"), "/manage/profile"), (str(question.title), "")]
+    return ask(request, question, back="/manage/profile", crumbs=crumbs)
+
+
+_UNLIST: Final = Question(
+    gettext_lazy("Unlist your profile?"),
+    (
+        gettext_lazy("Your profile leaves every public page, the search and the API."),
+        gettext_lazy("Companies that name you keep your name, without a link to a profile."),
+        gettext_lazy("You can publish it again at any time."),
+    ),
+    gettext_lazy("Unlist profile"),
+)
+_RELIST: Final = Question(
+    gettext_lazy("Publish your profile again?"),
+    (gettext_lazy("Your profile goes live as it is now, and companies that name you link to it again."),),
+    gettext_lazy("Publish again"),
+    "main",
+)
 
 
 def _profile(request: HttpRequest, form: ProfileForm, person: Person | None, fault: str = "") -> HttpResponse:
