@@ -21,6 +21,7 @@ from muniment.registry.review import decisions
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
+STEPS = ("leave", "delete", "withdraw", "unlist", "relist")
 BASICS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "status": "active"}
 
 
@@ -440,6 +441,7 @@ def rooms(slug):
         ("post", f"{base}/funding"),
         ("post", f"{base}/invite"),
         ("post", f"{base}/leave"),
+        *((method, f"{base}/{step}") for method in ("get", "post") for step in STEPS),
     ]
 
 
