@@ -12,6 +12,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import OwnedCompany, create_company
+from muniment.registry.people.unlinked import link_position, list_unlinked
 from muniment.registry.review.decisions import approve_company, submit_company
 from muniment.store.published import PublishedDocument
 
@@ -60,6 +61,13 @@ def published(actor: Actor, **fields: Any) -> OwnedCompany:
     submit_company(actor, company.slug)
     approve_company(reviewer(), company.slug)
     return company
+
+
+def link_names(slug: str) -> None:
+    """Let a reviewer make a new person of each name on a listing that links to no profile."""
+    judge = reviewer()
+    for each in list_unlinked(judge, slug):
+        link_position(judge, slug, each.item)
 
 
 def lines(path: Path, *rows: Any) -> Path:

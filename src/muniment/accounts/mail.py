@@ -49,14 +49,21 @@ class Backend(BaseEmailBackend):
             ) from error
 
 
-def send(to: str, subject: str, text: str) -> None:
-    """Send a plain-text message after the commit of the change it reports; log a failure, do not raise it."""
+def send(to: str, subject: str, text: str) -> bool:
+    """
+    Send a plain-text message after the commit of the change it reports; log a failure, do not raise it.
+
+    Returns:
+        Whether it was sent.
+    """
     line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
     message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
     try:
         message.send()
     except Unavailable:
         log.warning("mail not sent: %s", subject)
+        return False
+    return True
 
 
 def _smtp(url: str) -> Smtp:

@@ -85,6 +85,13 @@ admin.site.register(
     search_fields=("company__name", "company__slug", "account__email"),
 )
 admin.site.register(
+    models.PositionRequest,
+    ReadOnly,
+    list_display=("company", "person", "title", "account", "asked_at", "decision", "decided_at"),
+    list_filter=("decision", "asked_at"),
+    search_fields=("company__name", "company__slug", "person__name", "person__slug", "account__email"),
+)
+admin.site.register(
     models.Petition,
     ReadOnly,
     list_display=("kind", "company", "person", "account", "asked_at", "decision", "decided_by"),

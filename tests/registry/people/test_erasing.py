@@ -9,7 +9,7 @@ from django.db import connection
 
 from make.instances import everything, tables_with
 from make.pictures import picture
-from make.registry import agent_of, changes, document, item, keys, lines, owner, published, reviewer
+from make.registry import agent_of, changes, document, item, keys, lines, link_names, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
@@ -116,7 +116,7 @@ def test_a_change_that_was_only_about_the_person_leaves_an_empty_entry(company):
 
 
 def test_another_person_of_the_same_name_elsewhere_is_untouched(company):
-    published(owner(), name="Other Board", positions=[{"person": {"name": NAME}}])
+    link_names(published(owner(), name="Other Board", positions=[{"person": {"name": NAME, "isNew": True}}]).slug)
     other = Position.objects.get(company__slug="other-board").person.slug
     assert other != SLUG
     erase_person(reviewer(), SLUG)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from make.registry import agent_of, changes, document, keys, owner, published, reviewer
+from make.registry import agent_of, changes, document, keys, link_names, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import HistoryEntry, Person
 from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
@@ -53,7 +53,8 @@ def test_a_person_unlists_their_profile_and_companies_keep_the_name_alone(ada):
 def test_an_unlisted_person_stays_unlisted_whatever_names_them(ada):
     withdrawal.unlist_profile(ada)
     profiles.update_profile(ada, ProfileChange(bio="Sails."))
-    published(owner(), positions=[{"person": {"name": "Ada Moss", "slug": "ada-moss"}}])
+    with pytest.raises(BadFields, match="no person has the slug 'ada-moss'"):
+        published(owner(), positions=[{"person": {"name": "Ada Moss", "slug": "ada-moss"}}])
     assert document("person", "ada-moss") is None
 
 
@@ -68,7 +69,7 @@ def test_an_owner_s_write_back_of_a_name_alone_changes_nothing(ada):
 def test_namesakes_are_told_apart_by_the_position_when_one_is_unlisted():
     me, mine = owner(), owner()
     published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
-    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
+    link_names(published(owner(), positions=[{"person": {"name": "Ada Moss", "isNew": True}}]).slug)
     slug = published(mine, positions=[{"person": {"slug": "ada-moss"}}, {"person": {"slug": "ada-moss-2"}}]).slug
     profiles.join_person(reviewer(), "ada-moss-2", me.account_id)
     withdrawal.unlist_profile(me)

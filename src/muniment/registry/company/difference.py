@@ -19,6 +19,7 @@ class Difference:
 
     Attributes:
         operations: the edits of single rows that led to it, by the path of their list.
+        asked: slugs of people who are asked to confirm a position.
     """
 
     before: JSONObject = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Difference:
     columns: JSONObject = field(default_factory=dict)
     steps: list[Callable[[AffectedRows], None]] = field(default_factory=list)
     operations: dict[Path, ItemChange] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.after)

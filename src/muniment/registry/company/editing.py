@@ -19,10 +19,10 @@ from muniment.registry.company.funding import compare_round, compare_rounds, not
 from muniment.registry.company.part_changes import (
     ListGuard,
     compare_documents,
-    compare_positions,
     retire,
 )
 from muniment.registry.models import CapTableEntry, Company, Framework, Person, Proposal, State
+from muniment.registry.people.naming import compare_positions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.verification.endings import end_proofs
@@ -33,20 +33,24 @@ from muniment.schema.validation import Fault, Path
 _REFERENCED: Final = {"name", "symbol", "icon", "state", "listedAt"}
 
 
-def compare(company: Company, edit: Edit, *, replace: bool = False, guard: ListGuard | None = None) -> Difference:
+def compare(
+    company: Company, edit: Edit, *, actor: Actor | None = None, replace: bool = False, guard: ListGuard | None = None
+) -> Difference:
     """
     Compare *edit* with the stored listing.
 
     Args:
+        actor: who makes the change, if there is no *guard*; None only compares.
         replace: replace stored objects instead of merging with them.
         guard: what the caller knows of the lists that the edit replaces; None: they may get shorter.
 
     Raises:
-        BadFields: a position names an unknown person; a funding round closes before it opens; an id is unknown; a
-            list or text is only the part of the stored one that an answer showed.
+        BadFields: a position names a person who is unknown or declined, or by a name that others have; a funding round
+            closes before it opens; an id is unknown; a list or text is only the part of the stored one that an answer
+            showed.
     """
     found = Difference()
-    guard = guard or ListGuard(company, off=True)
+    guard = guard or ListGuard(company, actor, off=True)
     for name, value in edit.items():
         found.operations |= _operations(name, value)
         match name:

@@ -76,6 +76,7 @@ class CompanyUpdate:
     The result of an update, or of its dry run.
 
     Args:
+        awaiting_people: slugs of people who are asked to confirm a position.
         withdrawn: fields whose pending change the update withdrew, by naming their present value.
         diff: before and after of each field.
     """
@@ -85,6 +86,7 @@ class CompanyUpdate:
     applied: list[str]
     awaiting_review: list[str]
     withdrawn: list[str]
+    awaiting_people: list[str]
     diff: dict[str, JSONObject]
 
 
@@ -167,7 +169,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
             given = slug or reserve_slug("company", edit["name"])
             company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
             Ownership.objects.create(account_id=account_id, company=company)
-            difference = compare(company, edit)
+            difference = compare(company, edit, actor=actor)
             refuse_broken_rules(company, difference)
             write(actor, company, difference, "created")
             return _read_whole(actor, company)
@@ -206,7 +208,7 @@ def update_company(
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         expect_version(company, expected_version)
-        guard = ListGuard(company, expected_totals or {}, knows_version=expected_version is not None)
+        guard = ListGuard(company, actor, expected_totals or {}, knows_version=expected_version is not None)
         return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard)
 
 
@@ -223,7 +225,8 @@ def _update(
     waiting: Edit = {}
     if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
         waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
-    difference = compare(company, {k: v for k, v in edit.items() if k not in waiting}, replace=replace, guard=guard)
+    direct = {name: value for name, value in edit.items() if name not in waiting}
+    difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
     requested = compare(company, waiting)
     pending = PendingChange.objects.filter(company=company, decision="").first() if waiting else None
     withdrawn = [name for name in (pending.changes if pending else ()) if name in waiting.keys() - requested.after]
@@ -242,6 +245,7 @@ def _update(
         applied=list(difference.after),
         awaiting_review=list(requested.after),
         withdrawn=withdrawn,
+        awaiting_people=difference.asked,
         diff={**difference.to_wire(), **requested.to_wire()},
     )
 

@@ -1,4 +1,4 @@
-"""Compare changes of a listing's positions, proposals, holders and rounds with the stored rows, and write them."""
+"""Compare changes of a listing's proposals, holders and rounds with the stored rows, and write them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,11 @@ import msgspec
 from django.conf import settings
 from django.db import models
 
+from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.difference import Difference
-from muniment.registry.company.parts import PositionRow
-from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.models import CapTableEntry, Company, Person, Position, Proposal, RemovedItem
-from muniment.registry.publishing.publisher import AffectedRows
+from muniment.registry.models import CapTableEntry, Company, Proposal, RemovedItem
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.validation import Fault, Path, Validation
 
@@ -37,12 +35,14 @@ class ListGuard:
 
     Args:
         company: the listing.
+        actor: who makes the change; None only compares, without the rules about naming people.
         totals: the number of stored rows, by the name of the list.
         knows_version: the change named the present version of the listing.
         off: the change comes from the history, not from a caller.
     """
 
     company: Company
+    actor: Actor | None = None
     totals: Mapping[str, int] = field(default_factory=dict)
     knows_version: bool = False
     off: bool = False
@@ -185,81 +185,3 @@ def kind_of(name: str) -> ItemList:
     kind = settings.SCHEMA.bundle.by_name[name].kind
     assert isinstance(kind, ItemList)  # noqa: S101 - for the type checker
     return kind
-
-
-def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
-    """
-    Compare the team.
-
-    Raises:
-        BadFields: a position names an unknown person.
-    """
-    company = guard.company
-    rows = list(
-        Position.objects.filter(company=company)
-        .order_by("rank")
-        .values_list("person__slug", "person__name", "title", "extra", "item_id", "pk", "rank", "person_id")
-    )
-    places = [PositionRow(*row[:5]) for row in rows]
-    before = [place.to_document() for place in places]
-    after = _with_people(guard.resolve(kind_of("positions"), ("positions",), change, before), places)
-    if before == after:
-        return
-    found.before["positions"], found.after["positions"] = before, after
-    stored = [
-        StoredRow(key, rank, place.item_id, {"person_id": person, **_columns(place)})
-        for place, (*_, key, rank, person) in zip(places, rows, strict=True)
-    ]
-
-    def write(affected: AffectedRows) -> None:
-        keys = {place.slug: row.columns["person_id"] for place, row in zip(places, stored, strict=True)}
-        given = [PositionRow.from_document(each) for each in after]
-        new = {place.slug for place in given if place.slug} - keys.keys()
-        keys |= dict(Person.objects.filter(slug__in=new).values_list("slug", "pk"))
-        created: dict[str, int] = {}
-        columns = []
-        for place in given:
-            if place.slug:
-                key = keys[place.slug]
-            else:
-                key = created[place.name] = created.get(place.name) or _make_person(place.name).pk
-            columns.append((place.item_id, {"person_id": key, **_columns(place)}))
-        write_rows(Position, company, stored, columns)
-        former = {row.id: (row.columns, rank) for rank, row in enumerate(stored)}
-        current = {each: (its, rank) for rank, (each, its) in enumerate(columns)}
-        changed = [each for each in {**former, **current} if former.get(each) != current.get(each)]
-        affected.person(
-            *(rows_of[each][0]["person_id"] for each in changed for rows_of in (former, current) if each in rows_of)
-        )
-
-    found.steps.append(write)
-
-
-def _columns(place: PositionRow) -> JSONObject:
-    return {"title": place.title, "extra": place.extra, "item_id": place.item_id}
-
-
-def _with_people(given: list[JSONObject], stored: list[PositionRow]) -> list[JSONObject]:
-    """Return positions with the slug and name of each person: a name that the listing has means that person."""
-    slugs = {each["person"].get("slug", "") for each in given}
-    names = {place.slug: place.name for place in stored}
-    names |= dict(Person.objects.filter(slug__in=slugs - names.keys()).values_list("slug", "name"))
-    named = {place.name: place.slug for place in reversed(stored)}
-    held = {(place.item_id, place.name): place.slug for place in stored}
-    faults = []
-    rows = []
-    for index, each in enumerate(given):
-        place = PositionRow.from_document(each)
-        slug = place.slug or held.get((place.item_id, place.name)) or named.get(place.name, "")
-        if slug and slug not in names:
-            reason = f"is unknown: no person has the slug {slug!r}; give only a name for a new person"
-            faults.append(Fault(f"positions[{index}].person.slug", reason))
-        rows.append(place._replace(slug=slug, name=names.get(slug, place.name)).to_document())
-    if faults:
-        raise BadFields(faults, "GET /api/v1/people lists the slugs of people.")
-    return rows
-
-
-def _make_person(name: str) -> Person:
-    """Create a person named in a position; public while a published listing names them."""
-    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())

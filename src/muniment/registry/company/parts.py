@@ -8,7 +8,7 @@ from muniment.schema.record import Record
 
 
 class PositionRow(NamedTuple):
-    """A position. ``slug`` is empty for a person who is named only by name; ``extra`` holds additional members."""
+    """A position. ``slug`` is empty where only a name is shown; ``extra`` holds additional members."""
 
     slug: str
     name: str
@@ -20,12 +20,13 @@ class PositionRow(NamedTuple):
     def from_document(cls, document: JSONMapping) -> "PositionRow":
         person = document["person"]
         extra = {key: value for key, value in document.items() if key not in {"id", "title", "person"}}
-        if of_person := {key: value for key, value in person.items() if key not in {"name", "slug"}}:
+        if of_person := {key: value for key, value in person.items() if key not in {"name", "slug", "isNew"}}:
             extra["person"] = of_person
         return cls(person.get("slug", ""), person.get("name", ""), document.get("title"), extra, document.get("id", ""))
 
     def to_document(self) -> JSONObject:
-        person = {"name": self.name, "slug": self.slug, **self.extra.get("person", {})}
+        linked = {"slug": self.slug} if self.slug else {}
+        person = {"name": self.name, **linked, **self.extra.get("person", {})}
         rest = {key: value for key, value in self.extra.items() if key != "person"}
         named = {"id": self.item_id} if self.item_id else {}
         return {**named, **({} if self.title is None else {"title": self.title}), "person": person, **rest}

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import models
+from django.db.models import Value
+from django.db.models.functions import Coalesce
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -27,7 +29,9 @@ from muniment.registry.exchange.batch import (
     update_rows,
     without_used_slugs,
 )
+from muniment.registry.exchange.position_answers import PositionAnswers
 from muniment.registry.exchange.rows import CompanyRow
+from muniment.registry.fields import Text
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -48,19 +52,19 @@ from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
-StoredPositions = list[tuple[PositionRow, int]]
-"""Stored positions, each with the person's key."""
+StoredPositions = list[tuple[PositionRow, int | None]]
+"""Stored positions, each with the person's key, None where only a name is shown."""
 _Parts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
 
 
 def _parts(keys: list[int]) -> _Parts:
-    def stored(model: type[models.Model], *columns: str) -> Iterable[Any]:
+    def stored(model: type[models.Model], *columns: Any) -> Iterable[Any]:
         found = model._default_manager.filter(company_id__in=keys).order_by("company_id", "rank")  # noqa: SLF001 - Django's public name
         return found.values_list("company_id", *columns)
 
     parts: _Parts = defaultdict(lambda: defaultdict(list))
-    names = ("person__slug", "person__name", "title", "extra", "item_id")
+    names = (Coalesce("person__slug", Value("", Text())), Coalesce("person__name", "name"), "title", "extra", "item_id")
     for key, person, *place in stored(Position, "person_id", *names):
         parts["positions"][key].append((PositionRow(*place), person))
     for name, model in (("proposals", Proposal), ("cap_table", CapTableEntry)):
@@ -85,9 +89,20 @@ class _People:
             return False
         return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
 
+    def name_of(self, place: PositionRow) -> str:
+        person = self.known.get(place.slug) or self.made.get(place.slug)
+        return person.name if person else place.name
+
     def resolve(self, place: PositionRow, stored: StoredPositions, here: dict[str, str]) -> str:
-        """Return the slug of the person in *place*; create the person if needed."""
+        """
+        Return the slug of the person in *place*; create the person if needed.
+
+        A row with an id and without a slug comes from an export, which writes a person without a public profile so.
+        """
         slug = place.slug
+        if not slug and place.item_id:
+            same = (each.slug for each, _ in stored if each.item_id == place.item_id and each.name == place.name)
+            return next(same, "")
         if not slug:
             slug = here.get(place.name) or next((each.slug for each, _ in stored if each.name == place.name), "")
             slug = slug or free_slug("person", place.name, {*self.known, *self.made})
@@ -98,7 +113,7 @@ class _People:
 
 
 def _key(place: PositionRow) -> tuple[Any, ...]:
-    return place.slug, place.title, place.extra, place.item_id
+    return place.slug or (place.name,), place.title, place.extra, place.item_id
 
 
 def _is_raising(row: CompanyRow) -> bool:
@@ -127,6 +142,7 @@ class _CompanyBatch:
         self.described: list[int] = []
         self.moved: list[int] = []
         """Companies with another website."""
+        self.answers = PositionAnswers()
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
@@ -136,12 +152,15 @@ class _CompanyBatch:
         rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
         self._ignore_erased_people(rows)
         self._follow_merges(rows)
+        self.answers = PositionAnswers.read(stored.values())
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
         people = _People(self.run, existing_rows(Person, slugs))
         rows = self._without_unknown_people(rows, people)
         for line, row in rows:
             company = stored.get(row.slug)
+            if row.positions and company:
+                row.positions = self.answers.without_refused(company, row.positions, self.run, line)
             if company is None:
                 self._new(row, people)
             elif self.run.skips(line, company):
@@ -264,12 +283,9 @@ class _CompanyBatch:
         after: JSONObject = {}
         if places is not None and [_key(place) for place in places] != [_key(place) for place, _ in stored]:
             before["positions"] = [place.to_document() for place, _ in stored]
-            after["positions"] = [
-                place._replace(name=(people.known.get(place.slug) or people.made[place.slug]).name).to_document()
-                for place in places
-            ]
+            after["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
             self.stale[Position].append(company.pk)
-            self.affected_people.update(dict.fromkeys(person for _, person in stored))
+            self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
         else:
             places = None
         for name, key, model in (
@@ -299,7 +315,7 @@ class _CompanyBatch:
         if "website" in former:
             self.moved.append(company.pk)
         if REFERENCE & former.keys():
-            self.affected_people.update(dict.fromkeys(person for _, person in stored))
+            self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
 
@@ -319,16 +335,19 @@ class _CompanyBatch:
         parts: dict[type[models.Model], list[Any]] = defaultdict(list)
         for company, row, places in self.new_parts:
             for rank, place in enumerate(places or ()):
-                person = people.known.get(place.slug) or people.made[place.slug]
+                person = people.known.get(place.slug) or people.made.get(place.slug)
                 columns = {"item_id": place.item_id, "title": place.title, "extra": place.extra}
-                parts[Position].append(Position(company=company, person=person, rank=rank, **columns))
-                self.affected_people[person.pk] = None
+                name = "" if person else place.name
+                parts[Position].append(Position(company=company, person=person, name=name, rank=rank, **columns))
+                if person:
+                    self.affected_people[person.pk] = None
             for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
                 parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]
             rounds = enumerate(row.funding_rounds or ())
             parts[FundingRound] += [FundingRound(company=company, rank=n, **each._asdict()) for n, each in rounds]
         for model, made in parts.items():
             model._default_manager.bulk_create(made)  # noqa: SLF001 - Django's public name
+        self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         new = [history.entry(self.run.actor, "imported", before={}, after={}, company=company) for company in self.made]
         HistoryEntry.objects.bulk_create([*new, *self.entries])
         self._publish(people)

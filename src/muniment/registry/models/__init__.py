@@ -7,7 +7,14 @@ Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` a
 """
 
 from muniment.registry.models.company import Company, Ownership, State
-from muniment.registry.models.company_parts import CapTableEntry, FundingRound, Position, Proposal, RemovedItem
+from muniment.registry.models.company_parts import (
+    CapTableEntry,
+    FundingRound,
+    Position,
+    PositionRequest,
+    Proposal,
+    RemovedItem,
+)
 from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification
 from muniment.registry.models.history import HistoryEntry
@@ -36,6 +43,7 @@ __all__ = [
     "Petition",
     "Picture",
     "Position",
+    "PositionRequest",
     "Proposal",
     "RemovedItem",
     "State",

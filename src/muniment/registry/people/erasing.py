@@ -24,7 +24,7 @@ from muniment.kernel.problems import NotFound
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.models import Company, GivenSlug, Person, Picture, Position
-from muniment.registry.people import suppression
+from muniment.registry.people import consent, suppression
 from muniment.registry.people.mentions import Mention, find_mentions
 from muniment.registry.people.traces import Named, remove_from_values
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -70,7 +70,7 @@ def erase_person(actor: Actor, slug: str, *, dry_run: bool = False) -> Erasure:
         person = find_person(slug, lock=True)
         account = str(person.account) if person.account else ""
         if dry_run:
-            named = Company.objects.filter(positions__person=person).distinct().order_by("slug")
+            named = Company.objects.filter(positions__in=consent.positions_of(person)).distinct().order_by("slug")
             return Erasure(
                 list(named.values_list("slug", flat=True)),
                 find_mentions(person.name, person.slug, besides=person),
@@ -113,8 +113,9 @@ def erase_profile(person: Person) -> None:
 def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey) -> list[Company]:
     """Remove everything but the person's own row, put the person on the suppression list, and return the companies."""
     slug, name = person.slug, person.name
-    named = list(Company.objects.filter(positions__person=person).distinct().order_by("pk"))
-    Position.objects.filter(person=person).delete()
+    positions = list(consent.positions_of(person).values_list("pk", flat=True))
+    named = list(Company.objects.filter(positions__in=positions).distinct().order_by("pk"))
+    Position.objects.filter(pk__in=positions).delete()
     former = list(person.merged.values_list("slug", flat=True))
     companies = {company.pk for company in named}
     for each in (slug, *former):

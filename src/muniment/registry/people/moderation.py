@@ -15,7 +15,16 @@ from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields
-from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person, Petition, Position, UnlistedBy
+from muniment.registry.models import (
+    Company,
+    HistoryEntry,
+    MergedPerson,
+    Person,
+    Petition,
+    Position,
+    PositionRequest,
+    UnlistedBy,
+)
 from muniment.registry.people.erasing import find_person
 from muniment.registry.people.profiles import HINT, ProfileChange, ProfileUpdate, compare_profile, write_profile
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -150,7 +159,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         account_id = merged.account_id or kept.account_id
         listed = kept.listed or merged.listed
         Petition.objects.filter(person=merged, decision="").delete()
-        for model in (HistoryEntry, Petition, MergedPerson):
+        for model in (HistoryEntry, Petition, MergedPerson, PositionRequest):
             model._default_manager.filter(person=merged).update(person=kept)  # noqa: SLF001 - Django's public name
         MergedPerson.objects.create(slug=merged.slug, person=kept)
         merged.account_id, merged.listed = None, False

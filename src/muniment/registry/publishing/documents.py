@@ -69,9 +69,9 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, item, title, extra, slug, name in rows(
         "SELECT place.company_id, place.item_id, place.title, place.extra,"
-        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, person.name"
+        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, COALESCE(person.name, place.name)"
         " FROM registry_position place"
-        f" JOIN registry_person person ON person.id = place.person_id {of_these}",
+        f" LEFT JOIN registry_person person ON person.id = place.person_id {of_these}",
         keys,
     ):
         views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item))

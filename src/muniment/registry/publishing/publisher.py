@@ -59,7 +59,8 @@ class AffectedRows:
     def company_with_dependents(self, *keys: int) -> "AffectedRows":
         """Add companies with their people and frameworks, after a change of name, symbol, icon or state."""
         self.company(*keys)
-        self.person(*Position.objects.filter(company_id__in=keys).values_list("person_id", flat=True))
+        named = Position.objects.filter(company_id__in=keys, person__isnull=False)
+        self.person(*named.values_list("person_id", flat=True))
         return self.frameworks_of(*keys)
 
     def frameworks_of(self, *companies: int) -> "AffectedRows":

@@ -101,7 +101,7 @@ def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSON
 
 def position_in_company(place: PlaceView) -> JSONObject:
     further = sorted((place.extra.get("person") or {}).items())
-    linked = {"slug": place.person_slug} if place.person_slug else {}  # none while the profile is unlisted
+    linked = {"slug": place.person_slug} if place.person_slug else {}  # none for an unlisted or unconfirmed profile
     person = {"name": place.person_name, **linked, **dict(further)}
     return {"id": place.item_id, **_place(place, {"person": person})}
 

@@ -79,7 +79,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     """
     _account(actor)
     company = _public_company(slug)
-    difference = compare(company, read_change(change, settings.SCHEMA))
+    difference = compare(company, read_change(change, settings.SCHEMA), actor=actor)
     refuse_broken_rules(company, difference)
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():

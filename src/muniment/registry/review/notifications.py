@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import mail
-from muniment.registry.models import Company, Petition
+from muniment.registry.models import Company, Person, Petition
 
 _TO_OWNERS: Final = {
     "submitted": (
@@ -62,6 +62,20 @@ _TO_REQUESTER: Final = {
     ("suggestion", "approved"): gettext_lazy("Your suggested edit to %(name)s was approved and published."),
     ("suggestion", "refused"): gettext_lazy("Your suggested edit to %(name)s was declined."),
 }
+_ANSWERS: Final = {
+    "confirmed": (
+        gettext_lazy("%(name)s: position confirmed"),
+        gettext_lazy("%(person)s confirmed these positions in the listing %(name)s. It now links to the profile."),
+    ),
+    "declined": (
+        gettext_lazy("%(name)s: position declined"),
+        gettext_lazy("%(person)s declined these positions. They were removed from the listing %(name)s."),
+    ),
+    "ended": (
+        gettext_lazy("%(name)s: position ended"),
+        gettext_lazy("%(person)s ended these positions. They were removed from the listing %(name)s."),
+    ),
+}
 
 
 def notify_owners(company: Company, step: str, note: str) -> None:
@@ -91,6 +105,43 @@ def notify_requester(petition: Petition) -> None:
     subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
     text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
     mail.send(petition.account.email, subject % {"name": name}, text)
+
+
+def notify_of_request(person: Person, company: Company, titles: list[str]) -> None:
+    """Ask a person to confirm the positions that a listing gives them."""
+    text = gettext(
+        "The listing %(company)s names you:\n\n%(titles)s\n\n"
+        "It shows only your name, and your profile shows nothing, until you confirm. Confirm or decline here:\n\n"
+        "%(link)s\n"
+    )
+    _notify_person(person, gettext("%(company)s: confirm your position"), text, company, titles)
+
+
+def notify_of_positions(person: Person, titles: list[str]) -> bool:
+    """Tell a person which positions their profile shows, and how to end them; return whether the mail was sent."""
+    text = gettext(
+        "Your public profile shows these positions:\n\n%(titles)s\n\n"
+        "From now on, listings need your consent to name your profile. If one of these positions is wrong or has "
+        "ended, end it here:\n\n%(link)s\n"
+    )
+    return _notify_person(person, gettext("The positions on your profile"), text, None, titles)
+
+
+def _notify_person(person: Person, subject: str, text: str, company: Company | None, titles: list[str]) -> bool:
+    if person.account is None or not person.account.is_active:
+        return True
+    shown = "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
+    values = {"company": company, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
+    return mail.send(person.account.email, subject % values, text % values)
+
+
+def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
+    """Tell the owners of a listing how a person answered."""
+    subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
+    shown = "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
+    text = f"{sentence}\n\n{shown}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+    for owner in company.owners.filter(is_active=True):
+        mail.send(owner.email, subject, text)
 
 
 def _note_block(note: str) -> str:

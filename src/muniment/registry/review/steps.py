@@ -15,6 +15,7 @@ from muniment.registry import history
 from muniment.registry.company.access import expect_version, owned
 from muniment.registry.company.editing import publish_company
 from muniment.registry.models import Company, State, Taking, UnlistedBy
+from muniment.registry.people import consent
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 
@@ -68,6 +69,9 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
         if step in {"approved", "relisted"}:
             company.reviewed_at = company.updated_at
         company.save()
+        if step == "approved":
+            consent.add_named_people(actor, company)
+        consent.tell_people(company)
         if old.get("state") == State.SUBMITTED:
             Taking.objects.filter(subject=f"company:{slug}").delete()
         history.entry(actor, step, before=old, after=new, company=company, note=note).save()

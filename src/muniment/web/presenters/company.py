@@ -258,7 +258,7 @@ def profile_of_company(company: JSONObject, positions: list[JSONObject], base: s
                 "member": {
                     "@type": "Person",
                     "name": position["person"]["name"],
-                    "url": f"{base}/people/{quote(position['person']['slug'])}",
+                    **({"url": f"{base}/people/{quote(slug)}"} if (slug := position["person"].get("slug")) else {}),
                 },
             }
             for position in positions[:50]

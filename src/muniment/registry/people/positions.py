@@ -1,0 +1,238 @@
+"""
+The positions of a person: list them, and confirm, decline or end them.
+
+Source: decisions, section 5: a claimed profile must confirm, may decline or end a position.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from django.db import transaction
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.registry import history
+from muniment.registry.company.part_changes import retire
+from muniment.registry.company.parts import PositionRow
+from muniment.registry.models import Company, Person, Position, PositionRequest, State
+from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.review import notifications
+
+REQUESTED: Final = "requested"
+CONFIRMED: Final = "confirmed"
+MAX_ANSWERS: Final = 500
+"""Positions that one call can answer."""
+_HINT: Final = "get_my_profile and /manage/profile list your positions with their ids."
+_REQUEST: Final = "request-"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPosition:
+    """
+    A position as the person sees it.
+
+    Args:
+        id: for :func:`answer_positions`; a changed position has another one, so that an answer is about what was seen.
+        state: ``requested``, or ``confirmed`` for one that the profile shows.
+        since: when it was requested.
+    """
+
+    id: str
+    title: str
+    company: Company
+    state: str
+    since: datetime | None = None
+
+
+def list_positions(actor: Actor) -> list[HeldPosition]:
+    """Return the positions of the actor's profile in published listings, requested ones first."""
+    if actor.account_id is None:
+        return []
+    mine = {"person__account_id": actor.account_id, "company__state": State.PUBLISHED}
+    asked = PositionRequest.objects.filter(decision="", **mine).select_related("company").order_by("-pk")
+    shown = Position.objects.filter(**mine).select_related("company").order_by("company__name", "company_id", "rank")
+    return [
+        *(
+            HeldPosition(f"{_REQUEST}{each.pk}", each.title or "", each.company, REQUESTED, each.asked_at)
+            for each in asked
+        ),
+        *(
+            HeldPosition(f"{each.company.slug}/{each.item_id}", each.title or "", each.company, CONFIRMED)
+            for each in shown
+        ),
+    ]
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Positions of one listing, by the answer of their person."""
+
+    confirmed: list[PositionRequest] = field(default_factory=list)
+    declined: list[PositionRequest] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+
+
+def answer_positions(
+    actor: Actor, *, confirm: Sequence[str] = (), decline: Sequence[str] = (), end: Sequence[str] = ()
+) -> int:
+    """
+    Confirm, decline or end positions of the actor's own profile, by the ids of :func:`list_positions`.
+
+    A declined or ended position leaves the listing at once, and the listing cannot ask again for 90 days.
+
+    Returns:
+        The number of positions answered.
+
+    Raises:
+        BadRequest: the account has no profile; too many ids; an id is in two lists.
+        NotFound: an id is not one of the person's positions.
+        Conflict: the listing changed or withdrew the position since it was read.
+    """
+    given = [*confirm, *decline, *end]
+    if len(given) > MAX_ANSWERS or len(set(given)) != len(given):
+        raise BadRequest(f"Each position can be answered once, at most {MAX_ANSWERS} in one call.", _HINT)
+    with transaction.atomic():
+        person = Person.objects.filter(account_id=actor.account_id or 0).first()
+        if person is None:
+            raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
+        companies = _lock_companies(person, given)
+        answers: dict[int, _Answers] = defaultdict(_Answers)
+        for each in confirm:
+            request = _find_request(person, each)
+            answers[request.company_id].confirmed.append(request)
+        for each in (*decline, *end):
+            if each.startswith(_REQUEST):
+                request = _find_request(person, each)
+                answers[request.company_id].declined.append(request)
+            else:
+                slug, _, item = each.partition("/")
+                company = next((found for found in companies.values() if found.slug == slug), None)
+                if company is None:
+                    raise _not_found(each)
+                answers[company.pk].ended.append(item)
+        for key in companies:
+            _apply(actor, companies[key], person, answers[key])
+        publish_team(companies, person)
+    return len(given)
+
+
+def _lock_companies(person: Person, ids: Iterable[str]) -> dict[int, Company]:
+    """Lock the listings of positions, in the order of their keys, before their requests are read."""
+    numbers = [int(each.removeprefix(_REQUEST)) for each in ids if _is_request(each)]
+    slugs = {each.partition("/")[0] for each in ids if "/" in each}
+    asking = PositionRequest.objects.filter(pk__in=numbers, person=person).values_list("company_id", flat=True)
+    naming = Position.objects.filter(person=person, company__slug__in=slugs).values_list("company_id", flat=True)
+    found = Company.objects.select_for_update().filter(pk__in={*asking, *naming}).order_by("pk")
+    return {company.pk: company for company in found}
+
+
+def _is_request(each: str) -> bool:
+    number = each.removeprefix(_REQUEST)
+    return each.startswith(_REQUEST) and number.isascii() and number.isdigit() and len(number) < 19
+
+
+def _find_request(person: Person, each: str) -> PositionRequest:
+    found = PositionRequest.objects.filter(pk=int(each.removeprefix(_REQUEST)) if _is_request(each) else 0)
+    request = found.filter(person=person).first()
+    if request is None:
+        raise _not_found(each)
+    if request.decision:
+        raise Conflict(f"The position {each!r} was changed, answered or withdrawn since.", _HINT)
+    return request
+
+
+def _not_found(each: str) -> NotFound:
+    return NotFound(f"You have no position with the id {each[:220]!r}.", _HINT)
+
+
+def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) -> None:
+    """Write the answers of one person to one listing, each step with its history."""
+    decisions = PositionRequest.Decision
+    before = team_of(company)
+    for request in answers.confirmed:
+        asked = Position.objects.filter(company=company, item_id=request.item, person=None)
+        asked.update(person=person, name="")
+        decide(actor, request, decisions.CONFIRMED)
+    _record(actor, company, person, decisions.CONFIRMED, answers.confirmed, before)
+    before = team_of(company)
+    for request in answers.declined:
+        Position.objects.filter(company=company, item_id=request.item, person=None).delete()
+        decide(actor, request, decisions.DECLINED)
+    _record(actor, company, person, decisions.DECLINED, answers.declined, before)
+    before, ended = team_of(company), []
+    for item in answers.ended:
+        place = Position.objects.filter(company=company, item_id=item, person=person).first()
+        if place is None:
+            raise _not_found(f"{company.slug}/{item}")
+        ended.append(PositionRequest(company=company, person=person, item=item, title=place.title, told_at=now()))
+        place.delete()
+        decide(actor, ended[-1], decisions.ENDED)
+    _record(actor, company, person, decisions.ENDED, ended, before)
+
+
+def _record(  # noqa: PLR0917 - one call for each answer
+    actor: Actor,
+    company: Company,
+    person: Person,
+    decision: PositionRequest.Decision,
+    requests: Sequence[PositionRequest],
+    before: list[JSONObject],
+) -> None:
+    """Write the history of both, and tell the owners, whom the person's account does not concern."""
+    if not requests:
+        return
+    if decision != PositionRequest.Decision.CONFIRMED:
+        retire(company, [each.item for each in requests], ())
+    write_team(replace(actor, account_id=None, credential=""), company, decision, before)
+    values = [{"company": company.slug, "title": each.title} for each in requests]
+    history.entry(actor, f"position {decision}", before={}, after={"positions": values}, person=person).save()
+    titles = [each.title or "" for each in requests]
+    transaction.on_commit(partial(notifications.notify_owners_of_answer, company, person, titles, str(decision)))
+
+
+def decide(actor: Actor, request: PositionRequest, decision: PositionRequest.Decision) -> None:
+    """Save the decision on a request."""
+    request.decision, request.decided_at, request.decided_by_id = decision, now(), actor.account_id
+    request.save()
+
+
+def team_of(company: Company) -> list[JSONObject]:
+    """Return the positions of a listing as published."""
+    places = Position.objects.filter(company=company).select_related("person").order_by("rank")
+    return [
+        PositionRow(
+            each.person.slug if each.person else "",
+            each.person.name if each.person else each.name,
+            each.title,
+            each.extra,
+            each.item_id,
+        ).to_document()
+        for each in places
+    ]
+
+
+def write_team(actor: Actor, company: Company, step: str, before: list[JSONObject]) -> None:
+    """
+    Write the listing's version and history after an answer, in the caller's transaction.
+
+    Args:
+        step: what happened to the position.
+        before: the positions before it, of :func:`team_of`.
+    """
+    company.version += 1
+    company.updated_at = now()
+    company.save(update_fields=["version", "updated_at"])
+    values = {"before": {"positions": before}, "after": {"positions": team_of(company)}}
+    history.entry(actor, f"position {step}", company=company, **values).save()
+
+
+def publish_team(companies: Iterable[int], person: Person) -> None:
+    """Publish listings and a person whose positions changed."""
+    Person.objects.filter(pk=person.pk).update(updated_at=now())
+    publish(AffectedRows().company(*companies).person(person.pk))
