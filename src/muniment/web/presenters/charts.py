@@ -2,21 +2,29 @@
 Charts as inline SVG: bar, paired bar, stacked bar, donut, sparkline. Pure functions, no script, no style attribute.
 
 Each returns a ``figure`` with a titled and described picture, followed by a table of its numbers for readers who
-cannot see the picture.
+cannot see the picture. The numbers are those that it was given: none is rescaled.
 """
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from html import escape
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
+from muniment.schema.item_lists import SHARES_TOLERANCE
+
 TINTS = 6
 """How many tints the stylesheet knows; the last one is the remainder's."""
 REST = f"tint{TINTS - 1}"
+WHOLE = 100
+"""Percent."""
+NEGLIGIBLE = Decimal("0.05")
+"""Percent: what rounded shares may lack to the whole."""
+TOO_MANY_DIGITS = 10**40
 
 
 class ChartSlice(NamedTuple):
@@ -58,14 +66,60 @@ class ChartPair(NamedTuple):
         return f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else "")
 
 
+def exact(value: float | Decimal) -> str:
+    """Return a number with all its digits, as the API answers it, with separated thousands."""
+    number = Decimal(str(value))
+    if abs(number) > TOO_MANY_DIGITS:
+        return f"{value:,.10g}"
+    text = f"{number:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _percent(value: float | Decimal) -> str:
+    return f"{exact(value)}%"
+
+
+def _sum(slices: Iterable[ChartSlice]) -> Decimal:
+    """Return the sum without the rounding of floats."""
+    return sum((Decimal(str(slice_.value)) for slice_ in slices), Decimal())
+
+
 def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSlice]:
-    """Return the *keep* largest slices, and one slice for all others."""
-    ranked = sorted((slice_ for slice_ in slices if slice_.value > 0), key=lambda slice_: -slice_.value)
+    """Return the *keep* largest shares in percent, and one slice for all others, which counts those of nothing too."""
+    ranked = sorted(slices, key=lambda slice_: -slice_.value)
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
     others = ngettext("%(count)d other", "%(count)d others", len(rest)) % {"count": len(rest)}
-    return [*ranked[:keep], ChartSlice(others, sum(slice_.value for slice_ in rest), rest=True)]
+    total = _sum(rest)
+    return [*ranked[:keep], ChartSlice(others, float(total), _percent(total), rest=True)]
+
+
+def shares_of_whole(
+    title: str, lead: str, slices: Sequence[ChartSlice], *, keep: int = TINTS - 1, centre: str = ""
+) -> SafeString:
+    """
+    Draw shares in percent: as a ring, with what is missing to the whole; as bars if they cannot be a whole.
+
+    Args:
+        lead: the beginning of the description.
+        keep: how many of the largest are drawn, if there are more than one above it.
+    """
+    total = _sum(slices)
+    parts = [slice_._replace(shown=slice_.shown or _percent(slice_.value)) for slice_ in folded(slices, keep)]
+    named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in parts[:TINTS])
+    if not any(slice_.value for slice_ in slices):
+        return SafeString("")
+    if total > WHOLE + SHARES_TOLERANCE or any(not 0 <= slice_.value <= WHOLE for slice_ in slices):
+        note = gettext("These shares add up to %(total)s, so they are not parts of a whole.") % {
+            "total": _percent(total)
+        }
+        largest = max(WHOLE, *(slice_.value for slice_ in parts))
+        return bar(title, f"{lead}: {named}.", parts, unit=gettext("Share"), of=largest, note=note)
+    if WHOLE - total > NEGLIGIBLE:
+        missing = WHOLE - total
+        parts.append(ChartSlice(gettext("Not specified"), float(missing), _percent(missing), rest=True))
+    return donut(title, f"{lead}: {named}.", parts, centre=centre, unit=gettext("Share"))
 
 
 def percentage(value: float, total: float) -> str:
@@ -76,31 +130,30 @@ def percentage(value: float, total: float) -> str:
 def donut(
     title: str, description: str, slices: Sequence[ChartSlice], *, centre: str = "", unit: str = "Share"
 ) -> SafeString:
-    """Draw shares of a whole as a ring, in the order given, from twelve o'clock."""
-    shown = [slice_ for slice_ in slices if slice_.value > 0]
-    total = sum(slice_.value for slice_ in shown)
-    if not total:
+    """Draw shares in percent as a ring, in the order given, from twelve o'clock."""
+    if not any(slice_.value > 0 for slice_ in slices):
         return SafeString("")
-    parts, start = [], 0.0
-    for index, slice_ in enumerate(shown):
-        part = slice_.value / total
-        parts.append(f'<path class="{_tint(index, shown)}" d="{_ring(start, start + part)}"/>')
-        start += part
+    parts, rows, start = [], [], 0.0
+    for index, slice_ in enumerate(slices):
+        end = min(start + slice_.value / WHOLE, 1)
+        if end > start:
+            parts.append(f'<path class="{_tint(index, slices)}" d="{_ring(start, end)}"/>')
+        rows.append((slice_.label, slice_.shown or _percent(slice_.value), _tint(index, slices)))
+        start = max(start, end)
     if centre:
         parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')
-    rows = [(slice_.label, percentage(slice_.value, total), _tint(index, shown)) for index, slice_ in enumerate(shown)]
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 
 def bar(
-    title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0
+    title: str, description: str, slices: Sequence[ChartSlice], *, unit: str = "Number", of: float = 0, note: str = ""
 ) -> SafeString:
     """Draw amounts as horizontal bars under their names, each against the largest, or against *of*."""
     largest = of or max((slice_.value for slice_ in slices), default=0)
     if largest <= 0 or not slices:
         return SafeString("")
     rows = [(slice_.label, slice_.text, [("tint0", slice_.value)]) for slice_ in slices]
-    return _bars(title, description, rows, largest, unit)
+    return _bars(title, description, rows, largest, unit, note)
 
 
 def paired_bar(
@@ -197,8 +250,13 @@ def _figure(  # noqa: PLR0917 - the parts of a figure, in their order
     )
 
 
-def _bars(
-    title: str, description: str, rows: Sequence[tuple[str, str, Sequence[tuple[str, float]]]], of: float, unit: str
+def _bars(  # noqa: PLR0917 - the parts of a figure, in their order
+    title: str,
+    description: str,
+    rows: Sequence[tuple[str, str, Sequence[tuple[str, float]]]],
+    of: float,
+    unit: str,
+    note: str = "",
 ) -> SafeString:
     """Draw the bars of each row right under its name and number, so that readers need not count lines."""
     cells = ""
@@ -213,9 +271,10 @@ def _bars(
             f'{_row(label, value)}<tr aria-hidden="true"><td colspan="2">'
             f'<svg viewBox="0 0 100 {tall}" height="{tall}" preserveAspectRatio="none">{picture}</svg></td></tr>'
         )
+    shown_note = f'<p class="quiet small">{escape(note)}</p>' if note else ""
     return mark_safe(  # noqa: S308 - every value above passed through escape
         f'<figure class="chart chart-bar"><figcaption class="unseen">{escape(description)}</figcaption>'
-        f"{_numbers(title, unit, cells)}</figure>"
+        f"{_numbers(title, unit, cells)}{shown_note}</figure>"
     )
 
 

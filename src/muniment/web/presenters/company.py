@@ -1,6 +1,8 @@
 """Present a published document on its page: facts, links, charts, and structured data for search engines."""
 
 import re
+import sys
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -168,63 +170,60 @@ def shares(bundle: JSONObject) -> JSONObject:
         "vestingPeriod": gettext("Vesting"),
         "details": gettext("Details"),
     }
-    pools = [
-        ChartSlice(str(pool.get("name", "")), _number(pool.get("percentage")))
-        for pool in (distribution or {}).get("pools") or []
-        if _number(pool.get("percentage")) > 0
-    ]
+    pools = [_share(pool, str(pool.get("name", ""))) for pool in (distribution or {}).get("pools") or []]
     holders = [
-        ChartSlice(
-            str(entry.get("name") or entry.get("address") or gettext("unnamed")), _number(entry.get("percentage"))
-        )
+        _share(entry, str(entry.get("name") or entry.get("address") or gettext("unnamed")))
         for entry in bundle.get("capTable") or []
-        if _number(entry.get("percentage")) > 0
     ]
-    rest = 100 - sum(holder.value for holder in holders)
-    holders = charts.folded(holders, 4)
-    if holders and rest > 0.05:
-        holders.append(ChartSlice(gettext("not listed"), round(rest, 4), rest=True))
     return {
         "distribution": distribution,
         "distribution_facts": _facts(distribution or {}, labels),
-        "pools_chart": charts.donut(
+        "pools_chart": charts.shares_of_whole(
             gettext("Token distribution"),
-            _said(gettext("Pools"), pools),
-            charts.folded(pools),
+            gettext("Pools"),
+            pools,
             centre=bundle["company"].get("symbol", "")[:8],
         ),
-        "holders_chart": charts.donut(
+        "holders_chart": charts.shares_of_whole(
             gettext("Token holders"),
-            _said(gettext("Holders of %(name)s") % {"name": name}, holders),
+            gettext("Holders of %(name)s") % {"name": name},
             holders,
-            centre=f"{len(bundle.get('capTable') or [])}",
+            keep=4,
+            centre=f"{len(holders):,}",
         ),
         "proposals": [_proposal(proposal) for proposal in bundle.get("proposals") or []],
     }
 
 
+def _share(row: JSONObject, label: str) -> ChartSlice:
+    share = row.get("percentage")
+    return ChartSlice(label, _number(share), "" if share is not None else gettext("Not specified"))
+
+
 def _said(lead: str, slices: list[ChartSlice]) -> str:
-    total = sum(slice_.value for slice_ in slices)
-    named = ", ".join(f"{slice_.label} {charts.percentage(slice_.value, total)}" for slice_ in slices[: charts.TINTS])
-    return f"{lead}: {named}."
+    return f"{lead}: {', '.join(f'{slice_.label} {slice_.text}' for slice_ in slices)}."
 
 
 def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value == value else 0.0  # noqa: PLR0124 - leaves NaN out
+    """Return a number as it is; 0 for anything else, and the nearest that can be drawn for one beyond."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or value != value:  # noqa: PLR0124 - NaN
+        return 0
+    return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
 def _proposal(proposal: JSONObject) -> JSONObject:
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
     both = [
-        ChartSlice(gettext("For"), pro, f"{pro:,.10g}", tone="good"),
-        ChartSlice(gettext("Against"), contra, f"{contra:,.10g}", tone="bad"),
+        ChartSlice(gettext("For"), pro, charts.exact(pro), tone="good"),
+        ChartSlice(gettext("Against"), contra, charts.exact(contra), tone="bad"),
     ]
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
     is_past = bool(re.match(r"\d{4}-\d\d-\d\d", ends)) and ends[:10] < f"{now():%Y-%m-%d}"
     has_ended = proposal.get("status") in {"passed", "failed"} or is_past
-    chart = charts.stacked_bar(
+    draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
+    chart = draw(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
     )
     return {**proposal, "title": title, "chart": chart, "ends": day_or_text(ends), "has_ended": has_ended}
