@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 import msgspec
@@ -21,7 +21,9 @@ from muniment.kernel.problems import BadRequest
 @click.option("--draft", is_flag=True, help="Keep new listings unpublished, and published ones unchanged.")
 @click.option("--dry-run", is_flag=True, help="Read, validate and compare everything; write nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if any row or value is invalid.")
-def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
+@click.option("--overwrite", is_flag=True, help="Replace fields that people changed since the last import.")
+@click.option("--relist", is_flag=True, help="Publish what was unlisted.")
+def import_(path: Path, **options: Any) -> None:
     """
     Import a registry from PATH.
 
@@ -29,6 +31,9 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
     skipped, so running the command again changes nothing, or completes an interrupted import. Invalid rows are reported
     with file, line and field, and skipped; of a value that cannot be true, only the value is left out. The exit status
     is then 1.
+
+    A field that an owner or a reviewer changed since the last import is kept and reported, unless --overwrite replaces
+    it. What was unlisted stays so, unless --relist publishes it.
     """
     use_django()
     from muniment.registry.exchange.importer import import_registry, sources_of
@@ -46,9 +51,7 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             tasks = {each.path: bar.add_task(each.kind, total=each.path.stat().st_size) for each in sources}
             summary = import_registry(
                 path,
-                draft=draft,
-                dry_run=dry_run,
-                strict=strict,
+                **options,
                 tell=lambda bad: tell("", bad),
                 warn=lambda bad: tell("warning: ", bad),
                 progress=lambda file, read: bar.update(tasks[file], completed=read),
@@ -65,7 +68,8 @@ def import_(path: Path, *, draft: bool, dry_run: bool, strict: bool) -> None:
             message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
             raise click.ClickException(message) from None
     is_clean = not (summary.bad or summary.dropped)
-    verb = "Would import" if dry_run else "Imported" if is_clean or not strict else "Nothing imported"
+    verb = "Imported" if is_clean or not options["strict"] else "Nothing imported"
+    verb = "Would import" if options["dry_run"] else verb
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}.")
     if not is_clean:
         sys.exit(1)

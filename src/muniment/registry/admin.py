@@ -167,3 +167,9 @@ admin.site.register(
 admin.site.register(
     models.GivenSlug, ReadOnly, list_display=("kind", "slug"), list_filter=("kind",), search_fields=("slug",)
 )
+admin.site.register(
+    models.ImportMemory,
+    ReadOnly,
+    list_display=("company", "person", "framework"),
+    search_fields=("company__slug", "person__slug", "framework__slug"),
+)

@@ -7,8 +7,8 @@ Source: decisions, section 6.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
+from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson
 from muniment.registry.people.suppression import is_suppressed
@@ -37,9 +38,12 @@ class BatchCounts:
     new: int = 0
     changed: int = 0
     unchanged: int = 0
+    kept: int = 0
+    """Members that people had changed."""
 
     def __add__(self, other: "BatchCounts") -> "BatchCounts":
-        return BatchCounts(self.new + other.new, self.changed + other.changed, self.unchanged + other.unchanged)
+        mine, others = astuple(self), astuple(other)
+        return BatchCounts(*(one + another for one, another in zip(mine, others, strict=True)))
 
 
 @dataclass(slots=True)
@@ -50,6 +54,8 @@ class BatchRun:
     Args:
         dry: compare only, write nothing; ``names`` then holds what would be created.
         drop: called with each bad value of a valid row that is left out.
+        overwrite: replace what people changed since the last import.
+        relist: publish what was unlisted.
         settled: people whose row has a time of change, which later batches must not move.
     """
 
@@ -57,6 +63,8 @@ class BatchRun:
     schema: Schema
     draft: bool = False
     dry: bool = False
+    overwrite: bool = False
+    relist: bool = False
     tell: Report = lambda _line, _fault: None
     warn: Report = lambda _line, _fault: None
     drop: Report = lambda _line, _fault: None
@@ -74,6 +82,13 @@ class BatchRun:
             return False
         self.warn(line, Fault("", f"{existing.slug!r} is published; --draft leaves it unchanged"))
         return True
+
+    def report_kept(self, line: int, edits: Edits, paths: Mapping[str, str], counts: BatchCounts) -> None:
+        """Warn about the members that an import keeps; *paths* are those that differ from the member's name."""
+        for member in edits.kept:
+            counts.kept += 1
+            said = "was changed here since the last import and is kept; --overwrite replaces it"
+            self.warn(line, Fault(paths.get(member, member), said))
 
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
@@ -171,10 +186,20 @@ def history_entry(
     run: BatchRun, before: JSONObject, after: JSONObject, record: Record | None = None, **subject: Any
 ) -> HistoryEntry:
     """Return the unsaved history entry of an imported row; values by column."""
-    return history.entry(
-        run.actor,
-        "imported",
-        before=history.wire_values(before, record),
-        after=history.wire_values(after, record),
-        **subject,
-    )
+    old, new = history_values(before, after, record)
+    return history.entry(run.actor, IMPORTED, before=old, after=new, **subject)
+
+
+def history_values(before: JSONObject, after: JSONObject, record: Record | None) -> tuple[JSONObject, JSONObject]:
+    """Return changed columns before and after in the form of the history."""
+    old, new = _with_extra(before, after), _with_extra(after, before)
+    return history.wire_values(old, record), history.wire_values(new, record)
+
+
+def _with_extra(columns: JSONObject, others: JSONObject) -> JSONObject:
+    """Return *columns* with the changed additional members in the place of all of them."""
+    if "extra" not in columns:
+        return columns
+    mine, other = columns["extra"] or {}, others["extra"] or {}
+    changed = {name: mine.get(name) for name in {**mine, **other} if mine.get(name) != other.get(name)}
+    return {**{name: value for name, value in columns.items() if name != "extra"}, **changed}

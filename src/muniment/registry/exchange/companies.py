@@ -23,12 +23,15 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     existing_rows,
     free_slug,
+    history_values,
     insert_rows,
     merged_slugs,
     update_row,
     update_rows,
     without_used_slugs,
 )
+from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
+from muniment.registry.exchange.keeping import former_people, settle_columns, settle_lists, settle_rounds
 from muniment.registry.exchange.position_answers import PositionAnswers
 from muniment.registry.exchange.rows import CompanyRow
 from muniment.registry.fields import Text
@@ -143,12 +146,17 @@ class _CompanyBatch:
         self.moved: list[int] = []
         """Companies with another website."""
         self.answers = PositionAnswers()
+        self.edits: dict[int, Edits] = {}
+        fields = run.schema.company.fields
+        self.paths = {each.name: f"company.{each.name}" for each in fields if each.column != "distribution"}
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
-        parts = _parts([company.pk for company in stored.values()])
+        keys = [company.pk for company in stored.values()]
+        parts = _parts(keys)
+        self.edits = edits_of("company", keys)
         rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
         self._ignore_erased_people(rows)
         self._follow_merges(rows)
@@ -166,7 +174,7 @@ class _CompanyBatch:
             elif self.run.skips(line, company):
                 self.counts.unchanged += 1
             else:
-                self._compare(row, company, parts, people)
+                self._compare(line, row, company, parts, people)
         if not self.run.dry:
             self._write(people)
         return self.counts
@@ -271,12 +279,20 @@ class _CompanyBatch:
         self.order.append(company)
         self.new_parts.append((company, row, self._places(row, [], people)))
 
-    def _compare(self, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
+    def _compare(self, line: int, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
+        stored: StoredPositions = parts["positions"][company.pk]
+        edits = self.edits.get(company.pk)
+        if edits:
+            places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
+            settle_lists(self.run, row, edits, {name: of[company.pk] for name, of in parts.items()}, places)
         self._give_ids(row, parts, company)
         columns = dict(row.columns)
-        if not self.run.draft:
-            columns["state"] = State.PUBLISHED
-        stored: StoredPositions = parts["positions"][company.pk]
+        if edits:
+            settle_rounds(self.run, row, edits, parts["funding_rounds"][company.pk])
+            settle_columns(self.run, edits, company, columns, self.run.schema.company)
+            self.run.report_kept(line, edits, self.paths, self.counts)
+        if not self.run.draft and self._may_publish(line, company, edits):
+            columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
         places = self._places(row, stored, people)
         kept = CompanyRow(row.slug, {})
         before: JSONObject = {}
@@ -306,18 +322,37 @@ class _CompanyBatch:
             self.counts.unchanged += 1
             return
         self.counts.changed += 1
-        before |= history.wire_values(former, self.run.schema.company)
-        after |= history.wire_values({name: columns[name] for name in former}, self.run.schema.company)
+        old, new = history_values(former, {name: columns[name] for name in former}, self.run.schema.company)
+        before |= old
+        after |= new
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, kept, places))
-        self.entries.append(history.entry(self.run.actor, "imported", before=before, after=after, company=company))
+        self.entries.append(history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company))
         if "website" in former:
             self.moved.append(company.pk)
         if REFERENCE & former.keys():
             self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
+
+    def _resolve(
+        self, places: list[PositionRow], stored: StoredPositions, people: _People, edits: Edits
+    ) -> list[PositionRow]:
+        """Return *places* with their people, also those whose positions were removed since an import brought them."""
+        former = former_people(places, edits)
+        people.known |= {person.slug: person for person in former.values()}
+        here = {name: person.slug for name, person in former.items()}
+        return [place._replace(slug=people.resolve(place, stored, here)) for place in places]
+
+    def _may_publish(self, line: int, company: Company, edits: Edits | None) -> bool:
+        """Return whether a listing may be public: not what was taken down, nor what a person has yet to submit."""
+        is_draft_of_import = company.state == State.DRAFT and not edits
+        if company.state == State.PUBLISHED or is_draft_of_import or self.run.relist:
+            return True
+        state = company.get_state_display().lower()
+        self.run.warn(line, Fault("", f"{company.slug!r} is {state} and stays so; --relist publishes it"))
+        return False
 
     def _part_on_wire(self, part: list[Any]) -> list[Any]:
         return [
@@ -348,8 +383,9 @@ class _CompanyBatch:
         for model, made in parts.items():
             model._default_manager.bulk_create(made)  # noqa: SLF001 - Django's public name
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
-        new = [history.entry(self.run.actor, "imported", before={}, after={}, company=company) for company in self.made]
+        new = [history.entry(self.run.actor, IMPORTED, before={}, after={}, company=company) for company in self.made]
         HistoryEntry.objects.bulk_create([*new, *self.entries])
+        remember("company", self.edits)
         self._publish(people)
 
     def _publish(self, people: _People) -> None:

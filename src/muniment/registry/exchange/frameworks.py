@@ -1,5 +1,7 @@
 """Import a batch of frameworks with their private specifications."""
 
+from typing import Final
+
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -13,10 +15,21 @@ from muniment.registry.exchange.batch import (
     update_rows,
     without_used_slugs,
 )
+from muniment.registry.exchange.edits import Edits, edits_of, remember
+from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import FrameworkRow
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
+
+_SPECIFICATION: Final = "specificationVersion"
+_PATHS: Final = {
+    **{name: f"framework.{name}" for name in ("description", "kind")},
+    "name": "framework.frameworkName",
+    "closed": "framework.isOpen",
+    _SPECIFICATION: "specification",
+}
+"""Members that have another name in a file."""
 
 
 def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> BatchCounts:
@@ -26,8 +39,9 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     rows = _with_company(run, without_used_slugs(run, "framework", rows, existing))
     named = {row.company for _, row in rows if row.company}
     companies = dict(Company.objects.filter(slug__in=named).values_list("slug", "pk"))
-    versions = FrameworkSpecification.objects.filter(framework_id__in=[each.pk for each in existing.values()])
-    authored = {each.framework_id: each for each in versions.order_by("framework_id", "version")}
+    keys = [each.pk for each in existing.values()]
+    edits = edits_of("framework", keys)
+    authored = _latest_versions(keys)
     made: list[Framework] = []
     changed: list[Framework] = []
     entries: list[HistoryEntry] = []
@@ -38,25 +52,32 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
             counts.unchanged += 1
             continue
         latest = authored.get(framework.pk) if framework else None
-        columns = _columns(run, line, row, latest)
-        columns["company_id"] = companies.get(row.company)
+        columns = {**_columns(run, line, row, latest), "company_id": companies.get(row.company)}
+        if framework is not None and (found := edits.get(framework.pk)):
+            _settle(run, line, framework, found, columns)
+            if row.specification is not None and latest is not None and _SPECIFICATION in found.brought:
+                row.specification = found.settle(
+                    _SPECIFICATION, latest.document, row.specification, overwrite=run.overwrite
+                )
+            run.report_kept(line, found, _PATHS, counts)
         text = row.specification if latest is None or row.specification != latest.document else None
         if framework is None:
             columns.setdefault("listed", False)
             framework = Framework(slug=row.slug, updated_at=row.updated_at or now(), **columns)
             made.append(framework)
-            before: JSONObject | None = {}
-        else:
-            before = update_row(framework, columns, row.updated_at, other_changes=text is not None)
-            if before is None:
-                counts.unchanged += 1
-                continue
+            before: JSONObject = {}
+        elif (former := update_row(framework, columns, row.updated_at, other_changes=text is not None)) is not None:
+            before = former
             changed.append(framework)
-        entries.append(
-            history_entry(run, before or {}, {name: columns[name] for name in before or ()}, framework=framework)
-        )
+        else:
+            counts.unchanged += 1
+            continue
+        after = {name: columns[name] for name in before}
         if text is not None:
             specifications.append(next_version(framework, text, latest, run.actor))
+            if latest is not None:
+                before[_SPECIFICATION], after[_SPECIFICATION] = latest.version, specifications[-1].version
+        entries.append(history_entry(run, before, after, framework=framework))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
@@ -64,8 +85,14 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     update_rows(changed)
     FrameworkSpecification.objects.bulk_create(specifications)
     HistoryEntry.objects.bulk_create(entries)
+    remember("framework", edits)
     publish(AffectedRows().framework(*(framework.pk for framework in (*made, *changed))))
     return counts
+
+
+def _latest_versions(keys: list[int]) -> dict[int, FrameworkSpecification]:
+    versions = FrameworkSpecification.objects.filter(framework_id__in=keys)
+    return {each.framework_id: each for each in versions.order_by("framework_id", "version")}
 
 
 def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[tuple[int, FrameworkRow]]:
@@ -78,6 +105,16 @@ def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[t
         else:
             run.tell(line, Fault("framework.company.id", f"is unknown: no company has the slug {row.company!r}"))
     return kept
+
+
+def _settle(run: BatchRun, line: int, framework: Framework, edits: Edits, columns: JSONObject) -> None:
+    """Keep what reviewers changed since the last import: members, and that it is unlisted."""
+    listed = columns.pop("listed", None)
+    settle_columns(run, edits, framework, columns, None)
+    if listed and not framework.listed and "listed" in edits.brought and not run.relist:
+        run.warn(line, Fault("", f"{framework.slug!r} is unlisted and stays so; --relist publishes it"))
+    elif listed is not None:
+        columns["listed"] = listed
 
 
 def _columns(run: BatchRun, line: int, row: FrameworkRow, latest: FrameworkSpecification | None) -> JSONObject:

@@ -95,6 +95,8 @@ class Summary:
             for kind, counts in self.counts.items()
             if counts != BatchCounts()
         ]
+        if kept := sum(counts.kept for counts in self.counts.values()):
+            parts.append(f"{kept:,} edited fields kept")
         parts.append(f"{self.bad:,} invalid rows" if self.bad else "no invalid rows")
         if self.dropped:
             parts.append(f"{self.dropped:,} invalid values left out")
@@ -144,6 +146,8 @@ def import_registry(
     draft: bool = False,
     dry_run: bool = False,
     strict: bool = False,
+    overwrite: bool = False,
+    relist: bool = False,
     tell: Tell = _silent,
     warn: Tell = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
@@ -156,7 +160,10 @@ def import_registry(
         draft: leave new rows unpublished, and published ones unchanged.
         dry_run: read and compare everything, write nothing.
         strict: import nothing if any row is invalid, or a value would be left out.
+        overwrite: replace fields that people changed since the last import; otherwise they are kept.
+        relist: publish listings, people and frameworks that were unlisted; otherwise they stay so.
         tell: called with each fault of an invalid row, and each invalid value that is left out.
+        warn: called with each row or field that is kept, ignored or doubtful.
         progress: called with the file and the bytes read so far.
 
     Raises:
@@ -170,7 +177,7 @@ def import_registry(
         warn(RowFault(suppression.FILE_NAME, 0, "", message))
 
     def run(warn: Tell, *, dry: bool) -> Summary:
-        state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry)
+        state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry, overwrite=overwrite, relist=relist)
         return _Import(state, tell, warn, progress).run(sources)
 
     with _bulk_write_settings():

@@ -15,8 +15,10 @@ from muniment.registry.exchange.batch import (
     update_rows,
     without_used_slugs,
 )
+from muniment.registry.exchange.edits import edits_of, remember
+from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow
-from muniment.registry.models import Company, HistoryEntry, Person
+from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
@@ -31,6 +33,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     renamed: list[int] = []
     adopted: list[int] = []
     entries: list[HistoryEntry] = []
+    edits = edits_of("person", [person.pk for person in existing.values()])
     kept = _without_removed(run, rows)
     counts.unchanged = len(rows) - len(kept)
     for line, row in _without_bad_values(run, without_used_slugs(run, "person", kept, existing), existing):
@@ -46,7 +49,10 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             made.append(person)
             entries.append(history_entry(run, {}, {}, person=person))
             continue
-        adopted += _adopt(run, person, columns)
+        if found := edits.get(person.pk):
+            settle_columns(run, found, person, columns, run.schema.person)
+            run.report_kept(line, found, {}, counts)
+        adopted += _adopt(run, line, person, columns)
         before = update_row(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
             run.settled.discard(row.slug)
@@ -65,6 +71,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
     HistoryEntry.objects.bulk_create(entries)
+    remember("person", edits)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
         affected.person_with_companies(*renamed)
@@ -121,11 +128,26 @@ def _corrected(run: BatchRun, line: int, row: PersonRow, person: Person | None) 
     return replace(row, columns=columns)
 
 
-def _adopt(run: BatchRun, person: Person, columns: JSONObject) -> list[int]:
+def _adopt(run: BatchRun, line: int, person: Person, columns: JSONObject) -> list[int]:
     """List *person* by itself; nothing changes for readers if a position made them public already."""
+    if run.draft or not _may_publish(run, line, person):
+        return []
+    if person.unlisted_by:
+        columns["unlisted_by"] = ""
     if person.published and not person.listed:
         person.listed = True
         return [person.pk]
-    if not run.draft:
-        columns["listed"] = True
+    columns["listed"] = True
     return []
+
+
+def _may_publish(run: BatchRun, line: int, person: Person) -> bool:
+    """Return whether an import may list a person: not a private profile of an account, nor a person taken down."""
+    if person.account_id is not None and (not person.listed or person.unlisted_by == UnlistedBy.OWNER):
+        if not person.published:
+            run.warn(line, Fault("", f"{person.slug!r} is a private profile and stays so; its owner can publish it"))
+        return False
+    if person.unlisted_by and not run.relist:
+        run.warn(line, Fault("", f"{person.slug!r} is unlisted and stays so; --relist publishes it"))
+        return False
+    return True

@@ -18,6 +18,7 @@ from muniment.registry.models.company_parts import (
 from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification
 from muniment.registry.models.history import HistoryEntry
+from muniment.registry.models.imports import ImportMemory
 from muniment.registry.models.people import MergedPerson, Person
 from muniment.registry.models.pictures import Picture
 from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
@@ -35,6 +36,7 @@ __all__ = [
     "FundingRound",
     "GivenSlug",
     "HistoryEntry",
+    "ImportMemory",
     "Invitation",
     "MergedPerson",
     "Ownership",

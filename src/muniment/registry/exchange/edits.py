@@ -1,0 +1,201 @@
+"""
+The members of stored rows that people changed since an import brought them; an import keeps these.
+
+The history is the memory: the value before the first change by a person is what the last import brought. Only where an
+import has since met such a member is a digest of what it brought stored, because the history does not have it.
+
+Source: decisions, section 6: a field that an owner changed since the last import is kept and reported.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from muniment.kernel.ids import digest
+from muniment.kernel.json import JSONObject
+from muniment.registry.models import HistoryEntry, ImportMemory
+from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POSITIONS, PROPOSALS
+from muniment.schema.item_lists import ItemList
+
+Fingerprint = str | list[list[str]]
+"""The digest of a value; for a list, the id and the digest of each row."""
+
+IMPORTED: Final = "imported"
+REQUESTS: Final = ("asked", "request withdrawn", "change refused")
+"""Actions that changed no member: a request waits for a reviewer."""
+ROWS: Final[dict[str, ItemList]] = {
+    "address": ADDRESSES,
+    "positions": POSITIONS,
+    "proposals": PROPOSALS,
+    "capTable": CAP_TABLE,
+}
+"""Lists that are kept row by row, by the member's name."""
+_ALIASES: Final = {"fundingRound": "fundingRounds"}
+"""Members that have another name in the history of edits."""
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def fingerprint(member: str, value: Any) -> Fingerprint:
+    """Return what tells two values of a member apart, in the form of the history."""
+    if member in ROWS and isinstance(value, list | None):
+        rows = ROWS[member].with_ids(value or [])
+        if len({row["id"] for row in rows}) == len(rows):
+            return [[row["id"], _row_digest(row)] for row in rows]
+    plain = _plain(value)
+    return digest(_encode(None if isinstance(plain, str | list | dict) and not plain else plain))
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* without the ids of rows, which entries of earlier versions lack."""
+    if isinstance(value, list):
+        return [{k: v for k, v in each.items() if k != "id"} if isinstance(each, dict) else each for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) if isinstance(each, list) else each for key, each in value.items()}
+    return value
+
+
+def _row_digest(row: JSONObject) -> str:
+    person = row.get("person")
+    if isinstance(person, dict) and person.get("slug"):  # its name is the profile's
+        row = {**row, "person": {key: value for key, value in person.items() if key != "name"}}
+    return digest(_encode({key: value for key, value in row.items() if key != "id"}))
+
+
+@dataclass(slots=True)
+class Edits:
+    """
+    The members of one row that people changed.
+
+    Args:
+        brought: what the last import brought for each of them.
+        memory: the part of it that is stored.
+        kept: the members that this import keeps, entirely or in some rows.
+    """
+
+    brought: dict[str, Fingerprint] = field(default_factory=dict)
+    memory: dict[str, Fingerprint] = field(default_factory=dict)
+    is_memory_changed: bool = False
+    kept: list[str] = field(default_factory=list)
+
+    def settle(self, member: str, current: Any, given: Any, *, overwrite: bool = False) -> Any:
+        """
+        Return the value to store: *current* if a person changed it since, *given* otherwise, or rows of both.
+
+        Args:
+            current: the stored value, in the form of the history.
+            given: the file's value in the same form.
+        """
+        if member not in self.brought:
+            return given
+        base, rows = self.brought[member], ROWS.get(member)
+        if rows and given and isinstance(base, list):
+            given = _with_ids(rows, base, current or [], given)
+        stored, wanted = fingerprint(member, current), fingerprint(member, given)
+        if stored == wanted:
+            if base != wanted:
+                self._remember(member, wanted)
+            return current
+        if overwrite or stored == base:
+            self._remember(member, None)
+            return given
+        value = current
+        if rows and isinstance(base, list) and isinstance(stored, list) and isinstance(wanted, list):
+            value = _merge_rows(base, rows.with_ids(current or []), rows.with_ids(given or []))
+        if fingerprint(member, value) != wanted:
+            self.kept.append(member)
+        if base != wanted or value is not current:
+            self._remember(member, wanted)
+        return current if fingerprint(member, value) == stored else value
+
+    def _remember(self, member: str, brought: Fingerprint | None) -> None:
+        if self.memory.get(member) == brought:
+            return
+        self.is_memory_changed = True
+        if brought is None:
+            del self.memory[member]
+        else:
+            self.memory[member] = brought
+
+
+def _with_ids(
+    rows: ItemList, base: list[list[str]], current: Sequence[JSONObject], given: Sequence[JSONObject]
+) -> list[JSONObject]:
+    """Return the file's rows with the ids that the last import gave them, else those of equal rows of a person."""
+    found = rows.with_ids(given)
+    known = {key for key, _ in base} | {row.get("id") for row in current}
+    taken = {row["id"] for row in found}
+    own: dict[str, list[str]] = defaultdict(list)
+    for row in current:
+        if row.get("id") and row["id"] not in taken:
+            own[rows.identity(row)].append(row["id"])
+    return [
+        {**row, "id": own[identity].pop(0)}
+        if not each.get("id") and row["id"] not in known and own[identity := rows.identity(row)]
+        else row
+        for each, row in zip(given, found, strict=True)
+    ]
+
+
+def _is_confirmed(stored: JSONObject, given: JSONObject) -> bool:
+    """Return whether the file links a position that shows a name alone, which confirms it."""
+    mine, other = (
+        {**row, "person": {key: value for key, value in row["person"].items() if key not in {"name", "slug"}}}
+        if "person" in row
+        else None
+        for row in (stored, given)
+    )
+    return mine is not None and mine == other and not stored["person"].get("slug") and bool(given["person"].get("slug"))
+
+
+def _merge_rows(base: list[list[str]], current: Sequence[JSONObject], given: Sequence[JSONObject]) -> list[JSONObject]:
+    """Return the stored rows with the file's changes to rows that no person added, changed or removed."""
+    brought = {key: row for key, row in base}  # noqa: C416 - for the type checker
+    of_file = {row["id"]: row for row in given}
+    rows = []
+    for row in current:
+        if brought.get(row["id"]) != _row_digest(row):
+            given_row = of_file.get(row["id"], row)
+            rows.append(given_row if _is_confirmed(row, given_row) else row)
+        elif row["id"] in of_file:
+            rows.append(of_file[row["id"]])
+    here = {row["id"] for row in current}
+    return [*rows, *(row for row in given if row["id"] not in here and row["id"] not in brought)]
+
+
+def edits_of(subject: str, keys: Iterable[int]) -> dict[int, Edits]:
+    """Return the edits of the rows that people changed, by primary key; *subject* is company, person or framework."""
+    column, keys = f"{subject}_id", list(keys)
+    entries = HistoryEntry.objects.filter(**{f"{column}__in": keys}).exclude(action__in=REQUESTS)
+    changed = entries.exclude(action=IMPORTED).values_list(column, flat=True).distinct() if keys else ()
+    touched = set(changed)
+    if not touched:
+        return {}
+    found: dict[int, Edits] = defaultdict(Edits)
+    entries = HistoryEntry.objects.filter(**{f"{column}__in": touched}).exclude(action__in=REQUESTS).order_by("pk")
+    for key, action, before, after in entries.values_list(column, "action", "before", "after").iterator():
+        brought = found[key].brought
+        for name in after:
+            member = _ALIASES.get(name, name)
+            if action != IMPORTED:
+                brought.setdefault(member, fingerprint(member, before.get(name)))
+                continue
+            brought.pop(member, None)
+            if name == "extra":  # as earlier versions recorded additional members
+                for each in {**(before[name] or {}), **(after[name] or {})}:
+                    brought.pop(each, None)
+    memories = ImportMemory.objects.filter(**{f"{column}__in": touched})
+    for key, members in memories.values_list(column, "members"):
+        found[key].memory = members
+        found[key].brought |= members
+    return {key: edits for key, edits in found.items() if edits.brought}
+
+
+def remember(subject: str, edits: Mapping[int, Edits]) -> None:
+    """Store what the import brought for members that people had changed."""
+    for key, each in edits.items():
+        if each.is_memory_changed:
+            row: JSONObject = {f"{subject}_id": key}
+            ImportMemory.objects.update_or_create(**row, defaults={"members": each.memory})
