@@ -7,11 +7,13 @@ import pytest
 from make.registry import SPECIFICATION, agent_of, document, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import add_owner, close_funding_round, revert_company, update_company
+from muniment.registry.company.operations import close_funding_round, revert_company, update_company
+from muniment.registry.company.owners import add_owner
 from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry, ImportMemory, Person
 from muniment.registry.people.profiles import ProfileChange, join_person, update_profile
+from muniment.registry.people.withdrawal import unlist_profile
 from muniment.registry.review.decisions import relist_company, unlist_company
 from services.items import without_ids
 
@@ -107,8 +109,9 @@ def test_an_owners_edit_stays_and_is_reported_with_file_line_and_field(bring, fi
 @pytest.mark.parametrize(("fields", "path"), EDITS, ids=lambda each: str(each)[:60])
 def test_overwrite_brings_the_file_and_the_next_import_has_nothing_to_report(bring, fields, path):
     bring(ROW)
+    me = owner_of("acme")
     of_file = without_times(document("company", "acme"))
-    edit(owner_of("acme"), **fields)
+    edit(me, **fields)
     assert bring(ROW, overwrite=True)[1] == []
     assert without_times(document("company", "acme")) == of_file
     summary, warnings = bring(ROW)
@@ -319,3 +322,23 @@ def test_a_row_that_an_owner_entered_before_the_file_had_it_is_not_doubled(bring
     assert [each["title"] for each in document("company", mine.slug)["positions"]] == ["Chair", "Clerk"]
     summary, warnings = bring(row)
     assert (summary.counts["companies"].unchanged, warnings) == (1, [])
+
+
+def test_a_profile_that_was_unlisted_stays_so(bring):
+    ada = {"slug": "ada", "name": "Ada Moss"}
+    bring(ada, kind="people")
+    me = owner()
+    join_person(COMMAND, "ada", me.account_id)
+    unlist_profile(me)
+    for relist in (False, True):
+        _, warnings = bring(ada, kind="people", relist=relist)
+        assert [each.reason for each in warnings] == [
+            "'ada' is a private profile and stays so; its owner can publish it"
+        ]
+        assert document("person", "ada") is None
+    Person.objects.update(unlisted_by="reviewer")
+    _, warnings = bring(ada, kind="people")
+    assert [each.reason for each in warnings] == ["'ada' is unlisted and stays so; --relist publishes it"]
+    assert document("person", "ada") is None
+    assert bring(ada, kind="people", relist=True)[1] == []
+    assert document("person", "ada")["name"] == "Ada Moss"

@@ -5,7 +5,7 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -59,6 +59,9 @@ StoredPositions = list[tuple[PositionRow, int | None]]
 """Stored positions, each with the person's key, None where only a name is shown."""
 _Parts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
+
+
+_NO_PARTS: Final[Mapping[str, list[Any]]] = {}
 
 
 def _parts(keys: list[int]) -> _Parts:
@@ -238,18 +241,18 @@ class _CompanyBatch:
         found = POSITIONS.with_ids([place.to_document() for place in places], former)
         return [PositionRow.from_document(each) for each in found]
 
-    def _give_ids(self, row: CompanyRow, parts: _Parts | None = None, company: Company | None = None) -> None:
+    def _give_ids(
+        self, row: CompanyRow, parts: Mapping[str, list[Any]] = _NO_PARTS, company: Company | None = None
+    ) -> None:
         """Give every row of the lists its id: its own, that of the equal stored row, or a new one."""
         for name, kind in (("proposals", PROPOSALS), ("cap_table", CAP_TABLE)):
             if (given := getattr(row, name)) is not None:
-                setattr(row, name, kind.with_ids(given, parts[name][company.pk] if parts and company else ()))
+                setattr(row, name, kind.with_ids(given, parts.get(name, ())))
         if row.funding_rounds is not None:
             record = self.run.schema.funding_round
-            stored = (
-                [each.to_document(record) for each in parts["funding_rounds"][company.pk]] if parts and company else []
-            )
-            rounds = funding_rounds(record).with_ids([each.to_document(record) for each in row.funding_rounds], stored)
-            former = parts["funding_rounds"][company.pk] if parts and company else []
+            former = parts.get("funding_rounds", [])
+            given, stored = ([each.to_document(record) for each in part] for part in (row.funding_rounds, former))
+            rounds = funding_rounds(record).with_ids(given, stored)
             public = {each.item_id: each.public for each in former}
             row.funding_rounds = [
                 each._replace(
@@ -281,18 +284,7 @@ class _CompanyBatch:
 
     def _compare(self, line: int, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
         stored: StoredPositions = parts["positions"][company.pk]
-        edits = self.edits.get(company.pk)
-        if edits:
-            places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
-            settle_lists(self.run, row, edits, {name: of[company.pk] for name, of in parts.items()}, places)
-        self._give_ids(row, parts, company)
-        columns = dict(row.columns)
-        if edits:
-            settle_rounds(self.run, row, edits, parts["funding_rounds"][company.pk])
-            settle_columns(self.run, edits, company, columns, self.run.schema.company)
-            self.run.report_kept(line, edits, self.paths, self.counts)
-        if not self.run.draft and self._may_publish(line, company, edits):
-            columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
+        columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
         places = self._places(row, stored, people)
         kept = CompanyRow(row.slug, {})
         before: JSONObject = {}
@@ -335,6 +327,25 @@ class _CompanyBatch:
             self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
+
+    def _settle(
+        self, line: int, row: CompanyRow, company: Company, parts: Mapping[str, list[Any]], people: _People
+    ) -> JSONObject:
+        """Give rows their ids, and keep what people changed and decided; return the columns to store."""
+        edits = self.edits.get(company.pk)
+        if edits:
+            stored = parts.get("positions", [])
+            places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
+            settle_lists(self.run, row, edits, parts, places)
+        self._give_ids(row, parts, company)
+        columns = dict(row.columns)
+        if edits:
+            settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
+            settle_columns(self.run, edits, company, columns, self.run.schema.company)
+            self.run.report_kept(line, edits, self.paths, self.counts)
+        if not self.run.draft and self._may_publish(line, company, edits):
+            columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
+        return columns
 
     def _resolve(
         self, places: list[PositionRow], stored: StoredPositions, people: _People, edits: Edits
