@@ -11,7 +11,15 @@ from muniment.registry.company.operations import close_funding_round, revert_com
 from muniment.registry.company.owners import add_owner
 from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 from muniment.registry.frameworks.operations import author_framework, update_framework
-from muniment.registry.models import Company, Framework, FrameworkSpecification, HistoryEntry, ImportMemory, Person
+from muniment.registry.models import (
+    Company,
+    Framework,
+    FrameworkSpecification,
+    HistoryEntry,
+    ImportMemory,
+    Person,
+    Proposal,
+)
 from muniment.registry.people.profiles import ProfileChange, join_person, update_profile
 from muniment.registry.people.withdrawal import unlist_profile
 from muniment.registry.review.decisions import relist_company, unlist_company
@@ -204,12 +212,13 @@ def test_a_request_that_waits_for_a_reviewer_is_no_edit(bring):
 
 
 def test_rows_that_share_an_id_are_kept_as_one_list(bring):
-    row = {"company": company(), "proposals": [{"id": "1", "title": "A"}, {"id": "1", "title": "B"}]}
+    row = {"company": company(), "proposals": [{"id": "1", "title": "A"}, {"id": "2", "title": "B"}]}
     bring(row)
-    edit(owner_of("acme"), proposals={"add": [{"id": "2", "title": "C"}]})
-    row["proposals"].append({"id": "3", "title": "D"})
+    edit(owner_of("acme"), proposals={"add": [{"id": "3", "title": "C"}]})
+    Proposal.objects.filter(rank=1).update(document={"id": "1", "title": "B"})  # as earlier versions imported it
+    row["proposals"].append({"id": "4", "title": "D"})
     assert [each.field for each in bring(row)[1]] == ["proposals"]
-    assert [each["title"] for each in shown("proposals")] == ["A", "B", "C"]
+    assert [each.document["title"] for each in Proposal.objects.order_by("rank")] == ["A", "B", "C"]
 
 
 def test_rows_without_ids_in_the_history_of_an_earlier_version_are_known_by_their_values(bring):
