@@ -152,6 +152,13 @@ def stand(pytestconfig: pytest.Config) -> Stand:
     return pytestconfig.stash[stand_key]
 
 
+@pytest.fixture(autouse=True)
+def _no_suppressions_stay(stand: Stand) -> Iterator[None]:
+    """Remove the suppression list from the data folder: the rows go with the test, but the file would stay."""
+    yield
+    (stand.folder / "suppressions.jsonl").unlink(missing_ok=True)
+
+
 @pytest.fixture(scope="session")
 def sample_data() -> Path:
     """Give a real registry in the import form; the test is left out, and the summary says so, without one."""

@@ -91,6 +91,20 @@ def test_no_row_keeps_the_name_or_the_slug_but_the_latest_feed_entry(company):
     assert not Petition.objects.filter(kind="profile").exists()
 
 
+def test_no_row_keeps_what_an_import_brought(tmp_path):
+    person = {"slug": SLUG, "name": NAME, "bio": "Collects pewterware."}
+    company = {"id": "quay-trust", "slug": "quay-trust", "name": "Quay Trust"}
+    lines(tmp_path / "in" / "people.jsonl", person)
+    positions = [{"title": "Cook", "person": {"name": NAME, "slug": SLUG}}]
+    lines(tmp_path / "in" / "companies.jsonl", {"company": company, "positions": positions})
+    import_registry(tmp_path / "in")
+    lines(tmp_path / "in" / "people.jsonl", {**person, "bio": "Collects barometers."})
+    import_registry(tmp_path / "in")
+    erase_person(reviewer(), SLUG)
+    assert tables_with(NAME, SLUG, "pewterware", "barometers") == ["published_change"]
+    assert document("company", "quay-trust")["positions"] == []
+
+
 def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
     positions = [{"person": {"name": NAME}}, {"title": "Cook", "person": {"name": "Bo"}}]
     change = CompanyChange(positions=positions, description="Keeps the quay.")
