@@ -15,11 +15,13 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry.company import operations, pictures
 from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company.owners import add_owner
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import (
     FeedTombstone,
     GivenSlug,
     HistoryEntry,
+    ImportMemory,
     Person,
     Petition,
     Picture,
@@ -98,11 +100,18 @@ def test_no_row_keeps_what_an_import_brought(tmp_path):
     positions = [{"title": "Cook", "person": {"name": NAME, "slug": SLUG}}]
     lines(tmp_path / "in" / "companies.jsonl", {"company": company, "positions": positions})
     import_registry(tmp_path / "in")
+    mine = owner()
+    add_owner(reviewer(), "quay-trust", mine.account_id)
+    edited = [{"title": "Chef", "person": {"name": NAME, "slug": SLUG}}, {"person": {"name": "Bo"}}]
+    operations.update_company(mine, "quay-trust", CompanyChange(positions=edited))
     lines(tmp_path / "in" / "people.jsonl", {**person, "bio": "Collects barometers."})
+    positions = [{"title": "Sous-chef", "person": {"name": NAME, "slug": SLUG}}]
+    lines(tmp_path / "in" / "companies.jsonl", {"company": company, "positions": positions})
     import_registry(tmp_path / "in")
+    assert ImportMemory.objects.exists()
     erase_person(reviewer(), SLUG)
     assert tables_with(NAME, SLUG, "pewterware", "barometers") == ["published_change"]
-    assert document("company", "quay-trust")["positions"] == []
+    assert [place["person"]["name"] for place in document("company", "quay-trust")["positions"]] == ["Bo"]
 
 
 def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
