@@ -50,7 +50,7 @@ urlpatterns = [
     path("manage/profile/picture", profile.portrait),
     path("manage/profile/history", profile.history),
     path("manage/profile/history/<int:entry>/revert", profile.revert),
-    re_path(r"^manage/profile/(?P<step>unlist|relist)$", profile.take_step),
+    re_path(r"^manage/profile/(?P<step>unlist|publish)$", profile.take_step),
     path("manage/invitations/<str:token>", owners.invitation),
     path("manage/companies/new", companies.new),
     path("manage/companies/suggest", companies.suggest_slug),

@@ -67,7 +67,7 @@ def test_a_reviewer_unlists_a_profile_which_only_a_reviewer_publishes_again(twic
     assert document("company", "quay-trust")["positions"][0]["person"] == {"name": "A. Moss"}
     assert HistoryEntry.objects.filter(person__slug="a-moss", action="unlisted").count() == 1
     with pytest.raises(Forbidden):
-        withdrawal.relist_profile(me)
+        withdrawal.publish_profile(me)
     relist_person(judge, "a-moss")
     assert document("person", "a-moss") is not None
     withdrawal.unlist_profile(me)

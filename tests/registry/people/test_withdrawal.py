@@ -43,11 +43,23 @@ def test_a_person_unlists_their_profile_and_companies_keep_the_name_alone(ada):
     assert second["person"] == {"name": "Bo", "slug": "bo"}
     assert document("company", "harbour")["company"]["teamSize"] == 2
     withdrawal.unlist_profile(ada)  # repeating succeeds
-    withdrawal.relist_profile(ada)
-    withdrawal.relist_profile(ada)
+    withdrawal.publish_profile(ada)
+    withdrawal.publish_profile(ada)
     assert keys("person") == order
     assert document("company", "harbour")["positions"][0]["person"] == {"name": "Ada Moss", "slug": "ada-moss"}
     assert actions(ada) == ["relisted", "unlisted", "joined"]
+
+
+def test_a_private_profile_is_published_by_its_account():
+    me = owner()
+    profiles.create_profile(me, ProfileChange(name="Cy Wren"))
+    assert document("person", "cy-wren") is None
+    withdrawal.publish_profile(me)
+    withdrawal.publish_profile(me)  # repeating succeeds
+    assert document("person", "cy-wren")["name"] == "Cy Wren"
+    withdrawal.unlist_profile(me)
+    assert document("person", "cy-wren") is None
+    assert actions(me) == ["unlisted", "published", "created"]
 
 
 def test_an_unlisted_person_stays_unlisted_whatever_names_them(ada):
@@ -92,7 +104,7 @@ def test_nobody_else_takes_a_profile_back(ada, stranger):
     for attempt in (
         lambda: withdrawal.revert_profile(actor, entry),
         lambda: withdrawal.unlist_profile(actor),
-        lambda: withdrawal.relist_profile(actor),
+        lambda: withdrawal.publish_profile(actor),
     ):
         with pytest.raises(BadRequest, match="no profile"):
             attempt()
@@ -105,7 +117,7 @@ def test_nobody_else_takes_a_profile_back(ada, stranger):
 
 def test_a_profile_that_a_reviewer_unlisted_is_not_published_by_the_person(ada):
     Person.objects.filter(slug="ada-moss").update(unlisted_by="reviewer")
-    for attempt in (withdrawal.relist_profile, withdrawal.unlist_profile):
+    for attempt in (withdrawal.publish_profile, withdrawal.unlist_profile):
         with pytest.raises(Forbidden, match="A reviewer unlisted"):
             attempt(ada)
     assert Person.objects.get(slug="ada-moss").unlisted_by == "reviewer"

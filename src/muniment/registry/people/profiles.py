@@ -118,7 +118,7 @@ def write_profile(actor: Actor, person: Person, action: str, before: JSONObject,
 
 def create_profile(actor: Actor, change: ProfileChange) -> Person:
     """
-    Create a profile for the actor's account; it is public once a reviewer lists it or a listing names the person.
+    Create a profile for the actor's account; it is private until the account publishes it or confirms a position.
 
     Raises:
         Forbidden: the actor has no account.

@@ -101,26 +101,43 @@ def unlist_profile(actor: Actor) -> Person:
     Remove the actor's own profile from everything public. Repeating it succeeds.
 
     Companies that name the person keep the name, without a link.
-    """
-    return _set_unlisted(actor, UnlistedBy.OWNER, "unlisted", {"state": "published"}, {"state": "unlisted"})
-
-
-def relist_profile(actor: Actor) -> Person:
-    """
-    Publish the actor's own profile again. Repeating it succeeds.
 
     Raises:
         Forbidden: a reviewer unlisted it.
     """
-    return _set_unlisted(actor, "", "relisted", {"state": "unlisted"}, {"state": "published"})
-
-
-def _set_unlisted(actor: Actor, by: str, action: str, before: JSONObject, after: JSONObject) -> Person:
     with transaction.atomic():
-        person = own_profile(actor)
-        if person.unlisted_by == UnlistedBy.REVIEWER:
-            raise Forbidden("A reviewer unlisted this profile.", "Ask the operator of this registry.")
-        if person.unlisted_by != by:
-            person.unlisted_by = by
-            write_profile(actor, person, action, before, after)
+        person = _own_unless_taken_down(actor)
+        if not person.unlisted_by:
+            person.unlisted_by = UnlistedBy.OWNER
+            write_profile(actor, person, "unlisted", {"state": _state_of(person)}, {"state": "unlisted"})
         return person
+
+
+def publish_profile(actor: Actor) -> Person:
+    """
+    Publish the actor's own profile, for the first time or again. Repeating it succeeds.
+
+    Raises:
+        Forbidden: a reviewer unlisted it.
+
+    Source: decisions, section 2, only reviewed; section 5: a private profile is published by its owner alone.
+    """
+    with transaction.atomic():
+        person = _own_unless_taken_down(actor)
+        if person.unlisted_by or not person.published:
+            before = "unlisted" if person.unlisted_by else _state_of(person)
+            action = "relisted" if person.unlisted_by else "published"
+            person.unlisted_by, person.listed = "", True
+            write_profile(actor, person, action, {"state": before}, {"state": "published"})
+        return person
+
+
+def _own_unless_taken_down(actor: Actor) -> Person:
+    person = own_profile(actor)
+    if person.unlisted_by == UnlistedBy.REVIEWER:
+        raise Forbidden("A reviewer unlisted this profile.", "Ask the operator of this registry.")
+    return person
+
+
+def _state_of(person: Person) -> str:
+    return "published" if person.published else "private"

@@ -6,6 +6,7 @@ import html5lib
 import pytest
 from django.test import Client
 
+from make import registry as make
 from make.accounts import account, sign_in, signed_in
 from make.registry import document
 from muniment.registry.company import operations, owners
@@ -158,22 +159,26 @@ def test_a_form_keeps_a_pending_rename_and_says_when_it_withdraws_one(browser, p
 
 
 @pytest.fixture
-def ada(owner, published, judge):
-    operations.update_company(judge, published, CompanyChange(positions=[{"person": {"name": "Ada Moss"}}]))
+def company():
+    return make.published(make.owner(), positions=[{"person": {"name": "Ada Moss"}}]).slug
+
+
+@pytest.fixture
+def ada(owner, company, judge):
     return profiles.join_person(judge, "ada-moss", owner.pk).slug
 
 
-def test_a_person_unlists_their_profile_and_publishes_it_again(browser, ada, published):
+def test_a_person_unlists_their_profile_and_publishes_it_again(browser, ada, company):
     assert 'href="/manage/profile/unlist"' in page_of(browser.get("/manage/profile"))
     page = page_of(browser.get("/manage/profile/unlist"))
     assert "Unlist your profile?" in page
     assert document("person", ada)
     assert where(browser.post("/manage/profile/unlist", hidden(page))) == "/manage/profile"
     assert document("person", ada) is None
-    assert document("company", published)["positions"][0]["person"] == {"name": "Ada Moss"}
+    assert document("company", company)["positions"][0]["person"] == {"name": "Ada Moss"}
     page = page_of(browser.get("/manage/profile"))
     assert "You unlisted your profile. It is not public." in page
-    where(browser.post("/manage/profile/relist", hidden(page_of(browser.get("/manage/profile/relist")))))
+    where(browser.post("/manage/profile/publish", hidden(page_of(browser.get("/manage/profile/publish")))))
     assert document("person", ada)
 
 
@@ -205,7 +210,7 @@ def test_a_stranger_reaches_no_other_profile(ada, owner):
     assert document("person", ada)["bio"] == "Sails."
 
 
-@pytest.mark.parametrize("path", ["history/1/revert", "unlist", "relist"])
+@pytest.mark.parametrize("path", ["history/1/revert", "unlist", "publish"])
 def test_a_visitor_signs_in_first(path):
     for method in ("get", "post"):
         answer = getattr(Client(), method)(f"/manage/profile/{path}")

@@ -113,17 +113,17 @@ def revert(request: HttpRequest, entry: int) -> HttpResponse:
 @signed_in()
 @once
 def take_step(request: HttpRequest, step: str) -> HttpResponse:
-    """Ask whether to unlist the profile or to publish it again, and do it."""
+    """Ask whether to unlist the profile or to publish it, and do it."""
     if request.method == "POST":
         with problems_shown(request, Forbidden, BadRequest):
             if step == "unlist":
                 withdrawal.unlist_profile(actor_of(request))
                 messages.success(request, gettext("Unlisted. Your profile is no longer public."))
             else:
-                withdrawal.relist_profile(actor_of(request))
-                messages.success(request, gettext("Your profile is published again."))
+                withdrawal.publish_profile(actor_of(request))
+                messages.success(request, gettext("Your profile is public."))
         return HttpResponseRedirect("/manage/profile")
-    question = _UNLIST if step == "unlist" else _RELIST
+    question = _UNLIST if step == "unlist" else _PUBLISH
     crumbs = [(gettext("Your profile"), "/manage/profile"), (str(question.title), "")]
     return ask(request, question, back="/manage/profile", crumbs=crumbs)
 
@@ -137,10 +137,13 @@ _UNLIST: Final = Question(
     ),
     gettext_lazy("Unlist profile"),
 )
-_RELIST: Final = Question(
-    gettext_lazy("Publish your profile again?"),
-    (gettext_lazy("Your profile goes live as it is now, and companies that name you link to it again."),),
-    gettext_lazy("Publish again"),
+_PUBLISH: Final = Question(
+    gettext_lazy("Publish your profile?"),
+    (
+        gettext_lazy("Your profile goes live as it is now: on the pages, in the search and the API."),
+        gettext_lazy("You can unlist it at any time."),
+    ),
+    gettext_lazy("Publish profile"),
     "main",
 )
 
