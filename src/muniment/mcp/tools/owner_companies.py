@@ -12,7 +12,7 @@ import msgspec
 
 from muniment.accounts.operations import account_of
 from muniment.accounts.scopes import in_order
-from muniment.kernel.actor import SCOPES
+from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
@@ -36,7 +36,7 @@ from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Person, State
-from muniment.registry.people import profiles
+from muniment.registry.people import positions, profiles
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.person import profile
@@ -56,7 +56,7 @@ _EXPECTED_TOTALS: Final = {
     "description": 'to replace a list by a shorter one: its stored rows, such as {"positions": 150}',
 }
 _CHANGES: Final[dict[str, Any]] = {
-    "validated_later": ("changes", "expectedTotals"),
+    "validated_later": ("changes", "positions", "expectedTotals"),
     "destructive": True,
     "idempotent": True,
 }
@@ -72,6 +72,12 @@ _OVERWRITE: Final = {
     "description": "revert although later changes touched the same fields",
 }
 _HISTORY_ROWS: Final = 500
+_IDS: Final = {"type": "array", "items": {"type": "string"}}
+_ANSWERS: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"confirm": _IDS, "decline": _IDS, "end": _IDS},
+    "additionalProperties": False,
+}
 _NAMES: Final = list_of(STRING)
 _MARKS: Final = output_schemas.cut_marks("note")
 _ENTRY: Final = object_of(
@@ -147,6 +153,7 @@ class ManageTools:
             "applied": done.applied,
             "awaitingReview": done.awaiting_review,
             "withdrawn": done.withdrawn,
+            **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
             "diff": truncation.diff(done.diff),
             **_dry(dry_run),
         }
@@ -188,11 +195,31 @@ class ManageTools:
         }
         if companies.page_count > 1:
             answer["companiesTotal"] = companies.total
+        if person:
+            answer |= self._positions(actor)
         return truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
 
+    @staticmethod
+    def _positions(actor: Actor) -> JSONObject:
+        held = positions.list_positions(actor)
+        shown = [
+            {
+                "id": each.id,
+                "title": each.title,
+                "company": {"id": each.company.slug, "name": each.company.name},
+                "state": each.state,
+            }
+            for each in held[: truncation.MAX_LISTED]
+        ]
+        return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
+
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        change = profiles.ProfileChange(arguments["changes"])
+        if ("changes" in arguments) == ("positions" in arguments):
+            raise BadRequest("The call needs either changes or positions.", "Send one of them in each call.")
         dry_run = arguments.get("dryRun", False)
+        if "positions" in arguments:
+            positions.answer_positions(caller.owner, **_answers(arguments["positions"]), dry_run=dry_run)
+        change = profiles.ProfileChange(arguments.get("changes", {}))
         expected = arguments.get("expectedVersion")
         done = profiles.update_profile(caller.owner, change, expected_version=expected, dry_run=dry_run)
         person = self._person(done.person)
@@ -212,6 +239,15 @@ class ManageTools:
 def _dry(dry_run: bool) -> JSONObject:  # noqa: FBT001 - private to this module
     """Return the member that marks a dry run's answer, so that no client reads it as done."""
     return {"dryRun": True} if dry_run else {}
+
+
+def _answers(given: Any) -> dict[str, list[str]]:
+    """Return lists of ids of positions by the answer, or raise BadRequest."""
+    known = isinstance(given, dict) and bool(given) and given.keys() <= _ANSWERS["properties"].keys()
+    lists: dict[str, Any] = given if known else {"": None}
+    if not all(isinstance(ids, list) and all(isinstance(each, str) for each in ids) for ids in lists.values()):
+        raise BadRequest("positions has no lists of ids.", 'Send {"confirm": [ids], "decline": [ids], "end": [ids]}.')
+    return lists
 
 
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
@@ -277,10 +313,11 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "applied": _NAMES,
                         "awaitingReview": _NAMES,
                         "withdrawn": _NAMES,
+                        "awaitingPeople": _NAMES,
                         "diff": output_schemas.DIFF,
                         "dryRun": BOOLEAN,
                     },
-                    optional=("dryRun",),
+                    optional=("awaitingPeople", "dryRun"),
                 )
             ),
             arguments={
@@ -298,7 +335,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.get_my_profile,
             "Get my profile",
-            "Your public profile, email address, companies (list_my_companies lists all) and scopes.",
+            "Your profile with its positions, email address, companies (list_my_companies lists all) and scopes.",
             "profile:read",
             single(
                 object_of(
@@ -308,15 +345,26 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "companies": list_of(object_of(strings("id", "name", "role"))),
                         "scopes": list_of(one_of(*SCOPES)),
                         "companiesTotal": INTEGER,
+                        "positions": list_of(
+                            object_of(
+                                {
+                                    **strings("id", "title"),
+                                    "company": object_of(strings("id", "name")),
+                                    "state": one_of(positions.REQUESTED, positions.CONFIRMED),
+                                }
+                            )
+                        ),
+                        "positionsTotal": INTEGER,
                     },
-                    optional=("companiesTotal",),
+                    optional=("companiesTotal", "positions", "positionsTotal"),
                 )
             ),
         ),
         tool(
             tools.update_my_profile,
             "Update my profile",
-            "Change the name or bio of your public profile; published at once, with a history.",
+            "Change the name or bio of your public profile, or answer positions by the ids of get_my_profile: confirm, "
+            "decline or end them. Published at once, with a history.",
             "profile:write",
             single(
                 object_of(
@@ -326,10 +374,10 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             ),
             arguments={
                 "changes": schema.profile_change.definition(CHANGE),
+                "positions": _ANSWERS,
                 "expectedVersion": _EXPECTED_VERSION,
                 "dryRun": _DRY,
             },
-            required=("changes",),
             **_CHANGES,
         ),
         form_options_tool(

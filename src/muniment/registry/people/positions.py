@@ -75,16 +75,24 @@ class _Answers:
 
     confirmed: list[PositionRequest] = field(default_factory=list)
     declined: list[PositionRequest] = field(default_factory=list)
-    ended: list[str] = field(default_factory=list)
+    ended: list[Position] = field(default_factory=list)
 
 
 def answer_positions(
-    actor: Actor, *, confirm: Sequence[str] = (), decline: Sequence[str] = (), end: Sequence[str] = ()
+    actor: Actor,
+    *,
+    confirm: Sequence[str] = (),
+    decline: Sequence[str] = (),
+    end: Sequence[str] = (),
+    dry_run: bool = False,
 ) -> int:
     """
     Confirm, decline or end positions of the actor's own profile, by the ids of :func:`list_positions`.
 
     A declined or ended position leaves the listing at once, and the listing cannot ask again for 90 days.
+
+    Args:
+        dry_run: check the ids without changing anything.
 
     Returns:
         The number of positions answered.
@@ -111,14 +119,12 @@ def answer_positions(
                 request = _find_request(person, each)
                 answers[request.company_id].declined.append(request)
             else:
-                slug, _, item = each.partition("/")
-                company = next((found for found in companies.values() if found.slug == slug), None)
-                if company is None:
-                    raise _not_found(each)
-                answers[company.pk].ended.append(item)
-        for key in companies:
-            _apply(actor, companies[key], person, answers[key])
-        publish_team(companies, person)
+                place = _find_place(person, each)
+                answers[place.company_id].ended.append(place)
+        if not dry_run:
+            for key in companies:
+                _apply(actor, companies[key], person, answers[key])
+            publish_team(companies, person)
     return len(given)
 
 
@@ -147,6 +153,14 @@ def _find_request(person: Person, each: str) -> PositionRequest:
     return request
 
 
+def _find_place(person: Person, each: str) -> Position:
+    slug, _, item = each.partition("/")
+    place = Position.objects.filter(company__slug=slug, item_id=item, person=person).first()
+    if place is None:
+        raise _not_found(each)
+    return place
+
+
 def _not_found(each: str) -> NotFound:
     return NotFound(f"You have no position with the id {each[:220]!r}.", _HINT)
 
@@ -166,11 +180,10 @@ def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) ->
         decide(actor, request, decisions.DECLINED)
     _record(actor, company, person, decisions.DECLINED, answers.declined, before)
     before, ended = team_of(company), []
-    for item in answers.ended:
-        place = Position.objects.filter(company=company, item_id=item, person=person).first()
-        if place is None:
-            raise _not_found(f"{company.slug}/{item}")
-        ended.append(PositionRequest(company=company, person=person, item=item, title=place.title, told_at=now()))
+    for place in answers.ended:
+        ended.append(
+            PositionRequest(company=company, person=person, item=place.item_id, title=place.title, told_at=now())
+        )
         place.delete()
         decide(actor, ended[-1], decisions.ENDED)
     _record(actor, company, person, decisions.ENDED, ended, before)

@@ -1,0 +1,88 @@
+"""Positions by tool: an owner's agent learns who must confirm, and a person's agent answers."""
+
+import pytest
+
+from make import registry as make
+from make.accounts import account
+from muniment.accounts import tokens
+from muniment.kernel.actor import SCOPES
+from muniment.registry.people import profiles
+from services.manage import manage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    with manage() as made:
+        yield made
+
+
+@pytest.fixture
+def owner():
+    return account("owner@harbour.example")
+
+
+@pytest.fixture
+def stranger():
+    return account("stranger@harbour.example")
+
+
+def token_of(who):
+    return tokens.create_token(who.actor("web"), "laptop", permitted=SCOPES).text
+
+
+@pytest.fixture
+def ada():
+    """Return the account of a public profile that a listing names."""
+    make.published(make.owner(), name="Harbour", positions=[{"title": "Chair", "person": {"name": "Ada Quay"}}])
+    who = account("ada@quay.example")
+    profiles.join_person(make.reviewer(), "ada-quay", who.pk)
+    return who
+
+
+def test_an_owner_s_agent_learns_that_a_position_waits_for_the_person(server, owner, ada):
+    text, slug = token_of(owner), make.published(owner.actor("web")).slug
+    changes = {"positions": {"add": [{"title": "Adviser", "person": {"slug": "ada-quay"}}]}}
+    done = server.data(text, "update_my_company", slug=slug, changes=changes)
+    assert done["awaitingPeople"] == ["ada-quay"]
+    (row,) = server.data(text, "get_my_company", slug=slug)["positions"]
+    assert row["person"] == {"name": "Ada Quay"}
+    other = make.published(owner.actor("web")).slug
+    error = server.error(
+        text, "update_my_company", slug=other, changes={"positions": [{"person": {"name": "Ada Quay"}}]}
+    )
+    assert "is the name of ada-quay: choose one" in error["message"]
+    assert "isNew true" in error["hint"]
+
+
+def test_a_person_s_agent_confirms_declines_and_ends_positions(server, owner, stranger, ada):
+    slug, text = make.published(owner.actor("web")).slug, token_of(ada)
+    rows = [{"title": title, "person": {"slug": "ada-quay"}} for title in ("Adviser", "Fraudster")]
+    server.data(token_of(owner), "update_my_company", slug=slug, changes={"positions": rows})
+    held = server.data(text, "get_my_profile")["positions"]
+    assert [(each["title"], each["state"]) for each in held] == [
+        ("Fraudster", "requested"),
+        ("Adviser", "requested"),
+        ("Chair", "confirmed"),
+    ]
+    fraudster, adviser, chair = (each["id"] for each in held)
+    answers = {"confirm": [adviser], "decline": [fraudster], "end": [chair]}
+    profiles.create_profile(stranger.actor("web"), profiles.ProfileChange(name="Other"))
+    assert server.error(token_of(stranger), "update_my_profile", positions=answers)["code"] == "not_found"
+    assert server.data(text, "update_my_profile", positions=answers, dryRun=True)["dryRun"] is True
+    assert server.data(text, "get_my_profile")["positions"] == held
+    assert server.data(text, "update_my_profile", positions=answers)["person"]["slug"] == "ada-quay"
+    (left,) = server.data(text, "get_my_profile")["positions"]
+    assert (left["title"], left["company"]["id"], left["state"]) == ("Adviser", slug, "confirmed")
+    assert "was changed, answered or withdrawn" in server.error(text, "update_my_profile", positions=answers)["message"]
+
+
+@pytest.mark.parametrize("given", [{}, {"deny": []}, {"end": "x"}, {"end": [1]}, {"confirm": None}])
+def test_answers_are_lists_of_ids(server, ada, given):
+    assert "lists of ids" in server.error(token_of(ada), "update_my_profile", positions=given)["message"]
+
+
+@pytest.mark.parametrize("given", [{}, {"changes": {"bio": "x"}, "positions": {"end": []}}])
+def test_a_profile_update_either_changes_or_answers(server, ada, given):
+    assert "either changes or positions" in server.error(token_of(ada), "update_my_profile", **given)["message"]
