@@ -49,7 +49,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),
         *(
-            {"label": gettext("Address"), "value": ", ".join(str(part) for part in place.values() if part)}
+            {"label": gettext("Address"), "value": ", ".join(str(place[part]) for part in place if place[part])}
             for place in _places(company)
         ),
     ]
@@ -88,7 +88,9 @@ def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:
 
 
 def _places(company: JSONObject) -> list[JSONObject]:
-    return [place for place in company.get("address") or [] if any(place.values())]
+    """Return the addresses that say anything, without their ids."""
+    places = [{part: place[part] for part in place if part != "id"} for place in company.get("address") or []]
+    return [place for place in places if any(place.values())]
 
 
 def links_of(company: JSONObject) -> list[JSONObject]:

@@ -130,6 +130,14 @@ def test_a_hidden_proof_says_so(owner, monkeypatch):
     assert "No longer verified. There is no record." in text(me.get(PAGE))
 
 
+def test_an_address_is_shown_without_its_id():
+    company = {
+        "name": "Harbour",
+        "address": [{"id": "76anz346", "city": "Tarnwick", "zip": None}, {"id": "x", "city": ""}],
+    }
+    assert [fact["value"] for fact in company_facts(company, "2026-11-18T10:00:00Z")][1:] == ["Tarnwick"]
+
+
 def test_visitors_see_the_review_the_owner_and_the_verified_domain():
     at = "2026-11-18T10:00:00.000000Z"
     proof = {"domain": HOST, "method": "dns", "verifiedAt": at}
