@@ -20,10 +20,12 @@ def world(tmp_path_factory):
     with NameServer() as names, Mailbox() as mailbox:
         host, port = names.address
         settings = {"dns_servers": f"{host}:{port}", "mail_url": mailbox.url}
-        with owned_instance(tmp_path_factory.mktemp("proof"), **settings) as (product, _):
-            with Visitor(product.url, {}) as owner:
-                owner.post("/accounts/login/", login=EMAIL, password=PASSWORD)
-                yield product, owner, names, mailbox
+        with (
+            owned_instance(tmp_path_factory.mktemp("proof"), **settings) as (product, _),
+            Visitor(product.url, {}) as owner,
+        ):
+            owner.post("/accounts/login/", login=EMAIL, password=PASSWORD)
+            yield product, owner, names, mailbox
 
 
 def company(product):
