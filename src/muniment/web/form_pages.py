@@ -1,60 +1,68 @@
-"""Pages of the listing form, with single fields or repeated rows, behind one interface."""
+"""Pages of the listing form, with single fields and lists of rows, behind one interface."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from django import forms as django_forms
-from django.conf import settings
 from django.http import Http404, QueryDict
-from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import DISTRIBUTION
+from muniment.schema.item_lists import ItemList
 from muniment.schema.validation import Fault
 from muniment.web import forms
 from muniment.web.form_fields import form_field
-from muniment.web.forms import ADDRESSES, POOLS, PROPOSALS, TEAM, FormStep, Rows
+from muniment.web.forms import FormStep
+from muniment.web.row_editor import RowEditor
+from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, RowList
 
-_DISTRIBUTION = tuple(field for field in DISTRIBUTION.fields if field.name != "pools")
+_DISTRIBUTION: Final = tuple(field for field in DISTRIBUTION.fields if not isinstance(field.kind, ItemList))
+_NO_QUERY: Final[Mapping[str, str]] = {}
 
 
 class FormPage:
-    """One page of the form, with the stored values of *bundle*: the single fields of *step*, and repeated rows."""
+    """
+    One page of the form, with the stored values of *bundle*: the single fields of *step*, and lists of rows.
+
+    Args:
+        query: the parameters of the page, which name the shown rows of each list.
+    """
 
     form: FormStep | None
-    repeated: tuple[Rows, ...] = ()
+    lists: tuple[RowList, ...] = ()
 
-    def __init__(self, bundle: JSONMapping, step: type[FormStep] | None = None) -> None:
+    def __init__(
+        self, bundle: JSONMapping, step: type[FormStep] | None = None, query: Mapping[str, str] = _NO_QUERY
+    ) -> None:
         self.bundle = bundle
         self._step = step
         self.form = step(initial=step.from_bundle(bundle)) if step is not None else None
-        self.typed: dict[str, list[dict[str, str]]] = {}
-        self.faults: dict[str, dict[tuple[int, str], str]] = {}
+        self.editors = [RowEditor(rows, forms.plain(rows.stored(bundle)), query) for rows in self.lists]
         self.sentences: list[str] = []
 
     def read(self, post: QueryDict) -> None:
-        self.typed = {rows.name: rows.typed(post) for rows in self.repeated}
-        self.form = self._step(post) if self._step is not None else None
+        for editor in self.editors:
+            editor.read(post)
+        self.form = self._step(post, initial=self._step.from_bundle(self.bundle)) if self._step is not None else None
 
     def is_valid(self) -> bool:
         """Return whether the submitted values can be passed to the operation."""
-        return self.form is None or self.form.is_valid()
+        return (self.form is None or self.form.is_valid()) and not any(each.has_faults for each in self.editors)
 
     def to_wire(self) -> JSONObject:
-        return self.form.to_wire() if self.form is not None else {}
-
-    def standing(self, rows: Rows) -> list[dict[str, str]]:
-        raise NotImplementedError
+        """Return the change; lists give operations on single rows."""
+        change = self.form.to_wire() if self.form is not None else {}
+        for editor in self.editors:
+            if operations := editor.change():
+                within = editor.list.within
+                target = change.setdefault(within, {}) if within not in {"", "company"} else change
+                target[editor.name] = operations
+        return change
 
     def put(self, faults: Iterable[Fault]) -> None:
         """Attach each fault to its field or row."""
         left = list(faults)
-        for rows in self.repeated:
-            mine = [fault for fault in left if rows.name in fault.field.split("[")[0].split(".")]
-            left = [fault for fault in left if fault not in mine]
-            typed = self.typed.get(rows.name, [])
-            self.faults[rows.name], others = forms.row_faults(mine, rows, rows.kept(typed))
-            self.sentences += others
+        for editor in self.editors:
+            left = editor.put(left)
         if self.form is not None:
             self.form.put(left)
         else:
@@ -63,65 +71,39 @@ class FormPage:
     @property
     def has_faults(self) -> bool:
         """Return whether any value was rejected."""
-        return bool(self.sentences or any(self.faults.values()) or (self.form is not None and self.form.errors))
+        return bool(
+            self.sentences
+            or any(editor.has_faults for editor in self.editors)
+            or (self.form is not None and self.form.errors)
+        )
+
+    def next_query(self, wanted: Mapping[str, str], *, shows_added: bool) -> tuple[dict[str, str], str]:
+        """Return the parameters of the page after a save, and the list that shows other rows than before, if any."""
+        query = {"new": "1"} if wanted.get("new") else {}
+        moved = ""
+        for editor in self.editors:
+            parameters = editor.next_parameters(wanted, shows_added=shows_added)
+            moved = moved or ("" if parameters == editor.parameters else editor.name)
+            query |= parameters
+        return query, moved
 
     @property
-    def groups(self) -> list[JSONObject]:
-        """Return the repeated rows for the template."""
-        return [
-            {
-                "name": rows.name,
-                "label": gettext(rows.label),
-                "hint": gettext(rows.hint),
-                "rows": rows.shown(self.typed.get(rows.name) or self.standing(rows), self.faults.get(rows.name)),
-            }
-            for rows in self.repeated
-        ]
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters of the page."""
+        lists = (name for editor in self.editors for name in (editor.page_parameter, editor.search_parameter))
+        return ("new", *lists)
 
 
 class Team(FormPage):
     """The page of team and addresses."""
 
-    repeated = (TEAM, ADDRESSES)
-
-    def standing(self, rows: Rows) -> list[dict[str, str]]:
-        if rows is TEAM:
-            return forms.team_from_wire(forms.plain(self.bundle.get("positions") or []))
-        return [
-            {key: value or "" for key, value in place.items()} for place in self.bundle["company"].get("address") or []
-        ]
-
-    def to_wire(self) -> JSONObject:
-        standing = forms.plain(self.bundle.get("positions") or [])
-        return {
-            "positions": forms.team_to_wire(self.typed["positions"], standing),
-            "address": forms.addresses_to_wire(self.typed["address"]),
-        }
+    lists = (TEAM, PLACES)
 
 
 class Token(FormPage):
     """The page of distribution, votes and holders."""
 
-    repeated = (POOLS, PROPOSALS)
-    form: "TokenStep"
-
-    def standing(self, rows: Rows) -> list[dict[str, str]]:
-        if rows is PROPOSALS:
-            return forms.proposals_from_wire(forms.plain(self.bundle.get("proposals") or []))
-        pools = (self.bundle.get("distribution") or {}).get("pools") or []
-        return [{"name": str(pool.get("name", "")), "percentage": str(pool.get("percentage", ""))} for pool in pools]
-
-    def to_wire(self) -> JSONObject:
-        data = self.form.cleaned_data
-        pools = forms.pools_to_wire(self.typed["pools"])
-        distribution = {field.name: data[field.name] or None for field in _DISTRIBUTION} | {"pools": pools or None}
-        return {
-            "distribution": distribution if any(distribution.values()) else None,
-            "proposals": forms.proposals_to_wire(
-                self.typed["proposals"], forms.plain(self.bundle.get("proposals") or [])
-            ),
-            "capTable": forms.holders_to_wire(data["capTable"], forms.plain(self.bundle.get("capTable") or [])),
-        }
+    lists = (DISTRIBUTED, VOTED, HOLDERS)
 
 
 class TokenStep(FormStep):
@@ -130,29 +112,28 @@ class TokenStep(FormStep):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields |= {field.name: form_field(field) for field in _DISTRIBUTION}
-        self.fields["capTable"] = django_forms.CharField(
-            label=gettext(settings.SCHEMA.bundle.by_name["capTable"].label),
-            required=False,
-            help_text=gettext("One holder per line, separated by semicolons: name; address; tokens; percent."),
-            widget=django_forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
-        )
+
+    def to_wire(self) -> JSONObject:
+        """Return the fields that differ from what was shown."""
+        given = {field.name: self.cleaned_data[field.name] for field in _DISTRIBUTION}
+        changed = {name: value or None for name, value in given.items() if value != self.initial.get(name, "")}
+        return {"distribution": changed} if changed else {}
 
     @classmethod
     def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
         """Return the stored values of the fields."""
         distribution = bundle.get("distribution") or {}
-        return {
-            **{field.name: distribution.get(field.name) or "" for field in _DISTRIBUTION},
-            "capTable": forms.holders_from_wire(forms.plain(bundle.get("capTable") or [])),
-        }
+        return {field.name: distribution.get(field.name) or "" for field in _DISTRIBUTION}
 
 
-def page_of(step: str, plain: type[FormStep] | None, bundle: JSONMapping) -> FormPage:
+def page_of(
+    step: str, plain: type[FormStep] | None, bundle: JSONMapping, query: Mapping[str, str] = _NO_QUERY
+) -> FormPage:
     """Return the page of *step*, with the stored values."""
     if plain is not None:
         return FormPage(bundle, plain)
     if step == "team":
-        return Team(bundle)
+        return Team(bundle, None, query)
     if step == "token":
-        return Token(bundle, TokenStep)
+        return Token(bundle, TokenStep, query)
     raise Http404("unknown step of the form")

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from muniment.kernel.json import JSONMapping
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
+from muniment.schema.item_lists import ITEM_ID
 
 _LABELS = {
     "state": gettext_noop("State"),
@@ -25,6 +26,8 @@ _LABELS = {
 """What history names beside fields of the schema."""
 MAX_MARKED = 6_000
 """Longer texts are shown without marks: comparing them word by word would take too long."""
+MAX_WHOLE = 25
+"""Of longer lists, only the rows that differ are shown."""
 
 
 class DiffLine(NamedTuple):
@@ -57,7 +60,18 @@ def lines_between(before: JSONMapping, after: JSONMapping) -> list[DiffLine]:
 
 def line(label: str, before: Any, after: Any) -> DiffLine:
     was, now = said(before), said(after)
+    if isinstance(before, list) and isinstance(after, list) and max(len(before), len(after)) > MAX_WHOLE:
+        was, now = _changed_rows(before, after), _changed_rows(after, before)
     return DiffLine(label, was, now, *_marked(was, now))
+
+
+def _changed_rows(rows: list[Any], others: list[Any]) -> str:
+    """Return the *rows* that are not among *others*, and the number of those that are."""
+    known = {json.dumps(each, sort_keys=True) for each in others}
+    changed = [row for row in rows if json.dumps(row, sort_keys=True) not in known]
+    same = len(rows) - len(changed)
+    left = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", same) % {"count": f"{same:,}"}
+    return "\n".join([said(changed), left] if changed else [left])
 
 
 def said(value: Any) -> str:
@@ -91,7 +105,9 @@ def _item(value: Any) -> str:
             title = value.get("title")
             return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
         parts = [
-            json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else str(v) for v in value.values() if v
+            json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else str(v)
+            for key, v in value.items()
+            if v and key != ITEM_ID.name
         ]
         return ", ".join(parts)
     return str(value)

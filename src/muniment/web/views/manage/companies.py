@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
@@ -146,49 +147,41 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Edit one page of a listing; for a new listing, continue with the next step."""
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
-    # A form with the published values would withdraw the pending ones.
-    pending = {} if actor.is_reviewer else mine.pending_changes
-    facts = {**mine.bundle["company"], **pending}
-    page = form_pages.page_of(step, STEPS.get(step), {**mine.bundle, "company": facts})
+    page = _page(actor, mine, step, request.GET)
     stale: list[differences.DiffLine] = []
-    if (typed := form_data(request)) is not None:
+    typed = form_data(request)
+    asked = mine.version if typed is None else _version_of(typed)
+    if typed is not None:
         page.read(typed)
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
         try:
-            asked = asked_version(request)
-            totals = _totals(mine) if asked == mine.version else None
-            done = operations.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
+            done = operations.update_company(actor, slug, change, expected_version=asked) if change else None
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
-            stale = _stale(actor, slug, change)
+            mine = operations.get_company(actor, slug)
+            page, asked = form_pages.page_of(step, STEPS.get(step), mine.bundle, request.GET), mine.version
+            page.read(request.POST)
+            stale = _stale(actor, slug, CompanyChange(page.to_wire())) if page.is_valid() else []
         else:
-            _say(request, done)
-            return HttpResponseRedirect(_after(request, slug, step))
+            return HttpResponseRedirect(_after(request, slug, step, page, done))
     is_new = "new" in request.GET
     context = {
         **frame(mine, "edit"),
         "step": step,
         "step_title": TITLES[step],
         "page": page,
-        "version": mine.version,
+        "lists": [
+            (each, pager(request, page.parameters, each.found, name=each.page_parameter)) for each in page.editors
+        ],
+        "version": mine.version if asked is None else asked,
         "stale": stale,
         "is_new": is_new,
         "steps": _steps(step, slug, new=is_new),
     }
     status = 409 if stale else 422 if page.has_faults else 200
     return manage_page(request, "manage/edit.html", context, status=status)
-
-
-def _totals(mine: OwnedCompany) -> dict[str, int]:
-    """Return the number of rows of each list that the form shows whole."""
-    lists = {
-        **mine.bundle,
-        "address": mine.bundle["company"].get("address"),
-        "pools": (mine.bundle.get("distribution") or {}).get("pools"),
-    }
-    return {name: len(rows) for name, rows in lists.items() if isinstance(rows, list)}
 
 
 @signed_in("POST")
@@ -316,16 +309,35 @@ def _step_address(slug: str, step: str, mark: str) -> str:
     return f"/manage/companies/{slug}" if step == "review" else f"/manage/companies/{slug}/edit/{step}{mark}"
 
 
-def _after(request: HttpRequest, slug: str, step: str) -> str:
-    if "new" not in request.GET:
-        return _step_address(slug, step, "")
-    return _step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1")
+def _after(
+    request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: operations.CompanyUpdate | None
+) -> str:
+    """Say what was saved, and return the next address: a button's, the next step of a new listing, or this page."""
+    going = request.POST.get("go")
+    here, is_new = (request.GET if going is None else QueryDict(going.partition("?")[2])), "new" in request.GET
+    query, anchor = page.next_query(here, shows_added=going is None and not is_new)
+    if done or (going is None and not anchor):
+        _say(request, done)
+    if is_new and going is None and not anchor:
+        return _step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1")
+    return f"{_step_address(slug, step, '')}{'?' if query else ''}{urlencode(query)}{'#' if anchor else ''}{anchor}"
 
 
 def asked_version(request: HttpRequest) -> int | None:
     """Return the version that the form was rendered from; None without one."""
-    text = request.POST.get("version", "")
+    return _version_of(request.POST)
+
+
+def _version_of(form: QueryDict) -> int | None:
+    text = form.get("version", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _page(actor: Actor, mine: OwnedCompany, step: str, query: Mapping[str, str]) -> form_pages.FormPage:
+    """Return a page of the form; with pending values, since one with the published values would withdraw them."""
+    pending = {} if actor.is_reviewer else mine.pending_changes
+    facts = {**mine.bundle["company"], **pending}
+    return form_pages.page_of(step, STEPS.get(step), {**mine.bundle, "company": facts}, query)
 
 
 def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
@@ -334,12 +346,14 @@ def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.Dif
     return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
 
 
-def _say(request: HttpRequest, done: operations.CompanyUpdate, said: str = "") -> None:
+def _say(request: HttpRequest, done: operations.CompanyUpdate | None, said: str = "") -> None:
     said = said or gettext("Saved.")
-    if done.withdrawn:
+    if done and done.withdrawn:
         names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)
         messages.warning(request, gettext("Your request to change %(fields)s was withdrawn.") % {"fields": names})
-    if done.awaiting_review:
+    if done is None:
+        messages.info(request, gettext("No changes to save."))
+    elif done.awaiting_review:
         names = ", ".join(differences.label_of(key).lower() for key in done.awaiting_review)
         pending = ngettext(
             "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)

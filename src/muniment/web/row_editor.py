@@ -1,0 +1,276 @@
+"""
+The row editor: edit a list in pages of rows, with search, blank rows, and a box to remove a row.
+
+A form posts the rows of one page. Rows that were changed become additions, changes of single members and removals by
+id; all others stay untouched. So no list is too long for a form, and no edit loses another one's rows.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from django.http import QueryDict
+from django.utils.translation import gettext, ngettext
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.pagination import Page
+from muniment.schema.kinds import Choice
+from muniment.schema.validation import Fault
+from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line_end
+
+PAGE_ROWS: Final = 25
+BLANK_ROWS: Final = 2
+MAX_SEARCH: Final = 200
+
+
+@dataclass(slots=True)
+class EditedRow:
+    """
+    A row as the form shows it, or as it was submitted.
+
+    Args:
+        at: its index among the stored rows; None for a new row.
+        cells: its texts.
+        is_edited: it was submitted with changes.
+        faults: by column.
+    """
+
+    at: int | None
+    cells: Cells
+    is_edited: bool = False
+    remove: bool = False
+    note: str = ""
+    faults: dict[str, str] = field(default_factory=dict)
+
+
+class RowEditor:
+    """
+    One list on a page of the listing's form.
+
+    Args:
+        rows: the list.
+        stored: its stored rows.
+        query: the parameters of the page: ``<list>-page`` and ``<list>-q``.
+
+    Attributes:
+        max_new: how many new rows the script offers before a save.
+    """
+
+    max_new: ClassVar[int] = 20
+
+    def __init__(self, rows: RowList, stored: list[JSONObject], query: Mapping[str, str]) -> None:
+        self.list, self.stored = rows, stored
+        self.name, self.label, self.hint = rows.name, gettext(rows.label), gettext(rows.hint) if rows.hint else ""
+        self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
+        self.search = self.typed_search = query.get(self.search_parameter, "").strip()[:MAX_SEARCH]
+        number = query.get(self.page_parameter, "")
+        self._asked = int(number) if re.fullmatch(r"[1-9]\d{0,6}", number) else 1
+        self.edited: list[EditedRow] = []
+        self.sentences: list[str] = []
+        self._new: list[EditedRow] = []
+        self._set: list[EditedRow] = []
+        self._removed: list[EditedRow] = []
+
+    @cached_property
+    def found(self) -> Page[int]:
+        """The indexes of the stored rows on this page, among those that match the search."""
+        wanted = self.search.casefold()
+        indexes = [
+            index
+            for index, row in enumerate(self.stored)
+            if not wanted or any(wanted in text.casefold() for text in self.list.cells(row).values())
+        ]
+        last = max(1, -(-len(indexes) // PAGE_ROWS))
+        page = min(self._asked, last)
+        start = (page - 1) * PAGE_ROWS
+        return Page(indexes[start : start + PAGE_ROWS], page, PAGE_ROWS, len(indexes))
+
+    # ------------------------------------------------------------------ reading a form
+
+    def read(self, post: QueryDict) -> None:
+        """Read the rows of a submitted form; one that still says what was shown is not edited."""
+        self.typed_search = post.get(self.search_parameter, self.search).strip()[:MAX_SEARCH]
+        places: dict[str, list[int]] = defaultdict(list)
+        for index, row in enumerate(self.stored):
+            places[row.get("id", "")].append(index)
+        numbers = {int(match[1]) for key in post if (match := re.match(rf"{self.name}-(\d{{1,4}})-", key))}
+        for number in sorted(numbers):
+            cells = {
+                column.name: one_line_end(post.get(f"{self.name}-{number}-{column.name}", ""))
+                for column in self.list.columns
+            }
+            shown, _, key = post.get(f"{self.name}-{number}-row", "").partition(" ")
+            remove = f"{self.name}-{number}-remove" in post
+            if not key:
+                if any(text.strip() for text in cells.values()):
+                    self._keep(EditedRow(None, cells, is_edited=True), self._new)
+            elif remove or fingerprint(cells) != shown:
+                self._read_stored(cells, shown, places.get(key, []), remove=remove)
+
+    def _read_stored(self, cells: Cells, shown: str, places: list[int], *, remove: bool) -> None:
+        """Read an edited row; *places* are the stored rows with its id."""
+        if not places:
+            if not remove:
+                note = gettext("This row was removed in the meantime. Save to add it again, or empty its fields.")
+                self._keep(EditedRow(None, cells, is_edited=True, note=note), self._new)
+            return
+        at = next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown), places[0])
+        row = EditedRow(at, cells, is_edited=True, remove=remove)
+        if not remove and not any(text.strip() for text in cells.values()):
+            row.note = gettext("This row is empty. To remove it, select Remove.")
+            self.sentences.append(f"{self.label}: {row.note}")
+        self._keep(row, self._removed if remove else self._set)
+
+    def _keep(self, row: EditedRow, among: list[EditedRow]) -> None:
+        among.append(row)
+        self.edited.append(row)
+
+    # ------------------------------------------------------------------ the change
+
+    def change(self) -> JSONObject:
+        """Return the operations on the rows, for the operation that updates the listing; empty without any."""
+        self._set = [row for row in self._set if self._changes(row)]
+        operations: JSONObject = {
+            "add": [self.list.new_row(row.cells) for row in self._new],
+            "set": [{"id": self._id(row), **self._changes(row)} for row in self._set],
+            "remove": [self._id(row) for row in self._removed],
+        }
+        return {name: rows for name, rows in operations.items() if rows}
+
+    def _changes(self, row: EditedRow) -> JSONObject:
+        return self.list.changed_members(self._stored(row), row.cells)
+
+    def _id(self, row: EditedRow) -> str:
+        return str(self._stored(row).get("id", ""))
+
+    def _stored(self, row: EditedRow) -> JSONObject:
+        return {} if row.at is None else self.stored[row.at]
+
+    # ------------------------------------------------------------------ faults
+
+    def put(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Show the faults of this list beside their cells; return the others."""
+        others = []
+        within = f"(?:{re.escape(self.list.within)}\\.)?" if self.list.within else ""
+        pattern = re.compile(rf"{within}{re.escape(self.name)}(?:\.(add|set|remove))?(?:\[(\d+)\])?(?:\.(.*))?")
+        for fault in faults:
+            if match := pattern.fullmatch(fault.field):
+                self._put(fault, match[1], match[2], match[3] or "")
+            else:
+                others.append(fault)
+        return others
+
+    def _put(self, fault: Fault, operation: str | None, index: str | None, member: str) -> None:
+        said = f"{fault.reason[0].upper()}{fault.reason[1:]}."
+        row = self._row_of(operation, int(index)) if index is not None else None
+        if row is None:
+            self.sentences.append(f"{self.label}: {said}" if index is None else f"{fault.field} {fault.reason}.")
+            return
+        column = next((each for each in self.list.columns if member and each.name == member.rpartition(".")[2]), None)
+        column = column or next((each for each in self.list.columns if each.member.name == member), None)
+        if column is None:
+            row.note = said if not member else f"{member}: {said}"
+        else:
+            row.faults[column.name] = said
+
+    def _row_of(self, operation: str | None, index: int) -> EditedRow | None:
+        """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
+        if operation is None:
+            gone = {row.at for row in self._removed}
+            left = [at for at in range(len(self.stored)) if at not in gone]
+            if index < len(left):
+                return next((row for row in self._set if row.at == left[index]), None)
+            operation, index = "add", index - len(left)
+        rows = {"add": self._new, "set": self._set, "remove": self._removed}[operation]
+        return rows[index] if index < len(rows) else None
+
+    @property
+    def has_faults(self) -> bool:
+        return bool(self.sentences or any(row.faults or row.note for row in self.edited))
+
+    # ------------------------------------------------------------------ the page
+
+    @property
+    def is_searchable(self) -> bool:
+        return bool(self.search) or len(self.stored) > PAGE_ROWS
+
+    @property
+    def summary(self) -> str:
+        """Say which rows are shown, of how many."""
+        found, page = self.found, self.found.page
+        values = {
+            "first": f"{(page - 1) * PAGE_ROWS + 1:,}",
+            "last": f"{(page - 1) * PAGE_ROWS + len(found.items):,}",
+            "count": f"{found.total:,}",
+            "total": f"{len(self.stored):,}",
+        }
+        if self.search and not found.total:
+            return gettext("No row of %(total)s matches.") % values
+        if self.search:
+            return gettext("Rows %(first)s to %(last)s of %(count)s that match, of %(total)s in all.") % values
+        if found.page_count > 1:
+            return gettext("Rows %(first)s to %(last)s of %(total)s.") % values
+        return ngettext("%(total)s row.", "%(total)s rows.", len(self.stored)) % values
+
+    @property
+    def headings(self) -> list[JSONObject]:
+        return [{"label": gettext(each.field.label), "numeric": each.is_number} for each in self.list.columns]
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the rows that are shown."""
+        page = {self.page_parameter: str(self.found.page)} if self.found.page > 1 else {}
+        return page | ({self.search_parameter: self.search} if self.search else {})
+
+    def next_parameters(self, wanted: Mapping[str, str], *, shows_added: bool) -> dict[str, str]:
+        """Return the parameters of this list after a save: a new search, the page of added rows, or those *wanted*."""
+        if self.typed_search != self.search:
+            return {self.search_parameter: self.typed_search} if self.typed_search else {}
+        kept = {name: wanted[name] for name in (self.page_parameter, self.search_parameter) if wanted.get(name)}
+        if self._new and shows_added:
+            last = -(-(len(self.stored) - len(self._removed) + len(self._new)) // PAGE_ROWS)
+            return {self.page_parameter: str(last)} if last > 1 else {}
+        return kept
+
+    def rows(self) -> list[JSONObject]:
+        """Return the rows of the page for the template: the stored ones, those submitted, and blank ones."""
+        edited = {row.at: row for row in self.edited if row.at is not None}
+        shown = [edited.pop(at, EditedRow(at, self.list.cells(self.stored[at]))) for at in self.found.items]
+        shown += [*edited.values(), *(row for row in self.edited if row.at is None)]
+        blank = dict.fromkeys((column.name for column in self.list.columns), "")
+        shown += [EditedRow(None, blank) for _ in range(BLANK_ROWS)]
+        return [self._row(number, row) for number, row in enumerate(shown)]
+
+    def _row(self, number: int, row: EditedRow) -> JSONObject:
+        key = f"{self.name}-{number}"
+        stored = self._stored(row)
+        place = gettext("New") if row.at is None else f"{row.at + 1:,}"
+        return {
+            "key": key,
+            "place": place,
+            "is_new": row.at is None,
+            "is_edited": row.is_edited,
+            "remove": row.remove,
+            "note": row.note,
+            "shown": f"{fingerprint(self.list.cells(stored))} {stored.get('id', '')}" if row.at is not None else "",
+            "cells": [self._cell(key, place, column, row, stored) for column in self.list.columns],
+        }
+
+    @staticmethod
+    def _cell(key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
+        kind: Any = column.field.kind
+        text, was = row.cells[column.name], column.text(stored)
+        choices = kind.values if isinstance(kind, Choice) else ()
+        return {
+            "id": f"{key}-{column.name}",
+            "label": gettext(column.field.label),
+            "place": place,
+            "value": text,
+            "choices": [*choices, *sorted({text, was} - {*choices, ""})] if choices else (),
+            "numeric": column.is_number,
+            "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
+            "fault": row.faults.get(column.name, ""),
+        }

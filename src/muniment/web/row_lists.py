@@ -1,0 +1,169 @@
+"""
+The lists of a listing whose rows pages edit: their columns, and what a form's cells change in a row.
+
+A cell that still says what was shown changes nothing. So a row keeps its additional members, and its values stay as
+they were stored.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from django.utils.translation import gettext_noop
+
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS
+from muniment.schema.item_lists import ItemList
+from muniment.schema.kinds import Anything, Integer, Items, Number
+from muniment.schema.record import Field, Record
+
+Cells = dict[str, str]
+"""What a form shows of a row, or gets, by the names of the columns."""
+_NUMBER: Final = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?%?")
+
+
+class Column(NamedTuple):
+    """A column: a member of the row, or a member (``inner``) of an object in it."""
+
+    name: str
+    field: Field
+    member: Field
+    inner: bool
+
+    def text(self, row: JSONMapping) -> str:
+        """Return the cell of *row*, with line ends as forms send them after decoding."""
+        value = row.get(self.member.name)
+        if self.inner:
+            value = value.get(self.name) if isinstance(value, dict) else None
+        return "" if value is None else one_line_end(str(value))
+
+    def value(self, text: str) -> Any:
+        """Return the value of a cell; None for an empty one."""
+        text = text.strip()
+        return number_or_text(text) if self.is_number else text or None
+
+    @property
+    def is_number(self) -> bool:
+        return isinstance(self.field.kind, Number | Integer)
+
+
+Settle = Callable[[JSONObject, JSONMapping], JSONObject]
+"""Gets an object after its change and the stored one, and returns the object to send."""
+
+
+class RowList:
+    """
+    A list whose rows pages edit.
+
+    Args:
+        name: the list in a change, and the beginning of the names of its form fields.
+        within: the object that holds the list.
+        first: members whose columns come first.
+        settle: decides by member what an object says in which only some members were changed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: ItemList,
+        label: str,
+        hint: str,
+        *,
+        within: str = "",
+        first: Sequence[str] = (),
+        settle: Mapping[str, Settle] | None = None,
+    ) -> None:
+        self.name, self.kind, self.label, self.hint, self.within = name, kind, label, hint, within
+        self.settle = settle or {}
+        members = sorted(
+            (field for field in kind.row.values if field.editable),
+            key=lambda field: first.index(field.name) if field.name in first else len(first),
+        )
+        self.columns = tuple(column for member in members for column in _columns(member))
+
+    def stored(self, bundle: JSONMapping) -> list[JSONObject]:
+        """Return the rows of a listing."""
+        owner = bundle.get(self.within) if self.within else bundle
+        return list((owner or {}).get(self.name) or [])
+
+    def cells(self, row: JSONMapping) -> Cells:
+        return {column.name: column.text(row) for column in self.columns}
+
+    def new_row(self, cells: Cells) -> JSONObject:
+        members = self.changed_members({}, cells)
+        required = {column.member.name for column in self.columns if column.member.required}
+        return {**{name: {} for name in required}, **{k: v for k, v in members.items() if v is not None}}
+
+    def changed_members(self, row: JSONMapping, cells: Cells) -> JSONObject:
+        """Return the members of *row* that *cells* change; None for those that they clear."""
+        changed = [column for column in self.columns if cells[column.name] != column.text(row)]
+        members: JSONObject = {column.name: column.value(cells[column.name]) for column in changed if not column.inner}
+        for member in {column.member.name: column.member for column in changed if column.inner}.values():
+            given = {each.name: each.value(cells[each.name]) for each in changed if each.member is member}
+            members[member.name] = self._object(member, row.get(member.name) or {}, given)
+        return members
+
+    def _object(self, member: Field, stored: JSONMapping, given: JSONObject) -> JSONObject | None:
+        whole = {name: value for name, value in {**stored, **given}.items() if value is not None}
+        if not whole and not member.required:
+            return None
+        if member.name in self.kind.merged and stored:
+            return given
+        return self.settle[member.name](whole, stored) if member.name in self.settle else whole
+
+
+def _columns(member: Field) -> list[Column]:
+    if isinstance(member.kind, Record):
+        return [Column(field.name, field, member, inner=True) for field in member.kind.fields if field.editable]
+    return [] if isinstance(member.kind, Items | Anything) else [Column(member.name, member, member, inner=False)]
+
+
+def fingerprint(cells: Mapping[str, str]) -> str:
+    """Return a short digest of what a row shows, by which a form's row is recognized as unchanged."""
+    return hashlib.blake2b("\0".join(cells.values()).encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def one_line_end(text: str) -> str:
+    """Return *text* with the line ends of every other surface; browsers send CR LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def number_or_text(text: str) -> float | str | None:
+    """Return a number if *text* is one; else *text*, for the operation to reject."""
+    if not _NUMBER.fullmatch(text):
+        return text or None
+    plain = text.replace(",", "").removesuffix("%")
+    if "." not in plain and len(plain) < 300:
+        return int(plain)
+    value = float(plain)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _person(person: JSONObject, stored: JSONMapping) -> JSONObject:
+    """Return the person whom a changed row names: of name and slug, the one that was changed names them."""
+    changed = {name for name in ("name", "slug") if person.get(name) != stored.get(name)}
+    if not stored or changed == {"name", "slug"}:
+        return person
+    former = "slug" if "name" in changed else "name" if person.get("slug") else ""
+    return {name: value for name, value in person.items() if name != former}
+
+
+TEAM: Final = RowList(
+    "positions",
+    POSITIONS,
+    gettext_noop("Team"),
+    gettext_noop("To link a person who already has a profile, enter the profile's slug."),
+    first=("person",),
+    settle={"person": _person},
+)
+PLACES: Final = RowList("address", ADDRESSES, gettext_noop("Addresses"), "", within="company")
+DISTRIBUTED: Final = RowList(
+    "pools", POOLS, gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), within="distribution"
+)
+VOTED: Final = RowList(
+    "proposals", PROPOSALS, gettext_noop("Proposals"), gettext_noop("Governance proposals and their votes.")
+)
+HOLDERS: Final = RowList(
+    "capTable", CAP_TABLE, gettext_noop("Cap table"), gettext_noop("Who holds the tokens."), first=("name",)
+)
