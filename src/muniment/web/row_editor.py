@@ -23,7 +23,10 @@ from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
-MAX_SEARCH: Final = 200
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
 
 
 @dataclass(slots=True)
@@ -65,7 +68,7 @@ class RowEditor:
         self.list, self.stored = rows, stored
         self.name, self.label, self.hint = rows.name, gettext(rows.label), gettext(rows.hint) if rows.hint else ""
         self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
-        self.search = self.typed_search = query.get(self.search_parameter, "").strip()[:MAX_SEARCH]
+        self.search = self.typed_search = _words(query.get(self.search_parameter, ""))
         number = query.get(self.page_parameter, "")
         self._asked = int(number) if re.fullmatch(r"[1-9]\d{0,6}", number) else 1
         self.edited: list[EditedRow] = []
@@ -81,7 +84,7 @@ class RowEditor:
         indexes = [
             index
             for index, row in enumerate(self.stored)
-            if not wanted or any(wanted in text.casefold() for text in self.list.cells(row).values())
+            if not wanted or any(wanted in _words(text).casefold() for text in self.list.cells(row).values())
         ]
         last = max(1, -(-len(indexes) // PAGE_ROWS))
         page = min(self._asked, last)
@@ -92,7 +95,7 @@ class RowEditor:
 
     def read(self, post: QueryDict) -> None:
         """Read the rows of a submitted form; one that still says what was shown is not edited."""
-        self.typed_search = post.get(self.search_parameter, self.search).strip()[:MAX_SEARCH]
+        self.typed_search = _words(post.get(self.search_parameter, self.search))
         places: dict[str, list[int]] = defaultdict(list)
         for index, row in enumerate(self.stored):
             places[row.get("id", "")].append(index)

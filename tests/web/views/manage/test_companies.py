@@ -4,13 +4,13 @@ import io
 import re
 from datetime import timedelta
 
-import html5lib
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
 
 from make.accounts import Letters, account, sign_in, signed_in
+from make.pages import fields_of, valid
 from make.pictures import bomb, moving, picture
 from muniment.kernel.ids import now
 from muniment.registry.company import operations
@@ -62,15 +62,6 @@ def published(draft, owner, reviewer):
 def where(answer):
     assert answer.status_code == 302, answer.content.decode()[:3000]
     return answer["Location"]
-
-
-def valid(html):
-    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
-    tree = parser.parse(html)
-    assert list(parser.errors) == [], html
-    ids = [element.get("id") for element in tree.iter() if element.get("id")]
-    assert len(ids) == len(set(ids)), [each for each in ids if ids.count(each) > 1]
-    return tree
 
 
 @pytest.mark.requirement("web.new-listing")
@@ -125,10 +116,6 @@ def test_a_listing_goes_from_its_first_step_to_the_public(
     assert ("[Muniment] Tidal Works: approved") in [subject for subject, _ in letters.to(owner.email)]
 
 
-def without_ids(rows):
-    return [{name: value for name, value in row.items() if name != "id"} for row in rows]
-
-
 def test_the_input_is_kept_and_the_error_is_shown_beside_its_field(browser_of_owner, draft):
     where_ = f"/manage/companies/{draft}/edit/links"
     answer = browser_of_owner.post(where_, {"dao_website": "not an address", "socials_email": "a@b.example"})
@@ -147,8 +134,8 @@ def test_the_input_is_kept_and_the_error_is_shown_beside_its_field(browser_of_ow
 def test_an_error_in_a_row_is_shown_in_that_row(browser_of_owner, draft):
     rows = {"positions-0-name": "Ada", "positions-1-name": "", "positions-2-slug": "nobody-of-this-name"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/team", rows).content.decode()
-    assert "no person has the slug" in html.partition('id="positions-2-slug_fault"')[2].partition("</ul>")[0]
-    assert 'value="nobody-of-this-name"' in html
+    field = next(each for each in valid(html).iter("input") if each.get("value") == "nobody-of-this-name")
+    assert "no person has the slug" in html.partition(f'id="{field.get("aria-describedby")}"')[2].partition("</ul>")[0]
     tokens = {"pools-0-name": "Members", "pools-0-percentage": "half"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/token", tokens).content.decode()
     assert 'aria-invalid="true"' in html.partition('id="pools-0-percentage"')[2].partition(">")[0]
@@ -163,21 +150,6 @@ def test_saving_a_page_again_changes_nothing(browser_of_owner, draft, owner):
         where(browser_of_owner.post(f"/manage/companies/{draft}/edit/{step}", fields_of(page.content.decode())))
     after = operations.get_company(owner.actor("web"), draft)
     assert (after.version, after.bundle) == (before.version, before.bundle)
-
-
-def fields_of(html):
-    tree = html5lib.parse(html, namespaceHTMLElements=False)
-    form = next(each for each in tree.iter("form") if each.get("method") == "post")
-    fields = {}
-    for each in form.iter():
-        if each.tag == "input" and each.get("type") not in {"checkbox", "submit"}:
-            fields[each.get("name")] = each.get("value", "")
-        elif each.tag == "textarea":
-            fields[each.get("name")] = (each.text or "").removeprefix("\n")
-        elif each.tag == "select":
-            chosen = [o for o in each.iter("option") if "selected" in o.attrib]
-            fields[each.get("name")] = chosen[0].get("value", chosen[0].text) if chosen else ""
-    return fields
 
 
 def test_a_stale_form_shows_both_versions_and_can_be_saved_then(browser_of_owner, draft, owner):

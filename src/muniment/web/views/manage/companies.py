@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
@@ -161,9 +162,10 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
             page.put(refusal.faults)
         except Conflict:
             mine = operations.get_company(actor, slug)
-            page, asked = form_pages.page_of(step, STEPS.get(step), mine.bundle, request.GET), mine.version
+            page = _page(actor, mine, step, request.GET)
             page.read(request.POST)
-            stale = _stale(actor, slug, CompanyChange(page.to_wire())) if page.is_valid() else []
+            stale = _stale(actor, slug, page)
+            asked = mine.version if stale else asked
         else:
             return HttpResponseRedirect(_after(request, slug, step, page, done))
     is_new = "new" in request.GET
@@ -340,9 +342,15 @@ def _page(actor: Actor, mine: OwnedCompany, step: str, query: Mapping[str, str])
     return form_pages.page_of(step, STEPS.get(step), {**mine.bundle, "company": facts}, query)
 
 
-def _stale(actor: Any, slug: str, change: CompanyChange) -> list[differences.DiffLine]:
-    """Return the differences between the submitted values and those saved in the meantime."""
-    difference = compare(owned(actor, slug), read_change(change, settings.SCHEMA))
+def _stale(actor: Actor, slug: str, page: form_pages.FormPage) -> list[differences.DiffLine]:
+    """Return the differences between the submitted values and those saved in the meantime; none if one is invalid."""
+    if not page.is_valid():
+        return []
+    try:
+        difference = compare(owned(actor, slug), read_change(page.to_wire(), settings.SCHEMA))
+    except BadFields as refusal:
+        page.put(refusal.faults)
+        return []
     return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
 
 
