@@ -2,16 +2,7 @@
 
 from muniment.schema.kinds import Choice, Integer, Items, Text
 from muniment.schema.record import Field
-from muniment.web import forms
 from muniment.web.form_fields import form_field
-
-
-def test_rows_that_were_left_blank_do_not_add_up_when_a_page_comes_back():
-    named = {"was": "", "name": "Ada", "slug": "", "title": "Engineer"}
-    emptied = {"was": "old", "name": "", "slug": "", "title": ""}
-    blank = {"was": "", "name": "", "slug": "", "title": ""}
-    rows = forms.TEAM.shown([named, blank, emptied, blank, blank])
-    assert len(rows) == 3 + forms.BLANK_ROWS
 
 
 def test_a_text_keeps_its_lines_and_leaves_its_length_to_the_validation():

@@ -88,7 +88,7 @@ def test_a_listing_goes_from_its_first_step_to_the_public(
         "capTable-0-address": "0x1",
         "capTable-0-tokens": "100",
         "capTable-0-percentage": "12.5",
-        "capTable-1-name": "Bo; and\r\nSons",
+        "capTable-1-name": "Bo; and Sons",
     }
     assert where(client.post(step, token)) == "/manage/companies/tidal-works"
     assert where(client.post("/manage/companies/tidal-works/submit")) == "/manage/companies/tidal-works"
@@ -105,7 +105,7 @@ def test_a_listing_goes_from_its_first_step_to_the_public(
         "proposals": [{"title": "A tenth harbour", "status": "active", "votes": {"for": 1200}}],
         "capTable": [
             {"address": "0x1", "name": "Ada", "tokens": "100", "percentage": 12.5},
-            {"name": "Bo; and\nSons"},
+            {"name": "Bo; and Sons"},
         ],
     }
     distribution = made.bundle["distribution"]
