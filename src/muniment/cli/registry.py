@@ -23,7 +23,9 @@ from muniment.kernel.problems import BadRequest
 @click.option("--strict", is_flag=True, help="Import nothing if any row or value is invalid.")
 @click.option("--overwrite", is_flag=True, help="Replace fields that people changed since the last import.")
 @click.option("--relist", is_flag=True, help="Publish what was unlisted.")
-def import_(path: Path, **options: Any) -> None:
+@click.option("--prune", is_flag=True, help="Unlist what earlier imports brought and the files no longer hold.")
+@click.option("--prune-limit", type=click.IntRange(0), help="Let --prune unlist N rows; default a tenth of each kind.")
+def import_(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
     """
     Import a registry from PATH.
 
@@ -34,10 +36,17 @@ def import_(path: Path, **options: Any) -> None:
 
     A field that an owner or a reviewer changed since the last import is kept and reported, unless --overwrite replaces
     it. What was unlisted stays so, unless --relist publishes it.
+
+    --prune works on each kind that has a file. It names every row before anything is written; with --dry-run, it only
+    names them. Rows that owners or reviewers created, and claimed profiles, are never pruned.
     """
     use_django()
     from muniment.registry.exchange.importer import import_registry, sources_of
     from muniment.registry.publishing.upgrade import bring_up_to_date
+    from muniment.registry.review.pruning import Pruning, plan_pruning
+
+    if options["draft"] and prune:
+        raise click.UsageError("--draft leaves published rows unchanged, so it cannot be combined with --prune.")
 
     def tell(label: str, bad: object) -> None:
         bar.console.print(f"{label}{bad}", style="", highlight=False, markup=False, soft_wrap=True)
@@ -48,6 +57,13 @@ def import_(path: Path, **options: Any) -> None:
         try:
             bring_up_to_date()
             sources = sources_of(path)
+            pruning = plan_pruning(path, limit=prune_limit) if prune else Pruning([])
+            for row in pruning.rows:
+                tell("prune: ", row)
+            if options["dry_run"] and pruning.refusal:
+                tell("warning: ", f"{pruning.refusal} Without --dry-run, this is refused: see --prune-limit.")
+            elif not options["dry_run"]:
+                pruning.check()
             tasks = {each.path: bar.add_task(each.kind, total=each.path.stat().st_size) for each in sources}
             summary = import_registry(
                 path,
@@ -56,6 +72,9 @@ def import_(path: Path, **options: Any) -> None:
                 warn=lambda bad: tell("warning: ", bad),
                 progress=lambda file, read: bar.update(tasks[file], completed=read),
             )
+            is_clean = not (summary.bad or summary.dropped)
+            is_refused = options["strict"] and not is_clean
+            unlisted = 0 if options["dry_run"] or is_refused else pruning.unlist(COMMAND)
         except BadRequest as problem:
             raise click.ClickException(f"{problem.message} {problem.hint}") from None
         except KeyboardInterrupt:
@@ -67,10 +86,9 @@ def import_(path: Path, **options: Any) -> None:
             bar.stop()
             message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
             raise click.ClickException(message) from None
-    is_clean = not (summary.bad or summary.dropped)
-    verb = "Imported" if is_clean or not options["strict"] else "Nothing imported"
-    verb = "Would import" if options["dry_run"] else verb
-    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}.")
+    verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
+    pruned = f"; {len(pruning.rows):,} to unlist" if options["dry_run"] else f"; {unlisted:,} unlisted"
+    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned if prune else ''}.")
     if not is_clean:
         sys.exit(1)
 

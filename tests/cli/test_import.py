@@ -1,0 +1,37 @@
+"""`muniment import`: what is kept is reported, and pruning shows its rows first."""
+
+from make.registry import lines
+from services.product import run
+
+
+def companies(*numbers, **members):
+    return [{"company": {"id": f"c{n}", "name": f"Company {n}", **members}} for n in numbers]
+
+
+def test_a_pruning_is_shown_limited_and_done(tmp_path):
+    folder, data = tmp_path / "in", tmp_path / "data"
+    lines(folder / "companies.jsonl", *companies(*range(12)))
+    run("import", str(folder), data=data)
+    lines(folder / "companies.jsonl", *companies(*range(11)))
+    dry = run("import", str(folder), "--prune", "--dry-run", data=data)
+    assert "prune: company c11" in dry.stderr
+    assert dry.stdout.endswith("no invalid rows; 1 to unlist.\n")
+    done = run("import", str(folder), "--prune", data=data)
+    assert "prune: company c11" in done.stderr
+    assert done.stdout.endswith("no invalid rows; 1 unlisted.\n")
+
+    lines(folder / "companies.jsonl", *companies(*range(9), website="https://c.example/"))
+    dry = run("import", str(folder), "--prune", "--dry-run", data=data)
+    assert "warning: This would unlist 2 of 11 companies, more than a tenth." in dry.stderr
+    refused = run("import", str(folder), "--prune", data=data, check=False)
+    assert refused.returncode == 1
+    assert "error: This would unlist 2 of 11 companies, more than a tenth. Nothing was changed." in refused.stderr
+    assert "companies: 0 new, 9 changed" in run("import", str(folder), "--dry-run", data=data).stdout
+    assert "2 unlisted." in run("import", str(folder), "--prune", "--prune-limit", "2", data=data).stdout
+
+    lines(folder / "companies.jsonl", *companies(*range(12)))
+    again = run("import", str(folder), data=data)
+    assert "warning: companies.jsonl:12: 'c11' is unlisted and stays so; --relist publishes it" in again.stderr
+    assert "'c11'" not in run("import", str(folder), "--relist", data=data).stderr
+    mixed = run("import", str(folder), "--draft", "--prune", data=data, check=False)
+    assert "--draft leaves published rows unchanged" in mixed.stderr
