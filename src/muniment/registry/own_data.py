@@ -22,6 +22,7 @@ from muniment.registry.models import (
     Person,
     Petition,
     Position,
+    PositionRequest,
     State,
     Taking,
 )
@@ -71,6 +72,10 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
                 **settings.SCHEMA.person.published(vars(person), {}),
                 "public": person.published,
                 "positions": [{"company": each.company.slug, "title": each.title} for each in positions],
+                "positionRequests": [
+                    _position(each)
+                    for each in PositionRequest.objects.filter(person=person).select_related("company").order_by("pk")
+                ],
                 "history": [_entry(each) for each in HistoryEntry.objects.filter(person=person).order_by("pk")],
             },
         )
@@ -85,6 +90,9 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     yield ArchiveEntry(
         "requests.json", [{"kind": each.kind, "text": each.text, **_request(each)} for each in petitions]
     )
+    asked_people = PositionRequest.objects.filter(account=account).select_related("company", "person").order_by("pk")
+    asked = [{"person": each.person.slug, **_position(each)} for each in asked_people]
+    yield ArchiveEntry("position-requests.json", asked)
     proofs = DomainProof.objects.filter(account=account).select_related("company").order_by("pk")
     yield ArchiveEntry(
         "domain-proofs.json",
@@ -121,6 +129,15 @@ def _entry(row: HistoryEntry) -> JSONObject:
         "before": row.before,
         "after": row.after,
         "note": row.note,
+    }
+
+
+def _position(row: PositionRequest) -> JSONObject:
+    return {
+        "company": row.company.slug,
+        "title": row.title,
+        "askedAt": timestamp(row.asked_at),
+        "decision": row.decision,
     }
 
 

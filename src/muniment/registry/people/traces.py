@@ -8,14 +8,13 @@ from django.db import models
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from muniment.registry.models import HistoryEntry, ImportMemory, PendingChange, Petition
+from muniment.registry.models import HistoryEntry, PendingChange, Petition
 from muniment.registry.people.suppression import folded
 
 COLUMNS: Final[list[tuple[type[models.Model], tuple[str, ...]]]] = [
     (HistoryEntry, ("before", "after")),
     (PendingChange, ("changes",)),
     (Petition, ("changes",)),
-    (ImportMemory, ("members",)),
 ]
 """The columns with values of listings."""
 
