@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -20,8 +21,9 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.part_changes import retire
 from muniment.registry.company.parts import PositionRow
-from muniment.registry.models import Company, Person, Position, PositionRequest, State
+from muniment.registry.models import Company, Ownership, Person, Position, PositionRequest, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.publishing.redaction import retire_exports
 from muniment.registry.review import notifications
 
 REQUESTED: Final = "requested"
@@ -125,7 +127,15 @@ def answer_positions(
             for key in companies:
                 _apply(actor, companies[key], person, answers[key])
             publish_team(companies, person)
+            if _retires_exports(person, [key for key in companies if answers[key].declined or answers[key].ended]):
+                retire_exports()
     return len(given)
+
+
+def _retires_exports(person: Person, companies: Sequence[int]) -> bool:
+    """Return whether others published a position that is gone; owners who name themselves retire no export."""
+    own = Ownership.objects.filter(company=OuterRef("pk"), account=person.account_id)
+    return Company.objects.filter(~Exists(own), pk__in=companies, state=State.PUBLISHED).exists()
 
 
 def _lock_companies(person: Person, ids: Iterable[str]) -> dict[int, Company]:

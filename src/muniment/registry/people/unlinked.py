@@ -88,7 +88,7 @@ def link_position(actor: Actor, slug: str, item: str, person_slug: str = "") -> 
 def _person_for(place: Position, request: PositionRequest | None, slug: str) -> Person:
     if slug:
         found = Person.objects.filter(slug=slug).first()
-        if found is None:
+        if found is None or not (found.published or found.account_id is None):  # a person publishes their own profile
             raise NotFound(f"No person has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
         return found
     return request.person if request else consent.make_person(place.name)

@@ -54,6 +54,11 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
         record_unlisted(kind, replacement)
 
 
+def retire_exports() -> None:
+    """Let no export file from before this transaction be served again; the next one is made at once."""
+    record_unlisted("person", f"{ERASED}{new_id()}")
+
+
 def replace_due_tombstones(*, at: datetime | None = None) -> int:
     """Replace the slugs of erasures older than 30 days, and return how many were replaced."""
     with transaction.atomic():

@@ -159,7 +159,13 @@ WORDS = {
     "rejected": gettext_lazy("Declined"),
     "waiting": gettext_lazy("Change pending"),
 }
-_GOOD = ("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready", "verified")
-_WAIT = ("uploaded", "upcoming", "pending", "submitted", "changes_requested", "waiting", "created", "queued", "running")
+_GOOD = (
+    *("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready", "verified"),
+    "confirmed",
+)
+_WAIT = (
+    *("uploaded", "upcoming", "pending", "submitted", "changes_requested", "waiting", "created", "queued", "running"),
+    "requested",
+)
 _BAD = ("declined", "expired", "failed", "rejected")
 TONES = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")

@@ -21,6 +21,7 @@ from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership, UnlistedBy
 from muniment.registry.people.profiles import get_profile
+from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.reverting import LaterChanges
 from muniment.registry.review import decisions, review_queue, withdrawal
 from muniment.registry.review.duplicates import likely_duplicates
@@ -138,6 +139,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "open_round": next((each for each in rounds if each["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
         "missing": missing_of(facts),
+        "names": list_unlinked(actor, slug) if mine.state == "published" else [],
     }
     return manage_page(request, "manage/company.html", context)
 

@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Forbidden
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import pictures
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Person, Petition
-from muniment.registry.people import profiles, withdrawal
+from muniment.registry.people import positions, profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.reverting import LaterChanges
 from muniment.web.context import address
@@ -75,6 +75,27 @@ def portrait(request: HttpRequest) -> HttpResponse:
         return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
     messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")
+
+
+_ANSWERS: Final = {
+    "confirm": gettext_lazy("Position confirmed. Your profile and the listing show it."),
+    "decline": gettext_lazy("Position declined. It was removed from the listing."),
+    "end": gettext_lazy("Position ended. It was removed from the listing."),
+}
+
+
+@signed_in("POST")
+@once
+def answer_position(request: HttpRequest) -> HttpResponse:
+    """Confirm, decline or end a position that a listing gives to the account's profile."""
+    answer = request.POST.get("do", "")
+    if answer not in _ANSWERS:
+        raise BadRequest(gettext("The form has no answer."), gettext("Use one of the buttons on the page."))
+    with problems_shown(request, BadRequest, Conflict, NotFound):
+        given: dict[str, Any] = {answer: [request.POST.get("position", "")]}
+        positions.answer_positions(actor_of(request), **given)
+        messages.success(request, _ANSWERS[answer])
+    return HttpResponseRedirect("/manage/profile#positions")
 
 
 @signed_in("GET", "HEAD")
@@ -150,7 +171,8 @@ _PUBLISH: Final = Question(
 
 def _profile(request: HttpRequest, form: ProfileForm, person: Person | None, fault: str = "") -> HttpResponse:
     waits = Petition.objects.filter(account=account_of(request), kind="profile", decision="").exists()
-    context: JSONObject = {"form": form, "person": person, "fault": fault, "petition": waits}
+    held = positions.list_positions(actor_of(request))
+    context: JSONObject = {"form": form, "person": person, "fault": fault, "petition": waits, "positions": held}
     return manage_page(request, "manage/profile.html", context, status=422 if fault else 0)
 
 

@@ -12,6 +12,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import PendingChange, Petition
+from muniment.registry.people import unlinked
 from muniment.registry.review import claims, decisions, review_queue
 from muniment.registry.review.duplicates import host_of, likely_duplicates
 from muniment.registry.verification.proofs import evidence_for
@@ -55,6 +56,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         **_frame(f"company:{slug}", mine.name),
         **_compared(actor, mine, shown),
         "history": operations.company_history(actor, slug, page_size=8).items,
+        "names": unlinked.list_unlinked(actor, slug),
     }
     return manage_page(request, "review/company.html", context)
 

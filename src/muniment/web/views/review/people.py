@@ -1,5 +1,7 @@
 """People for reviewers: find, correct, unlist, merge and erase."""
 
+from urllib.parse import quote
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
@@ -8,7 +10,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Position
-from muniment.registry.people import erasing, moderation
+from muniment.registry.people import erasing, moderation, unlinked
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, problems_shown
@@ -50,6 +52,17 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "history": moderation.person_history(actor_of(request), slug),
     }
     return manage_page(request, "review/person.html", context)
+
+
+@reviewer("POST")
+@once
+def link_position(request: HttpRequest, slug: str) -> HttpResponse:
+    """Link a name on a listing: to the person who was asked, to another person, or to a new public person."""
+    post = request.POST
+    with problems_shown(request, Conflict, NotFound):
+        linked = unlinked.link_position(actor_of(request), slug, post.get("item", ""), post.get("person", "").strip())
+        messages.success(request, gettext("Linked to %(name)s.") % {"name": linked.name})
+    return HttpResponseRedirect(f"/review/companies/{quote(slug, safe='')}#names")
 
 
 @reviewer("POST")
