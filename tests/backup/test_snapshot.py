@@ -6,7 +6,7 @@ import threading
 
 import msgspec
 import pytest
-from django.db import connections, models
+from django.db import connection, connections, models
 from django.db.migrations.loader import MigrationLoader
 
 from make import documents, instances, registry
@@ -26,6 +26,8 @@ from muniment.documents.records import storage
 from muniment.documents.storage import Storage
 from muniment.documents.uploads import remove_blob
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 
@@ -96,6 +98,17 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
     after = Company.objects.create(slug="the-next", name="The Next")
     assert after.pk > gone, "a number that was given is not given again"
     assert Document.objects.filter(deleted_at=None).count() == 3
+
+
+def test_a_restored_change_feed_still_says_which_fields_changed(tmp_path):
+    me = registry.owner()
+    operations.update_company(me, registry.published(me).slug, CompanyChange(description="Ferries."))
+    back_up(config.current(), tmp_path / "b")
+    instances.emptied()
+    restore(config.current(), tmp_path / "b")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT change, fields FROM published_change ORDER BY sequence")
+        assert cursor.fetchall() == [("published", None), ("updated", '["description"]')]
 
 
 def test_a_backup_is_readable_by_its_owner_alone_and_replaces_nothing(tmp_path):

@@ -74,6 +74,8 @@ class Table(NamedTuple):
     counter: str = ""
 
 
+_HAS_CHANGED_FIELDS: Final = ("registry", "0009_verification")
+"""From this migration on, the change feed has a column of changed fields."""
 CHANGES_TABLE: Final = Table(
     CHANGES,
     "sequence",
@@ -104,7 +106,10 @@ def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
         for model in state.apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - documented by Django
     ]
-    return {table.name: table for table in (*found, CHANGES_TABLE) if table.name not in LEFT_OUT}
+    changes = CHANGES_TABLE
+    if _HAS_CHANGED_FIELDS in migrations:
+        changes = changes._replace(types={**changes.types, "fields": "TextField"})
+    return {table.name: table for table in (*found, changes) if table.name not in LEFT_OUT}
 
 
 def _table(model: type[Model]) -> Table:

@@ -11,6 +11,7 @@ from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import history
+from muniment.registry.company.editing import publish_owners
 from muniment.registry.company.operations import get_company
 from muniment.registry.models import (
     Company,
@@ -161,13 +162,15 @@ def _delete(account: Account) -> None:
         history.entry(actor, "owner left", before={"owner": account.pk}, after={}, company=each.company)
         for each in kept
     )
+    left = [each.company for each in kept]
     Ownership.objects.filter(account=account).delete()
+    publish_owners(*left)
     named = list(Person.objects.filter(positions__company__in=drafts).values_list("pk", flat=True))
     Company.objects.filter(pk__in=drafts).delete()
     of_drafts = Person.objects.filter(pk__in=named, listed=False, account=None, publication_number=None)
     of_drafts.filter(positions=None).delete()  # the drafts alone named them
     Petition.objects.filter(account=account).delete()
-    DomainProof.objects.filter(account=account, verified_at=None).delete()
+    DomainProof.objects.filter(account=account).delete()
     Taking.objects.filter(account=account).delete()
     (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()
     person = Person.objects.select_for_update().filter(account=account).first()

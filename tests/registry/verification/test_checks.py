@@ -154,6 +154,11 @@ def test_an_address_is_no_answer_to_a_name_that_is_gone(names):
     assert "could not be reached" in checks.find_file(CLAIM, VALUE)
 
 
+def test_a_name_without_an_address_cannot_be_reached(names):
+    names.records[HOST] = {"TXT": ['"here"']}
+    assert "could not be reached" in checks.find_file(CLAIM, VALUE)
+
+
 def test_only_a_few_checks_run_at_once(names, monkeypatch):
     monkeypatch.setattr(checks, "_slots", threading.BoundedSemaphore(1))
     names.txt(RECORD, VALUE)

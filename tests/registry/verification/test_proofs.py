@@ -14,6 +14,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
+from muniment.registry import own_data
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.exchange.importer import import_registry
@@ -213,6 +214,16 @@ def test_an_owner_who_leaves_takes_the_proof_along_and_the_listing_says_that_nob
     owners.add_owner(COMMAND, slug, owner().account_id)
     assert shown("company", slug)["company"]["maintainedByOwner"] is True
     assert domain(slug) is None
+
+
+def test_a_deleted_account_takes_its_proofs_along(names):
+    me = owner()
+    slug = listing(me)
+    by_record(names, me, slug)
+    own_data.PART.delete(Account.objects.get(pk=me.account_id))
+    company = shown("company", slug)["company"]
+    assert (company["maintainedByOwner"], company.get("verifiedDomain")) == (False, None)
+    assert not DomainProof.objects.exists()
 
 
 # ---------------------------------------------------------------------------------------------- attackers

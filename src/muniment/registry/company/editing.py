@@ -139,12 +139,11 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     return loaded.get(company.pk)
 
 
-def publish_owners(company: Company) -> None:
-    """Publish what a listing shows of its owners: whether it has any, and the domain that they have proven."""
-    if company.state == State.PUBLISHED:
-        company.updated_at = now()
-        company.save(update_fields=["updated_at"])
-        publish_company(company, AffectedRows(), changed=set())
+def publish_owners(*companies: Company) -> None:
+    """Publish what listings show of their owners: whether there are any, and the domain that they have proven."""
+    if public := [company.pk for company in companies if company.state == State.PUBLISHED]:
+        Company.objects.filter(pk__in=public).update(updated_at=now())
+        publish(AffectedRows().company(*public))
 
 
 def publish_company(company: Company, affected: AffectedRows, *, changed: set[str]) -> None:

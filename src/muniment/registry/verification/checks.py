@@ -25,7 +25,7 @@ from muniment.outbound.fetching import Connection
 from muniment.registry.models import DomainProof
 from muniment.registry.verification.hosts import Claim
 
-DNS_TIMEOUT_S: Final = 3.0
+DNS_TIMEOUT_S: Final = 2.0
 SLOTS: Final = 4
 """Checks at once in a process, because each holds a thread while another server answers."""
 

@@ -1,6 +1,5 @@
 """Which host a website has, whether others share it, and what its owner can prove. Pure, save for the shipped lists."""
 
-import ipaddress
 import re
 from functools import lru_cache
 from importlib import resources
@@ -53,15 +52,7 @@ def _ascii(host: str) -> str:
     if len(found) > MAX_HOST or len(labels) < 2 or not all(map(_LABEL.fullmatch, labels)):
         return ""
     # Browsers read a host as an IPv4 address if its last label is a number, also a hexadecimal one.
-    return "" if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]) or _is_address(found) else found
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return "" if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]) else found
 
 
 def _own_path(path: str) -> str:

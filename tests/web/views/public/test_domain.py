@@ -61,6 +61,8 @@ def test_an_owner_is_given_the_exact_record_and_file_and_checks_them(owner, monk
     assert f"{HOST} is verified." in done
     assert f"{HOST} is verified, last checked on {now():%-d %B %Y}" in done
     assert "Domain verification" in text(me.get("/manage/companies/harbour"))
+    judge = signed_in(account("judge@registry.example", "reviewer"))
+    assert f"{HOST} (verified)" in text(judge.get("/review/companies/harbour"))
 
 
 def test_a_code_is_sent_and_entered_on_the_page(owner, settings, django_capture_on_commit_callbacks):

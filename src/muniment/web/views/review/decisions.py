@@ -33,6 +33,10 @@ _DECISIONS = {
 }
 
 
+_DERIVED = {"id", "updatedAt", "raising", "reviewedAt", "maintainedByOwner", "verifiedDomain"}
+"""Members of a company that are not its content."""
+
+
 @reviewer("GET", "HEAD")
 def home(request: HttpRequest) -> HttpResponse:
     """Show the queue, oldest first."""
@@ -50,7 +54,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     shown = {
         key: {"before": None, "after": value}
         for key, value in plain({**mine.bundle["company"], **parts}).items()
-        if value not in (None, [], "") and key not in {"id", "updatedAt", "raising"}
+        if value not in (None, [], "") and key not in _DERIVED
     }
     context = {
         **_frame(f"company:{slug}", mine.name),
@@ -179,6 +183,8 @@ def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONO
     if not facts.get("body"):
         lacking.append(gettext("full description"))
     found = gettext("%(host)s (matches the email address)") % {"host": host} if same_host else host
+    if (proof := facts.get("verifiedDomain")) and website == mine.bundle["company"].get("website"):
+        found = gettext("%(domain)s (verified)") % {"domain": proof["domain"]}
     return [
         {"what": gettext("Website"), "well": bool(host), "found": found or gettext("missing")},
         {
