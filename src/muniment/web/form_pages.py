@@ -13,7 +13,7 @@ from muniment.web import forms
 from muniment.web.form_fields import form_field
 from muniment.web.forms import FormStep
 from muniment.web.row_editor import RowEditor
-from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, RowList
+from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, RowList, funding_rounds
 
 _DISTRIBUTION: Final = tuple(field for field in DISTRIBUTION.fields if not isinstance(field.kind, ItemList))
 _NO_QUERY: Final[Mapping[str, str]] = {}
@@ -36,8 +36,11 @@ class FormPage:
         self.bundle = bundle
         self._step = step
         self.form = step(initial=step.from_bundle(bundle)) if step is not None else None
-        self.editors = [RowEditor(rows, forms.plain(rows.stored(bundle)), query) for rows in self.lists]
+        self.editors = [RowEditor(rows, forms.plain(rows.stored(bundle)), query) for rows in self.all_lists()]
         self.sentences: list[str] = []
+
+    def all_lists(self) -> tuple[RowList, ...]:
+        return self.lists
 
     def read(self, post: QueryDict) -> None:
         for editor in self.editors:
@@ -101,9 +104,10 @@ class Team(FormPage):
 
 
 class Token(FormPage):
-    """The page of distribution, votes and holders."""
+    """The page of distribution, votes, holders and funding rounds."""
 
-    lists = (DISTRIBUTED, VOTED, HOLDERS)
+    def all_lists(self) -> tuple[RowList, ...]:
+        return (DISTRIBUTED, VOTED, HOLDERS, funding_rounds())
 
 
 class TokenStep(FormStep):

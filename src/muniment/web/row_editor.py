@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.http import QueryDict
 from django.utils.translation import gettext, ngettext
@@ -23,6 +23,8 @@ from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
+MAX_NEW_ROWS: Final = 10
+"""New rows that the script offers before the page is saved."""
 
 
 def _words(text: str) -> str:
@@ -57,12 +59,7 @@ class RowEditor:
         rows: the list.
         stored: its stored rows.
         query: the parameters of the page: ``<list>-page`` and ``<list>-q``.
-
-    Attributes:
-        max_new: how many new rows the script offers before a save.
     """
-
-    max_new: ClassVar[int] = 20
 
     def __init__(self, rows: RowList, stored: list[JSONObject], query: Mapping[str, str]) -> None:
         self.list, self.stored = rows, stored
@@ -195,6 +192,11 @@ class RowEditor:
         return bool(self.sentences or any(row.faults or row.note for row in self.edited))
 
     # ------------------------------------------------------------------ the page
+
+    @property
+    def max_new(self) -> int:
+        """How many further rows the script may add."""
+        return max(0, MAX_NEW_ROWS - len(self._new))
 
     @property
     def is_searchable(self) -> bool:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS
 from muniment.schema.item_lists import ItemList
-from muniment.schema.kinds import Anything, Integer, Items, Number
+from muniment.schema.kinds import Anything, Boolean, Integer, Items, Number
 from muniment.schema.record import Field, Record
 
 Cells = dict[str, str]
@@ -116,7 +117,11 @@ class RowList:
 def _columns(member: Field) -> list[Column]:
     if isinstance(member.kind, Record):
         return [Column(field.name, field, member, inner=True) for field in member.kind.fields if field.editable]
-    return [] if isinstance(member.kind, Items | Anything) else [Column(member.name, member, member, inner=False)]
+    return (
+        []
+        if isinstance(member.kind, Items | Anything | Boolean)
+        else [Column(member.name, member, member, inner=False)]
+    )
 
 
 def fingerprint(cells: Mapping[str, str]) -> str:
@@ -167,3 +172,11 @@ VOTED: Final = RowList(
 HOLDERS: Final = RowList(
     "capTable", CAP_TABLE, gettext_noop("Cap table"), gettext_noop("Who holds the tokens."), first=("name",)
 )
+
+
+def funding_rounds() -> RowList:
+    """Return the list of funding rounds, whose amounts have the instance's currency."""
+    field = settings.SCHEMA.bundle.by_name["fundingRounds"]
+    kind: Any = field.kind
+    hint = gettext_noop("The dates of a round say when it is open. Only one round has no closing date.")
+    return RowList(field.name, kind, gettext_noop("Funding rounds"), hint)

@@ -285,3 +285,24 @@ def test_the_history_of_a_long_list_shows_the_rows_that_changed(client, listing)
     assert "Person 3, <ins>Chair</ins>" in html or "Chair" in html
     assert "79 unchanged rows" in html
     assert "Person 70" not in html
+
+
+def test_funding_rounds_are_rows_too(client, listing):
+    address, fields = page_of(client, TOKEN)
+    seed = {
+        "fundingRounds-0-name": "Seed",
+        "fundingRounds-0-target": "$1,249,999.99",
+        "fundingRounds-0-opened": "2024-01-31",
+    }
+    assert client.post(address, {**fields, **seed, "fundingRounds-0-closed": "2024-06-30"}).status_code == 302
+    address, fields = page_of(client, TOKEN)
+    assert "No changes to save." in client.post(address, fields, follow=True).content.decode()
+    before = bundle()["fundingRounds"]
+    address, fields = page_of(client, TOKEN)
+    early = client.post(address, {**fields, "fundingRounds-0-closed": "2023-01-01"})
+    assert early.status_code == 422
+    field = next(each for each in valid(early.content.decode()).iter("input") if each.get("value") == "2023-01-01")
+    assert field.get("aria-invalid") == "true"
+    assert client.post(address, {**fields, "fundingRounds-0-name": "Seed round"}).status_code == 302
+    assert bundle()["fundingRounds"] == [{**before[0], "name": "Seed round"}]
+    assert before[0]["target"] == "$1249999.99"

@@ -40,7 +40,7 @@ TITLES: Final = {
     "about": gettext_lazy("About"),
     "links": gettext_lazy("Links"),
     "team": gettext_lazy("Team and addresses"),
-    "token": gettext_lazy("Token and governance"),
+    "token": gettext_lazy("Token, governance and funding"),
     "review": gettext_lazy("Check and submit"),
 }
 ORDER: Final = tuple(TITLES)
