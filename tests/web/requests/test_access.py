@@ -64,7 +64,7 @@ def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, ow
     room = f"/manage/companies/{draft}/edit/token"
     for odd in ("nan", "inf", "-Infinity", "1e999"):
         sent = {"pools-0-name": "A", "pools-0-percentage": odd, "proposals-0-title": "P", "proposals-0-for": odd}
-        answer = browser.post(room, {**sent, "capTable": f"Ada; 0x1; 1; {odd}"})
+        answer = browser.post(room, {**sent, "capTable-0-name": "Ada", "capTable-0-percentage": odd})
         assert answer.status_code == 422
         assert answer.content.count(b'class="fault"') == 3
         assert f'value="{odd}"' in answer.content.decode()
@@ -72,8 +72,12 @@ def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, ow
 
 
 def test_tampered_hidden_fields_cause_no_error(browser, draft, reviewer):
-    sent = {"positions-0-name": "Ada Reef", "positions-0-was": "²"}
-    assert browser.post(f"/manage/companies/{draft}/edit/team", sent).status_code == 302
+    room = f"/manage/companies/{draft}/edit/team"
+    for odd in ("²", " ", "0123456789ab none-such", "none-such"):
+        sent = {"positions-0-name": "Ada Reef", "positions-0-row": odd, "positions-²-name": "Bo", "go": "//evil.example"}
+        answer = browser.post(f"{room}?positions-page=²", sent)
+        assert answer.status_code in {302, 422}
+        assert answer.get("Location", room).startswith(room)
     decision = {"do": "unlist", "version": "9" * 5_000}
     assert signed_in(reviewer).post(f"/review/companies/{draft}/decide", decision).status_code == 302
 
