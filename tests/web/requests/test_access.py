@@ -74,7 +74,12 @@ def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, ow
 def test_tampered_hidden_fields_cause_no_error(browser, draft, reviewer):
     room = f"/manage/companies/{draft}/edit/team"
     for odd in ("²", " ", "0123456789ab none-such", "none-such"):
-        sent = {"positions-0-name": "Ada Reef", "positions-0-row": odd, "positions-²-name": "Bo", "go": "//evil.example"}
+        sent = {
+            "positions-0-name": "Ada Reef",
+            "positions-0-row": odd,
+            "positions-²-name": "Bo",
+            "go": "//evil.example",
+        }
         answer = browser.post(f"{room}?positions-page=²", sent)
         assert answer.status_code in {302, 422}
         assert answer.get("Location", room).startswith(room)
