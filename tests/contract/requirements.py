@@ -153,6 +153,7 @@ DECISIONS: dict[str, str] = {
     "auth.not-owned": "What is not owned answers as what is missing.",
     # 5. Owners' work
     "owners.edits": "Edits are published at once, save name, symbol, type; history, revert, dryRun, expectedVersion.",
+    "owners.exact": "What an owner writes back as it was read is no change; amounts keep their minor units.",
     "owners.several": "A listing has several owners if an owner invites them.",
     "owners.profile": "A profile without a joined person is null; edits are published at once, with history.",
     "visitors.claim": "A visitor may claim a listing or suggest an edit.",

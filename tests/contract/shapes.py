@@ -27,7 +27,7 @@ def _or_null(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 SOCIALS = ("email", "phone_number", "facebook", "instagram", "tiktok", "linkedin", "youtube", "twitter")
-ADDRESS = ("address_1", "address_2", "city", "state", "zip")
+ADDRESS = ("address_1", "address_2", "city", "state", "zip", "country")
 
 COMPANY = _object(
     ("id", "name", "body", "socials", "address"),
@@ -36,6 +36,12 @@ COMPANY = _object(
     symbol=STRING,
     teamSize={"type": "integer", "minimum": 0},
     treasury={"type": "string", "pattern": r"^\$\d{1,4}(\.[1-9])?[KMBT]?$"},
+    treasuryAmount=_object(
+        ("amount", "currency"),
+        closed=True,
+        amount={"type": "string", "pattern": r"^\d+\.\d\d$"},
+        currency={"const": "USD"},
+    ),
     status={"enum": ["active", "upcoming", "inactive"]},
     type=STRING,
     industry=STRING,
@@ -48,6 +54,7 @@ COMPANY = _object(
     createdAt={
         "pattern": r"^(January|February|March|April|May|June|July|August|September|October|November|December) \d{4}$"
     },
+    listedAt={"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"},
     icon=STRING,
     socials=_or_null(_object(SOCIALS, closed=True, **dict.fromkeys(SOCIALS, TEXT_OR_NULL))),
     address=_or_null(_list(_object((*ADDRESS, "id"), id=STRING, **dict.fromkeys(ADDRESS, TEXT_OR_NULL)))),

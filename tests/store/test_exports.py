@@ -68,6 +68,17 @@ def test_spreadsheets_get_no_formula(exports):
     assert rows[1]["createdAt"] == "March 2024"
 
 
+def test_a_spreadsheet_has_the_exact_treasury_in_columns(exports, publisher):
+    amount = {"amount": "1249999.99", "currency": "USD"}
+    publisher.publish(company(3, treasuryAmount=amount, listedAt="2024-03-31"))
+    exports.make()
+    text = gzip.decompress(exports.find("companies-5.csv.gz").read_bytes()).decode()
+    first, *_, last = csv.DictReader(io.StringIO(text))
+    assert (last["treasuryAmount.amount"], last["treasuryAmount.currency"]) == ("1249999.99", "USD")
+    assert last["listedAt"] == "2024-03-31"
+    assert first["treasuryAmount.amount"] == ""
+
+
 def test_export_files_are_rebuilt_after_a_change_only_and_old_ones_are_removed_later(exports, publisher):
     exports.make()
     assert exports.make() is False

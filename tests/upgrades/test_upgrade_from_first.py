@@ -134,9 +134,17 @@ def decoded(answer: Any) -> Any:
     if not isinstance(answer, str):
         return answer
     try:
-        return [json.loads(line) for line in answer.splitlines()]
+        return [_with_known_dates(json.loads(line)) for line in answer.splitlines()]
     except json.JSONDecodeError:
         return answer
+
+
+def _with_known_dates(line: Any) -> Any:
+    """Leave out the first day of a month: the first version wrote it for a month without a day, too."""
+    company = line.get("company") if isinstance(line, dict) else None
+    if isinstance(company, dict) and company.get("listedAt", "").endswith("-01"):
+        del company["listedAt"]
+    return line
 
 
 def test_every_public_answer_and_export_holds_all_that_it_held(upgraded):

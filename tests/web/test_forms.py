@@ -19,4 +19,9 @@ def test_choices_numbers_and_lists_have_fields_of_their_own():
     themes = form_field(Field("themes", Items(Text(60)), "Themes"))
     assert themes.clean(" a, ,b c ") == ["a", "b c"]
     assert themes.prepare_value(["a", "b c"]) == "a, b c"
+    odd = ["a, b", 'the "first"', " spaced ", "plain", '"']
+    shown = themes.prepare_value(odd)
+    assert shown == '"a, b", "the ""first""", " spaced ", plain, """"'
+    assert themes.clean(shown) == odd
+    assert themes.clean('the "big" one, "quo"ted, "open, end') == ['the "big" one', '"quo"ted', '"open', "end"]
     assert "HARB" in form_field(Field("x", Text(suggest=("HARB",)), "X")).widget.render("x", "")

@@ -77,6 +77,23 @@ def parse_money(text: str, currency: str = "USD") -> int:
     return minor_units
 
 
+def format_amount(minor_units: int) -> str:
+    """Format an exact amount as a decimal number of major units: ``1249999.99``."""
+    return f"{minor_units // 100}.{minor_units % 100:02d}"
+
+
+def parse_amount(text: str) -> int:
+    """Parse ``1249999.99``, with up to two decimals, into minor units, or raise ValueError."""
+    if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,2})?", text):
+        message = "must be a decimal number in text such as 1249999.99"
+        raise ValueError(message)
+    minor_units = int(Decimal(text) * 100)
+    if minor_units > MAX_MINOR_UNITS:
+        message = f"must be at most {MAX_MINOR_UNITS // 100}, the largest amount allowed"
+        raise ValueError(message)
+    return minor_units
+
+
 _MONTHS = (
     "January February March April May June July August September October November December".split()  # noqa: SIM905 - easier to read as one text
 )

@@ -26,6 +26,7 @@ from muniment.schema.company_parts import (
 )
 from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
 from muniment.schema.record import Field, Filter, Record
+from muniment.schema.standard_kinds import Amount
 from muniment.schema.validation import Breach, Path, Validation
 
 STATUSES: Final = ("active", "upcoming", "inactive")
@@ -78,7 +79,13 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field("teamSize", Integer(), "Team size", "Used only while no positions are listed.", example=1),
         Field(
-            "treasury", Money(40, currency), "Treasury", "For example $1.2M.", example="$1.2M", column="treasury_minor"
+            "treasury",
+            Money(40, currency),
+            "Treasury",
+            "For example $1.2M.",
+            example="$1.2M",
+            column="treasury_minor",
+            unless="treasuryAmount",
         ),
         Field(
             "status", Choice(STATUSES), "Status", example="active", filter=Filter("Only companies with this status.")
@@ -132,7 +139,6 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "website", Link(500, strip=True), "Website", "Starts with https://", example="https://blue-river.example"
         ),
         Field("dao_website", Link(500, strip=True), "DAO website", "Starts with https://"),
-        Field("listedAt", DATE, "Listed", column="listed_on", csv=0, shown=False, editable=False),
         Field(
             "createdAt",
             MONTH,
@@ -146,6 +152,23 @@ def _fields(currency: str) -> tuple[Field, ...]:
         Field("icon", Text(), "Logo", "Logo URL.", editable=False),
         Field("socials", SOCIALS, "Links", csv=0, null=True),
         Field("address", ADDRESSES, "Addresses", csv=0, null=True),
+        Field(
+            "treasuryAmount",
+            Amount(currency),
+            "Treasury, exact",
+            "The exact treasury, as a decimal number in text.",
+            example={"amount": "1249999.99", "currency": currency},
+            column="treasury_minor",
+        ),
+        Field(
+            "listedAt",
+            DATE,
+            "Listed",
+            "Listing date; absent if only the month is known.",
+            example="2024-03-31",
+            column="listed_on",
+            editable=False,
+        ),
         Field(
             "raising",
             Boolean(),

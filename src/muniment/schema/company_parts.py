@@ -12,7 +12,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
 from muniment.schema.kinds import DATE, MOMENT, Boolean, Choice, Kind, Money, Number, Slug, Text
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Day, Email, Profile
+from muniment.schema.standard_kinds import Country, Day, Email, Profile
 from muniment.schema.validation import Path, Validation
 
 PROOF_METHODS: Final = ("dns", "file", "mail")
@@ -60,6 +60,7 @@ ADDRESS: Final = Record(
             state="State or region",
             zip="Postal code",
         ),
+        Field("country", Country(), "Country", "ISO 3166 code of two letters.", example="FR", null=True),
     ),
     others="refuse",
     whole=True,
@@ -68,7 +69,7 @@ ADDRESSES: Final = ItemList(
     ADDRESS,
     10,
     name="address",
-    identity=lambda row: "\0".join(str(row.get(each.name) or "") for each in ADDRESS.values),
+    identity=lambda row: "\0".join(str(row.get(each.name) or "") for each in ADDRESS.values if each.name != "country"),
 )
 
 
@@ -91,7 +92,7 @@ DISTRIBUTION: Final = Record(
     "Distribution",
     (
         Field("method", Text(), "Distribution method", example="airdrop"),
-        Field("details", Text(), "Distribution details"),
+        Field("details", Text(lines=3), "Distribution details"),
         Field("schedule", Text(), "Distribution schedule"),
         Field("vestingPeriod", Text(), "Vesting period"),
         Field("pools", POOLS, "Pools"),

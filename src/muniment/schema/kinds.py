@@ -19,6 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import line_fault
 from muniment.kernel.wire import (
     currency_sign,
+    format_amount,
     format_money,
     month_and_year,
     number,
@@ -102,6 +103,10 @@ class Kind(Struct, frozen=True):
     def show(self, value: Any) -> Any:
         """Return a stored value as published answers show it."""
         return self.wire(value)
+
+    def csv_columns(self, name: str) -> tuple[str, ...]:
+        """Return the columns of the CSV export for a field of this *name*; a dot leads to a member."""
+        return (name,)
 
 
 class Text(Kind, frozen=True):
@@ -232,8 +237,8 @@ class Parsed(Kind, frozen=True):
     write: Callable[[Any], str]
     format: str = ""
 
-    def schema(self, view: View) -> JsonSchema:  # noqa: ARG002 - the same for all
-        return {"type": "string", **({"format": self.format} if self.format else {})}
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"format": self.format} if self.format and view.described else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if type(value) is not str:
@@ -313,7 +318,7 @@ class Money(Kind, frozen=True):
         short = format_money(value, self.currency)
         if parse_money(short, self.currency) == value:
             return short
-        return f"{currency_sign(self.currency)}{value // 100}.{value % 100:02d}"
+        return f"{currency_sign(self.currency)}{format_amount(value)}"
 
     def show(self, value: Any) -> Any:
         return None if value is None else format_money(value, self.currency)

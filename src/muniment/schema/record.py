@@ -195,7 +195,9 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def csv(self) -> tuple[str, ...]:
-        return tuple(field.name for field in sorted(self.fields, key=lambda field: field.csv) if field.csv)
+        """The columns of the CSV export."""
+        fields = sorted((field for field in self.fields if field.csv), key=lambda field: field.csv)
+        return tuple(column for field in fields for column in field.kind.csv_columns(field.name))
 
     # ------------------------------------------------------------------ JSON Schema
 
@@ -289,7 +291,7 @@ class Record(Kind, frozen=True, dict=True):
         """Return what a row stores of an imported *document*: every column, the additional members as ``extra``."""
         columns: JSONObject = {}
         for field in self.fields:
-            if field.column and field.imported and not columns.get(field.column):
+            if field.column and field.imported and columns.get(field.column, field.kind.empty) == field.kind.empty:
                 value = document.get(field.name)
                 columns[field.column] = field.kind.empty if value is None else value
         columns["extra"] = {

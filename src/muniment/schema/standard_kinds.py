@@ -1,8 +1,13 @@
-"""Kinds of values with a form that standards or networks define: days, email addresses, profiles."""
+"""Kinds of values with a form that standards or networks define: days, amounts, countries, email, profiles."""
 
-from muniment.kernel.wire import parse_timestamp
-from muniment.schema.kinds import DATE_RULE, Text, is_plausible_year, is_web_address
-from muniment.schema.validation import shown
+import functools
+import unicodedata
+from typing import Any
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
+from muniment.schema.kinds import DATE_RULE, JsonSchema, Kind, Text, View, is_plausible_year, is_web_address
+from muniment.schema.validation import Path, Validation, kind_of, shown
 
 
 class Day(Text, frozen=True):
@@ -39,3 +44,69 @@ class Profile(Text, frozen=True):
         if is_name or is_web_address(text):
             return ""
         return f"must be a web address such as https://example.org or the name of a profile, not {shown(text)}"
+
+
+class Amount(Kind, frozen=True):
+    """
+    An exact amount, ``{amount, currency}``, stored in minor units.
+
+    An input may leave out the currency, of which an instance has one, and decimals.
+    """
+
+    currency: str
+
+    def schema(self, view: View) -> JsonSchema:
+        if view.change:
+            return {"type": "object", "properties": {"amount": {"type": "string"}, "currency": {"type": "string"}}}
+        amount = {"type": "string", **({"pattern": r"^\d+\.\d\d$"} if view.described else {})}
+        schema: JsonSchema = {"type": "object", "properties": {"amount": amount, "currency": {"type": "string"}}}
+        return {**schema, "required": ["amount", "currency"]} if view.described else schema
+
+    def read(self, value: Any, path: Path, validation: Validation) -> int | None:
+        if type(value) is not dict:
+            validation.refuse(path, f"must be an object, not {kind_of(value)}")
+            return None
+        for name in sorted(value.keys() - {"amount", "currency"}):
+            validation.refuse((*path, name), "is not one of amount, currency")
+        if value.get("currency", self.currency) != self.currency:
+            validation.refuse((*path, "currency"), f"must be {self.currency}, not {shown(value['currency'])}")
+        text = value.get("amount")
+        try:
+            return parse_amount(text if type(text) is str else "")
+        except ValueError as fault:
+            validation.refuse((*path, "amount"), f"{fault}, not {shown(text)}")
+            return None
+
+    def wire(self, value: Any) -> Any:
+        return None if value is None else {"amount": format_amount(value), "currency": self.currency}
+
+    def csv_columns(self, name: str) -> tuple[str, ...]:
+        return (f"{name}.amount", f"{name}.currency")
+
+
+class Country(Kind, frozen=True):
+    """A country by its two letters; an empty text is no value."""
+
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"pattern": "^[A-Z]{2}$"} if view.described and not view.change else {})}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> str | None:
+        if type(value) is not str:
+            validation.refuse(path, f"must be text, not {kind_of(value)}")
+        elif value and value.upper() not in country_names():
+            validation.refuse(path, f"must be a country by its two letters such as FR, not {shown(value)}")
+        return value.upper() or None if type(value) is str else None
+
+
+@functools.cache
+def country_names() -> JSONObject:
+    """Return the English names of all countries by code, sorted by name."""
+    import pycountry  # when a country is first read or shown: the package takes 50 ms to load
+
+    names = {each.alpha_2: getattr(each, "common_name", each.name) for each in pycountry.countries}
+    return dict(sorted(names.items(), key=lambda each: _sort_key(each[1])))
+
+
+def _sort_key(name: str) -> str:
+    """Return *name* without accents, so that Åland Islands come before Albania."""
+    return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each)).casefold()

@@ -234,7 +234,14 @@ def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ..
             f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
         ).fetchone()
         members = msgspec.json.decode(item, type=JSONObject)
-        yield _csv_line([_cell(members.get(column)) for column in columns])
+        yield _csv_line([_cell(_value(members, column)) for column in columns])
+
+
+def _value(members: JSONObject, column: str) -> Any:
+    """Return the member that *column* names; a dot leads to a member of a member."""
+    name, _, inner = column.partition(".")
+    value = members.get(name)
+    return (value or {}).get(inner) if inner else value
 
 
 def _csv_line(cells: "tuple[str, ...] | list[str]") -> bytes:

@@ -1,7 +1,8 @@
 """Form fields made from the schema. They carry what was typed; the schema's validation judges it."""
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext
@@ -33,13 +34,25 @@ class TextField(forms.CharField):
 
 
 class ListField(TextField):
-    """A list of texts, separated by commas."""
+    """A list of texts, separated by commas; one with a comma of its own is in double quotes, as in CSV."""
 
     def prepare_value(self, value: Any) -> Any:
-        return ", ".join(value) if isinstance(value, list | tuple) else value
+        return ", ".join(map(_quoted, value)) if isinstance(value, list | tuple) else value
 
     def clean(self, value: Any) -> Any:
-        return [part.strip() for part in super().clean(value).split(",") if part.strip()]
+        parts = (
+            quoted.replace('""', '"') if quoted else plain.strip()
+            for quoted, plain in _PART.findall(super().clean(value))
+        )
+        return [part for part in parts if part.strip()]
+
+
+_PART: Final = re.compile(r"""\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]+))(?:,|$)""")
+
+
+def _quoted(text: str) -> str:
+    is_plain = text == text.strip() and not set(text) & set(',"')
+    return text if is_plain else '"{}"'.format(text.replace('"', '""'))
 
 
 def form_field(field: Field) -> forms.Field:
@@ -55,7 +68,9 @@ def form_field(field: Field) -> forms.Field:
     if isinstance(kind, Integer):
         return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **said)
     if isinstance(kind, Items):
-        return ListField(**{**said, "help_text": gettext("Separated by commas.")})
+        return ListField(
+            **{**said, "help_text": gettext('Separated by commas. Put a text with a comma in it in "quotes".')}
+        )
     limit = {"maxlength": kind.max} if isinstance(kind, Text | Money) and kind.max else {}
     widget: forms.Widget = forms.TextInput(limit)
     if isinstance(kind, Text) and kind.suggest:

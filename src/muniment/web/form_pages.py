@@ -119,8 +119,8 @@ class TokenStep(FormStep):
 
     def to_wire(self) -> JSONObject:
         """Return the fields that differ from what was shown."""
-        given = {field.name: self.cleaned_data[field.name] for field in _DISTRIBUTION}
-        changed = {name: value or None for name, value in given.items() if value != self.initial.get(name, "")}
+        edited = (field.name for field in _DISTRIBUTION if self.is_edited(field.name))
+        changed = {name: self.cleaned_data[name] or None for name in edited}
         return {"distribution": changed} if changed else {}
 
     @classmethod

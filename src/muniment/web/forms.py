@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Final
 import msgspec
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.wire import parse_amount
 from muniment.schema.record import Field, Record
-from muniment.schema.validation import Fault
+from muniment.schema.validation import Fault, Validation
 from muniment.web.form_fields import form_field
 
 
@@ -42,17 +44,28 @@ class FormStep(forms.Form):
         return [fields[name] for name in (*cls.names, *further)]
 
     def to_wire(self) -> JSONObject:
-        """Return the submitted values as a change; an empty field is cleared."""
+        """Return the submitted values that differ from those shown, as a change; an emptied field is cleared."""
         data = self.cleaned_data
         change: JSONObject = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
-                parts = {inner.name: data[f"{field.name}_{inner.name}"] or None for inner in field.kind.fields}
-                change[field.name] = parts
-            else:
+                names = {inner.name: f"{field.name}_{inner.name}" for inner in field.kind.fields}
+                if parts := {inner: data[name] or None for inner, name in names.items() if self.is_edited(name)}:
+                    change[field.name] = parts
+            elif self.is_edited(field.name):
                 value = data[field.name]
                 change[field.name] = value if field.required or value not in ("", None, []) else None
         return change
+
+    def is_edited(self, name: str) -> bool:
+        """Return whether a field came back with another text than it was shown with, browsers' line ends aside."""
+        field, posted = self.fields[name], self.data.get(name)
+        if field.disabled or posted is None:
+            return False
+        shown = field.prepare_value(self.get_initial_for_field(field, name))
+        ends = "\n" if isinstance(field.widget, forms.Textarea) else ""  # an input has one line
+        before, after = (re.sub(r"\r\n?|\n", ends, str(text)) for text in ("" if shown is None else shown, posted))
+        return before != after
 
     @classmethod
     def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
@@ -92,11 +105,30 @@ class About(FormStep):
     names = ("description", "body", "themes", "teamSize", "treasury")
     rest = True
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.initial.get("counted"):
+            self.fields["teamSize"].disabled = True
+            self.fields["teamSize"].help_text = gettext("The number of listed positions.")
+
+    def to_wire(self) -> JSONObject:
+        """Return the change, with the exact treasury: the text alone may mean the rounded one that pages show."""
+        change = super().to_wire()
+        text = change.get("treasury")
+        amount = settings.SCHEMA.company.by_name["treasury"].kind.read(text, (), validation := Validation(change=True))
+        if text is None or validation.faults:
+            return change
+        del change["treasury"]
+        return {**change, "treasuryAmount": settings.SCHEMA.company.by_name["treasuryAmount"].kind.wire(amount)}
+
     @classmethod
     def from_bundle(cls, bundle: JSONMapping) -> JSONObject:
-        """Show a team size only where it is used."""
+        """Return the stored values, with the exact treasury."""
         found = super().from_bundle(bundle)
-        return {**found, "teamSize": None if bundle.get("positions") else found["teamSize"]}
+        fields = settings.SCHEMA.company.by_name
+        if exact := bundle["company"].get("treasuryAmount"):
+            found["treasury"] = fields["treasury"].kind.wire(parse_amount(exact["amount"]))
+        return {**found, "counted": bool(bundle.get("positions"))}
 
 
 class Links(FormStep):
@@ -105,8 +137,8 @@ class Links(FormStep):
     names = ("dao_website", "socials")
 
 
-_NAMED: Final = {*Basics.names, *About.names, *Links.names, "address"}
-"""The fields of a company that a page names; addresses are rows of the team page."""
+_NAMED: Final = {*Basics.names, *About.names, *Links.names, "address", "treasuryAmount"}
+"""The fields of a company that a page names; addresses are rows of the team page, and treasury is the exact one."""
 
 
 def plain(parts: Any) -> Any:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.schema.kinds import Choice
+from muniment.schema.standard_kinds import Country, country_names
 from muniment.schema.validation import Fault
 from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line_end
 
@@ -268,13 +269,14 @@ class RowEditor:
     def _cell(key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
         kind: Any = column.field.kind
         text, was = row.cells[column.name], column.text(stored)
-        choices = kind.values if isinstance(kind, Choice) else ()
+        choices = dict(zip(kind.values, kind.values, strict=True)) if isinstance(kind, Choice) else {}
+        choices = country_names() if isinstance(kind, Country) else choices
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),
             "place": place,
             "value": text,
-            "choices": [*choices, *sorted({text, was} - {*choices, ""})] if choices else (),
+            "choices": {**choices, **{each: each for each in sorted({text, was} - {*choices, ""})}} if choices else {},
             "numeric": column.is_number,
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),

@@ -173,7 +173,7 @@ def test_form_options_are_what_an_owner_may_choose(server):
     assert {"status", "type", "industry", "orgKind", "themes", "socials", "address", "limits"} <= set(data)
     assert data["status"] == ["active", "upcoming", "inactive"]
     assert len(data["socials"]) == 8
-    assert len(data["address"]) == 5
+    assert data["address"] == ["address_1", "address_2", "city", "state", "zip", "country"]
 
 
 @pytest.mark.requirement("mcp.size")

@@ -74,22 +74,23 @@ def test_every_editable_field_is_stored_and_published():
         "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "status": "active", "type": "DAO",
         "industry": "Energy", "orgKind": "project", "themes": ["energy", "海"], "description": "All.", "body": "# All",
         "website": "https://full.example", "dao_website": "http://dao.full.example",
-        "socials": {"email": "full@example.org"}, "address": [{"city": "Port"}],
+        "socials": {"email": "full@example.org"}, "address": [{"city": "Port", "country": "fr"}],
         "distribution": {"method": "sale", "pools": [{"name": "team", "percentage": 20.0}]},
         "positions": [{"title": "Chair", "person": {"name": "Ada Moss"}}],
         "proposals": [{"id": "1", "title": "Go", "status": "passed", "votes": {"for": 5.0, "against": 0.5}}],
         "capTable": [{"address": "0x0", "name": "Ada", "tokens": "5", "percentage": 12.5}],
         "fundingRound": {"name": "Seed", "target": "$2M", "opened": "2024-05-01"},
     }  # fmt: skip
-    assert {*wire, "fundingRounds"} == settings.SCHEMA.company_change.by_name.keys()
+    assert {*wire, "fundingRounds", "treasuryAmount"} == settings.SCHEMA.company_change.by_name.keys()
     mine = published(me, **wire)
     data = document("company", mine.slug)
     company = data["company"]
     assert company["treasury"] == "$1.3M"
+    assert company["treasuryAmount"] == {"amount": "1250000.00", "currency": "USD"}
     assert company["teamSize"] == 1
     assert company["raising"] is True
     assert without_ids(company["address"]) == [
-        {"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None}
+        {"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None, "country": "FR"}
     ]
     assert data["distribution"]["method"] == "sale"
     assert without_ids(data["distribution"]["pools"]) == [{"name": "team", "percentage": 20}]

@@ -229,7 +229,7 @@ def test_one_field_is_changed_published_and_answered_in_few_statements(django_as
     me = owner()
     mine = published(me)
     with django_assert_max_num_queries(12):
-        update = operations.update_company(me, mine.slug, CompanyChange(teamSize=12))
+        update = operations.update_company(me, mine.slug, CompanyChange(status="upcoming"))
     assert update.company == operations.get_company(me, mine.slug)
 
 

@@ -51,6 +51,7 @@ def test_what_is_public_is_exported_oldest_publication_first(filled, tmp_path):
     first, second = rows(folder, "companies")
     assert [first["company"]["id"], second["company"]["id"]] == ["tidal-works", "harbour-fund"]
     assert (first["company"]["teamSize"], first["company"]["treasury"]) == (7, "$1234.56")
+    assert first["company"]["treasuryAmount"] == {"amount": "1234.56", "currency": "USD"}
     assert first["company"]["listedAt"]
     assert without_ids(first["fundingRounds"]) == [{"name": "Seed", "target": "$2M", "opened": "2024-05-01"}]
     assert first["positions"][0]["person"]["slug"] == "ada-moss"

@@ -131,7 +131,7 @@ def test_unknown_members_are_kept_in_every_open_object_and_come_last_in_sorted_o
     assert document("person", "ada")["positions"][0]["since"] == 2020
 
 
-def test_links_hold_all_eight_keys_and_addresses_all_five(tmp_path):
+def test_links_hold_all_eight_keys_and_addresses_all_six(tmp_path):
     bring_companies(
         tmp_path, {"company": company(socials={"twitter": "@a"}, address=[{"city": "Port", "zip": ""}, {}])}
     )
@@ -141,7 +141,7 @@ def test_links_hold_all_eight_keys_and_addresses_all_five(tmp_path):
         "twitter": "@a",
     }
     assert without_ids(shown["address"]) == [
-        {"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None}
+        {"address_1": None, "address_2": None, "city": "Port", "state": None, "zip": None, "country": None}
     ]
 
 
@@ -193,6 +193,8 @@ def test_companies_are_ordered_by_listing_date_and_then_by_later_publication(tmp
     )
     assert keys("company") == ["march-15", "march-later", "march", "undated-last", "undated-first"]
     assert document("company", "march-15")["company"]["createdAt"] == "March 2024"
+    assert document("company", "march-15")["company"]["listedAt"] == "2024-03-15"
+    assert "listedAt" not in document("company", "march")["company"]
     assert "createdAt" not in document("company", "undated-last")["company"]
 
 
@@ -554,3 +556,43 @@ def test_an_import_leaves_the_process_as_it_was(tmp_path):
     with importer._bulk_write_settings():
         assert gc.get_threshold() == (importer.GC_THRESHOLD, *thresholds[1:])
     assert gc.get_threshold() == thresholds
+
+
+@pytest.mark.requirement("import.upsert")
+def test_the_first_of_a_month_is_a_day_only_where_a_row_says_so(tmp_path):
+    """Both are stored as the same day: the month alone, and its first day."""
+
+    def bring(**dates):
+        bring_companies(tmp_path, {"company": company(**dates)})
+        shown = document("company", "acme")["company"]
+        return shown.get("listedAt"), shown.get("createdAt")
+
+    assert bring(createdAt="March 2024") == (None, "March 2024")
+    assert bring(listedAt="2024-03-01") == ("2024-03-01", "March 2024")
+    assert bring(createdAt="March 2024") == (None, "March 2024")
+    assert bring() == (None, None)
+    month, day, none = {"listedAt": None, "createdAt": "March 2024"}, {"listedAt": "2024-03-01"}, {"listedAt": None}
+    entries = HistoryEntry.objects.filter(company__slug="acme").order_by("pk").values_list("before", "after")
+    assert list(entries)[1:] == [(month, day), (day, month), (month, none)]
+
+
+@pytest.mark.requirement("owners.exact")
+@pytest.mark.parametrize(
+    ("given", "amount"),
+    [
+        ({"treasury": "$1,249,999.99"}, "1249999.99"),
+        ({"treasury": "$1.2M", "treasuryAmount": {"amount": "1249999.99", "currency": "USD"}}, "1249999.99"),
+        ({"treasury": "$1.2M", "treasuryAmount": None}, "1200000.00"),
+        ({"treasury": "$0"}, "0.00"),
+        ({"treasuryAmount": {"amount": "0"}}, "0.00"),
+    ],
+)
+def test_the_exact_treasury_of_a_row_counts(tmp_path, given, amount):
+    bring_companies(tmp_path, {"company": company(**given)})
+    assert document("company", "acme")["company"]["treasuryAmount"] == {"amount": amount, "currency": "USD"}
+
+
+def test_the_country_of_an_address_is_a_code_and_never_guessed(tmp_path):
+    places = [{"city": "Oslo", "country": "no"}, {"city": "Paris"}, {"country": "FR"}]
+    bring_companies(tmp_path, {"company": company(address=places)})
+    assert [place["country"] for place in document("company", "acme")["company"]["address"]] == ["NO", None, "FR"]

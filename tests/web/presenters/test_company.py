@@ -2,7 +2,10 @@
 
 import pytest
 
-from muniment.web.presenters.company import links_of
+from muniment.web.presenters.company import company_facts, links_of, profile_of_company
+
+AT = "2026-01-31T09:30:00.000000Z"
+PLACE = {"id": "7c2m9xq4", "address_1": None, "address_2": None, "city": "Oslo", "state": None, "zip": None}
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,25 @@ def test_a_telephone_number_with_spaces_is_a_link_and_shown_as_written(number, a
 def test_a_telephone_number_cannot_leave_its_link():
     for number in ('+49 30"onclick="x', "+49 <script>", "javascript:alert(1)"):
         assert links_of({"socials": {"phone_number": number}}) == []
+
+
+def facts(**members):
+    return {fact["label"]: fact["value"] for fact in company_facts(members, AT)}
+
+
+def test_an_address_names_the_country_and_hides_the_id_of_its_row():
+    assert facts(address=[{**PLACE, "country": "NO"}])["Address"] == "Oslo, Norway"
+    assert facts(address=[{**PLACE, "country": None}])["Address"] == "Oslo"
+    assert facts(address=[{**PLACE, "city": None, "country": None}]).keys() == {"Updated"}
+
+
+def test_the_day_of_listing_is_shown_where_it_is_known():
+    assert facts(createdAt="March 2024", listedAt="2024-03-31")["Listed"] == "31 March 2024"
+    assert facts(createdAt="March 2024")["Listed"] == "March 2024"
+
+
+def test_search_engines_get_the_code_of_the_country():
+    profile = profile_of_company(
+        {"id": "x", "name": "X", "address": [{**PLACE, "country": "NO"}]}, [], "https://r.example"
+    )
+    assert profile["address"] == {"@type": "PostalAddress", "addressLocality": "Oslo", "addressCountry": "NO"}

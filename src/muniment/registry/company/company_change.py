@@ -49,7 +49,9 @@ def read_change(change: JSONMapping, schema: Schema, *, is_new: bool = False) ->
     Raises:
         BadFields: values of a wrong type, fields that cannot be edited, such as id or owner.
     """
-    return read_fields(change, schema.company_change, is_new=is_new)
+    edit = read_fields(change, schema.company_change, is_new=is_new)
+    # One column, and one name in history: the one that both an old and a new history entry revert.
+    return {{"treasuryAmount": "treasury"}.get(name, name): value for name, value in edit.items()}
 
 
 def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new: bool = False) -> Edit:

@@ -47,7 +47,7 @@ def compare(
     Raises:
         BadFields: a position names a person who is unknown or declined, or by a name that others have; a funding round
             closes before it opens; an id is unknown; a list or text is only the part of the stored one that an answer
-            showed.
+            showed; a team size differs from the number of positions.
     """
     found = Difference()
     guard = guard or ListGuard(company, actor, off=True)
@@ -64,16 +64,37 @@ def compare(
                 compare_rounds(value, found, guard)
             case "fundingRound":
                 compare_round(company, value, found)
+            case "teamSize" if not guard.off:
+                pass  # once the positions are compared
             case _:
                 _compare_column(
                     company, settings.SCHEMA.company_field(name), value, found, replace=replace, guard=guard
                 )
+    if "teamSize" in edit and not guard.off:
+        _compare_team_size(company, edit["teamSize"], found)
+        found.after = {**{name: found.after[name] for name in edit if name in found.after}, **found.after}
     return found
 
 
 def _operations(name: str, value: Any) -> dict[Path, ItemChange]:
     members = {(name,): value} | ({(name, inner): each for inner, each in value.items()} if type(value) is dict else {})
     return {path: each for path, each in members.items() if isinstance(each, ItemChange)}
+
+
+def _compare_team_size(company: Company, value: int | None, found: Difference) -> None:
+    """
+    Compare a team size: while positions are listed, it is their number and cannot be set.
+
+    Raises:
+        BadFields: it is neither that number nor the one that answers show.
+    """
+    stored = company.positions.count()
+    listed = len(found.after["positions"]) if "positions" in found.after else stored
+    if not listed:
+        compare_field(company, settings.SCHEMA.company_field("teamSize"), value, found)
+    elif value not in {listed, stored or company.team_size}:
+        reason = f"is {listed:,} while {listed:,} positions are listed, and cannot be set"
+        raise BadFields([Fault("teamSize", reason)], "Leave it out, or edit the positions.")
 
 
 def _compare_column(

@@ -28,6 +28,7 @@ from muniment.registry.company.editing import compare, write
 from muniment.registry.company.funding import not_closed
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.company.rules import refuse_broken_rules
+from muniment.registry.company.unchanged import without_unchanged
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     Company,
@@ -192,7 +193,7 @@ def update_company(
     Changes to the name, symbol and type of a published listing need review; other changes are published at once.
 
     Args:
-        change: absent fields stay; None clears a nullable field.
+        change: absent fields stay; None clears a nullable field; values that answers show are no change.
         expected_totals: the number of stored rows of each list that the change replaces by a shorter one.
         dry_run: return the diff without changing anything.
 
@@ -204,10 +205,10 @@ def update_company(
 
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
     """
-    edit = read_change(change, settings.SCHEMA)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         expect_version(company, expected_version)
+        edit = read_change(without_unchanged(company, change), settings.SCHEMA)
         guard = ListGuard(company, actor, expected_totals or {}, knows_version=expected_version is not None)
         return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard)
 

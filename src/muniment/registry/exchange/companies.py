@@ -51,10 +51,12 @@ from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
+from muniment.schema.kinds import DATE, MONTH
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
+_DATES: Final = ("listed_on", "listed_month_only")
 StoredPositions = list[tuple[PositionRow, int | None]]
 """Stored positions, each with the person's key, None where only a name is shown."""
 _Parts = dict[str, dict[int, list[Any]]]
@@ -125,6 +127,20 @@ def _key(place: PositionRow) -> tuple[Any, ...]:
 def _is_raising(row: CompanyRow) -> bool:
     today = now().date()
     return any(each.is_open(today) for each in row.funding_rounds or ())
+
+
+def _without_dates(values: JSONObject) -> JSONObject:
+    return {name: value for name, value in values.items() if name not in _DATES}
+
+
+def _listing_date(values: JSONObject, columns: JSONObject) -> JSONObject:
+    """Return a listing date that is among changed *values* as the history has it: its day, or only its month."""
+    if not values.keys() & {*_DATES}:
+        return {}
+    day, is_month = (values.get(name, columns[name]) for name in _DATES)
+    if day is None or not is_month:
+        return {"listedAt": DATE.wire(day)}
+    return {"listedAt": None, "createdAt": MONTH.wire(day)}
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -314,9 +330,10 @@ class _CompanyBatch:
             self.counts.unchanged += 1
             return
         self.counts.changed += 1
-        old, new = history_values(former, {name: columns[name] for name in former}, self.run.schema.company)
-        before |= old
-        after |= new
+        given = {name: columns[name] for name in former}
+        old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
+        before |= old | _listing_date(former, columns)
+        after |= new | _listing_date(given, columns)
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, kept, places))

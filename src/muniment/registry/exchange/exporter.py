@@ -89,10 +89,8 @@ def _company(view: CompanyView) -> JSONObject:
     company.pop("teamSize", None)  # an import counts positions again
     if row["team_size"] is not None:
         company["teamSize"] = row["team_size"]
-    if row["treasury_minor"] is not None:
+    if row["treasury_minor"] is not None:  # exact here too, for readers that do not know treasuryAmount
         company["treasury"] = settings.SCHEMA.company.by_name["treasury"].kind.wire(row["treasury_minor"])
-    if row["listed_on"]:
-        company["listedAt"] = row["listed_on"].isoformat()
     return {**company_line(view, company, settings.SCHEMA), "updatedAt": timestamp(row["updated_at"])}
 
 

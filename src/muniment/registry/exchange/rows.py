@@ -63,6 +63,7 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
     updated_at = columns.pop("updated_at")
     if columns["reviewed_at"] is None:
         del columns["reviewed_at"]  # a review here stays
+    columns["listed_month_only"] = bool(columns["listed_on"] and not found["company"].get("listedAt"))
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
     parts = ("positions", "proposals", "capTable", "fundingRounds")

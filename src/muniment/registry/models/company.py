@@ -26,7 +26,11 @@ class State(models.TextChoices):
 
 
 class Company(models.Model):
-    """A listing: a company, DAO, nonprofit, accelerator, incubator or VC."""
+    """
+    A listing: a company, DAO, nonprofit, accelerator, incubator or VC.
+
+    Of ``listed_on``, the day is unknown if ``listed_month_only``: it is the first day of the month.
+    """
 
     slug = Text()
     state = models.CharField(max_length=24, choices=State.choices, default=State.DRAFT)
@@ -35,6 +39,7 @@ class Company(models.Model):
     published = models.BooleanField(default=False)
     publication_number = models.BigIntegerField(null=True, blank=True)
     listed_on = models.DateField(null=True, blank=True)
+    listed_month_only = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
 

@@ -1,8 +1,8 @@
 """
 Render rows as the contract's public documents: order of keys, absent values, additions. Pure.
 
-The contract's keys come first, in its order, then our additions (``raising``, ``updatedAt``), then additional members
-of open objects, sorted.
+The contract's keys come first, in its order, then our additions (``treasuryAmount`` to ``updatedAt``), then
+additional members of open objects, sorted.
 
 Source: service document, Resources; decisions, section 2, absent values.
 """
@@ -70,15 +70,15 @@ def company_reference(columns: JSONObject) -> JSONObject:
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     row = view.columns
-    return schema.company.published(
-        row,
-        {
-            "teamSize": len(view.positions) or row["team_size"],
-            "raising": view.raising,
-            "maintainedByOwner": view.has_owner,
-            "verifiedDomain": view.verified_domain,
-        },
-    )
+    derived = {
+        "teamSize": len(view.positions) or row["team_size"],
+        "raising": view.raising,
+        "maintainedByOwner": view.has_owner,
+        "verifiedDomain": view.verified_domain,
+    }
+    if row["listed_month_only"]:
+        derived["listedAt"] = None
+    return schema.company.published(row, derived)
 
 
 def company_bundle(view: CompanyView, company: Any, schema: Schema) -> JSONObject:

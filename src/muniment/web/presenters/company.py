@@ -11,8 +11,9 @@ from django.utils.translation import gettext
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import parse_timestamp
-from muniment.schema.company_parts import SOCIALS
+from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.record import Record
+from muniment.schema.standard_kinds import country_names
 from muniment.web.presenters import charts
 from muniment.web.presenters.charts import ChartSlice
 
@@ -42,16 +43,14 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
         "treasury": gettext("Treasury"),
         "teamSize": gettext("Team size"),
         "orgKind": gettext("Subtype"),
-        "createdAt": gettext("Listed"),
+        "listed": gettext("Listed"),
     }
+    listed = day_or_text(company.get("listedAt")) or company.get("createdAt")
     return [
-        *_facts(company, labels),
+        *_facts({**company, "listed": listed}, labels),
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),
-        *(
-            {"label": gettext("Address"), "value": ", ".join(str(place[part]) for part in place if place[part])}
-            for place in _places(company)
-        ),
+        *({"label": gettext("Address"), "value": address(place)} for place in _places(company)),
     ]
 
 
@@ -79,6 +78,14 @@ def proof_method(method: str) -> str:
     return names.get(method, method)
 
 
+def address(place: JSONObject) -> str:
+    """Return an address in one line, with the name of the country."""
+    parts = [place.get(field.name) for field in ADDRESS.values if field.name != "country"]
+    if country := place.get("country"):
+        parts.append(country_names().get(country, country))
+    return ", ".join(part for part in parts if part)
+
+
 def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:
     return [
         {"label": label, "value": document[name]}
@@ -88,9 +95,7 @@ def _facts(document: JSONObject, labels: dict[str, str]) -> list[JSONObject]:
 
 
 def _places(company: JSONObject) -> list[JSONObject]:
-    """Return the addresses that say anything, without their ids."""
-    places = [{part: place[part] for part in place if part != "id"} for place in company.get("address") or []]
-    return [place for place in places if any(place.values())]
+    return [place for place in company.get("address") or [] if address(place)]
 
 
 def links_of(company: JSONObject) -> list[JSONObject]:
@@ -270,7 +275,13 @@ def profile_of_company(company: JSONObject, positions: list[JSONObject], base: s
 
 
 def _postal_address(place: JSONObject) -> JSONObject:
-    names = {"streetAddress": "address_1", "addressLocality": "city", "addressRegion": "state", "postalCode": "zip"}
+    names = {
+        "streetAddress": "address_1",
+        "addressLocality": "city",
+        "addressRegion": "state",
+        "postalCode": "zip",
+        "addressCountry": "country",
+    }
     parts = {theirs: place[ours] for theirs, ours in names.items() if place.get(ours)}
     return {"@type": "PostalAddress", **parts}
 

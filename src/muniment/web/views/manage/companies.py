@@ -91,7 +91,7 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             # first: a long text makes the search fail in the database
             edit = read_change(change, settings.SCHEMA, is_new=True)
-            parts = (edit["name"], edit["website"] or "", edit["symbol"] or "")
+            parts = [edit.get(name) or "" for name in ("name", "website", "symbol")]
             duplicates = likely_duplicates(actor, *parts)
             if not duplicates or request.POST.get("different") == "yes":
                 made = operations.create_company(actor, change, slug=slug)
