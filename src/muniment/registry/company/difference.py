@@ -1,15 +1,31 @@
-"""What an edit changes: the values before and after in wire form, and how to write them."""
+"""
+What an edit changes: the values before and after in wire form, and how to write them.
 
-from collections.abc import Callable
+An owner who writes a listing back as it was read changes nothing: neither a value that answers show rounded or
+derived, nor one that was stored before a rule forbade it.
+
+Source: decisions, section 5, update_*.
+"""
+
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from muniment.kernel.json import JSONObject
-from muniment.registry.models import Company, Person
+import msgspec
+from django.conf import settings
+
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.models import Company, PendingChange, Person
+from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows
+from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.schema.item_lists import ItemChange
 from muniment.schema.record import Field, Record
-from muniment.schema.validation import Path
+from muniment.schema.validation import Fault, Path, Validation
+
+_AMOUNT: Final = "treasuryAmount"
+_PARTS: Final = frozenset({"positions", "proposals", "capTable", "fundingRounds"})
 
 
 @dataclass(slots=True)
@@ -57,3 +73,69 @@ def compare_field(row: Company | Person, field: Field, value: Any, found: Differ
     if after != before:
         found.columns["extra"] = extra if after is None else {**extra, field.name: after}
         found.before[field.name], found.after[field.name] = before, after
+
+
+def without_unchanged(company: Company, change: JSONMapping) -> CompanyChange:
+    """
+    Return the members of *change* that differ from those that answers about *company* show.
+
+    Raises:
+        BadFields: two members give different amounts for the treasury.
+    """
+    fields = settings.SCHEMA.company_change.by_name
+    shown = _shown(company, change.keys()) if change else {}
+    pending = _pending(company) if any(field.review for name, field in fields.items() if name in change) else {}
+    kept = CompanyChange()
+    for name, value in change.items():
+        field = fields.get(name)
+        if field and field.shown and name not in pending and is_same(value, shown.get(name)):
+            continue
+        kind = field and field.kind
+        if isinstance(kind, Record) and kind.partial and type(value) is dict and type(shown.get(name)) is dict:
+            kept[name] = {key: each for key, each in value.items() if not is_same(each, shown[name].get(key))}
+        else:
+            kept[name] = value
+    return _with_one_treasury(kept)
+
+
+def is_same(given: Any, shown: Any) -> bool:
+    """Return whether two JSON values are equal, 1 and true told apart."""
+    if type(given) is not type(shown):
+        return False
+    if isinstance(given, dict):
+        return given.keys() == shown.keys() and all(is_same(each, shown[name]) for name, each in given.items())
+    if isinstance(given, list):
+        return len(given) == len(shown) and all(map(is_same, given, shown))
+    return bool(given == shown)
+
+
+def _shown(company: Company, names: Collection[str]) -> JSONObject:
+    """Return the facts of a listing, and those of its parts that are in *names*, as answers show them."""
+    has_parts = not _PARTS.isdisjoint(names)
+    view = company_views([company.pk])[company.pk] if has_parts else CompanyView(vars(company))
+    facts = company_object(view, settings.SCHEMA)
+    line = company_line(view, facts, settings.SCHEMA)
+    parts = {name: line[name] for name in ("distribution", *_PARTS) if name in names}
+    decoded: JSONObject = msgspec.json.decode(msgspec.json.encode(parts))
+    return {**facts, **decoded, "teamSize": ...}  # a team size is compared with the number of positions
+
+
+def _pending(company: Company) -> JSONObject:
+    """Return the fields that wait for a reviewer: to repeat the current value withdraws them."""
+    waiting = PendingChange.objects.filter(company=company, decision="").values_list("changes", flat=True)
+    return next(iter(waiting), None) or {}
+
+
+def _with_one_treasury(change: CompanyChange) -> CompanyChange:
+    """Leave out the text of an amount that is given exactly too."""
+    if not {"treasury", _AMOUNT} <= change.keys():
+        return change
+    money, exact = (settings.SCHEMA.company.by_name[name] for name in ("treasury", _AMOUNT))
+    validation = Validation(change=True)
+    text, amount = (field.read(change[field.name], (field.name,), validation) for field in (money, exact))
+    if validation.faults:
+        raise BadFields(validation.faults)
+    if text != amount and change["treasury"] != money.kind.show(amount):
+        fault = Fault("treasury", "differs from treasuryAmount")
+        raise BadFields([fault], "Give one of them: treasuryAmount is exact.")
+    return CompanyChange({name: value for name, value in change.items() if name != "treasury"})

@@ -23,12 +23,11 @@ from muniment.kernel.problems import Conflict
 from muniment.registry import history, reverting
 from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
-from muniment.registry.company.difference import Difference
+from muniment.registry.company.difference import Difference, without_unchanged
 from muniment.registry.company.editing import compare, write
 from muniment.registry.company.funding import not_closed
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.company.rules import refuse_broken_rules
-from muniment.registry.company.unchanged import without_unchanged
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     Company,
