@@ -137,13 +137,15 @@ def test_the_account_works_for_14_days_and_the_owner_can_keep_it(owner):
 
 
 def test_a_deleted_account_leaves_its_number_and_what_belongs_to_others(owner):
-    signed_in(owner)
+    browser = signed_in(owner)
+    assert browser.get("/manage").status_code == 200
     letters = Letters()
     balance = LedgerAccount.objects.get(account=owner).posted
     transfers = Transfer.objects.count()
     deletion.request_deletion(owner.actor("web"))
     assert deletion.delete_due_accounts(at=now() + timedelta(days=15)) == 1
     assert [subject for subject, _ in letters.to(EMAIL)][-1] == "[Muniment] Your account was deleted"
+    assert browser.get("/manage").status_code == 302
     left = Account.objects.get(pk=owner.pk)
     assert (str(left), left.is_active, left.name, left.last_login) == ("former account", False, "", None)
     with pytest.raises(NotFound):

@@ -39,6 +39,17 @@ def newest(nodes):
         return connection.execute("SELECT value FROM published_edition").fetchone()[0]
 
 
+def test_a_node_does_not_refuse_a_number_that_it_has_not_replicated_yet(pair):
+    for number in range(2):
+        pair.command("person", "correct", "ilsabet-corrowan", "--bio", f"Engineer of {number} machines.")
+        edition = newest(pair)
+        for node in pair.each:
+            told = node.get(f"/api/v1/changes?after={edition}")
+            assert (told.status, told.json()["head"]) == (200, edition)
+            assert check_error(node.get(f"/api/v1/changes?after={edition + 1}"), 400, "bad_request")
+    assert len({node.get("/api/v1/changes").json()["feedId"] for node in pair.each}) == 1
+
+
 def check_all_is_there(nodes, notes):
     """Hold every node against what the writers noted and against the feed of the database."""
     edition = newest(nodes)

@@ -53,6 +53,8 @@ HAPPENED = {
     "asked": gettext_lazy("Change requested"),
     "change refused": gettext_lazy("Change declined"),
     "joined": gettext_lazy("Owner linked"),
+    "person erased": gettext_lazy("Person erased"),
+    "person merged": gettext_lazy("Person merged"),
     "rejected": gettext_lazy("Declined"),
 }
 
