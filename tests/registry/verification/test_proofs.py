@@ -140,6 +140,16 @@ def test_a_tenant_of_a_shared_host_is_shown_with_its_path(names, certificate, op
     assert domain(slug)["domain"] == f"{HOST}/tides"
 
 
+@pytest.mark.parametrize("website", ["https://münchen.example/tides", "https://xn--mnchen-3ya.example/tides"])
+def test_a_shared_host_is_recognized_in_each_of_its_spellings(website):
+    me = owner()
+    slug = listing(me, website)
+    listing(owner(), "https://www.münchen.example/ferries")
+    assert "dns" in proofs.find_verification(me, slug).claim.methods
+    listing(owner(), "http://XN--MNCHEN-3YA.example/salt")
+    assert proofs.find_verification(me, slug).claim.methods == ("file",)
+
+
 def test_a_website_that_cannot_be_proven_is_refused_with_the_reason():
     me = owner()
     slug = listing(me, "https://github.com/")

@@ -18,7 +18,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Conflict
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.models import Company, PendingChange, Petition, State, Taking
+from muniment.registry.models import Company, DomainProof, PendingChange, Petition, State, Taking
 
 ASSIGNED_FOR = timedelta(hours=4)
 _TASK = "see the review queue"
@@ -103,8 +103,16 @@ def _describe(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], tu
         what = f"change to {', '.join(change.changes)}"
         described["change", change.pk] = (f"change:{change.pk}", what, change.company.name, str(change.account or ""))
     asked = Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person")
+    proven = set(
+        DomainProof.objects.filter(
+            company__in=[each.company_id for each in asked if each.kind == Petition.RequestKind.CLAIM],
+            state=DomainProof.ProofState.VERIFIED,
+        ).values_list("company_id", "account_id")
+    )
     for petition in asked:
         name, what = str(petition.company or petition.person), _REQUESTS[petition.kind]
+        if petition.kind == Petition.RequestKind.CLAIM and (petition.company_id, petition.account_id) in proven:
+            what += ", domain verified"
         described["petition", petition.pk] = (f"petition:{petition.pk}", what, name, str(petition.account))
     return described
 

@@ -60,6 +60,14 @@ def _own_path(path: str) -> str:
     return "".join(f"/{each}" for each in segments) if all(map(_SEGMENT.fullmatch, segments)) else ""
 
 
+def as_written(host: str) -> str:
+    """Return a host in the script that people write it in."""
+    try:
+        return idna.decode(host)
+    except idna.IDNAError:
+        return host
+
+
 def bare(host: str) -> str:
     """Return a host without ``www.``, for comparing websites."""
     return host.removeprefix("www.")

@@ -14,7 +14,7 @@ from typing import Final
 
 from django.core.cache import cache
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext
 
@@ -26,7 +26,7 @@ from muniment.registry.company.access import require_account
 from muniment.registry.company.editing import publish_owners
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
 from muniment.registry.verification import checks, mailing
-from muniment.registry.verification.hosts import Claim, Method, bare, claim_of, mail_addresses, site_of
+from muniment.registry.verification.hosts import Claim, Method, as_written, bare, claim_of, mail_addresses, site_of
 
 ProofState = DomainProof.ProofState
 
@@ -76,9 +76,8 @@ def current_claim(company: Company) -> Claim | None:
 
 
 def _users(host: str) -> int:
-    near = Company.objects.filter(state=State.PUBLISHED, website__icontains=bare(host)).values_list(
-        "website", flat=True
-    )
+    spelled = Q(website__icontains=bare(host)) | Q(website__icontains=as_written(bare(host)))
+    near = Company.objects.filter(spelled, state=State.PUBLISHED).values_list("website", flat=True)
     sites = filter(None, map(site_of, near))
     return sum(bare(site.host) == bare(host) for site in sites)
 

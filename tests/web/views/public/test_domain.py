@@ -97,9 +97,11 @@ def test_a_claimant_comes_from_the_claim_to_the_proof_and_the_reviewer_sees_it(o
     assert f"The requester has not verified {HOST}" in before
     assert "email address is at the website's domain" in before
     assert "owns 0 listings" in before
+    assert "domain verified" not in text(judge.get("/review"))
     me.post(PAGE, {"do": "start", "method": "dns"})
     monkeypatch.setattr(checks, "look", lambda *_: "")
     me.post(PAGE, {"do": "check", "method": "dns"})
+    assert "Listing claim, domain verified" in text(judge.get("/review"))
     after = text(judge.get(review))
     assert re.search(rf"{re.escape(HOST)} DNS record Verified {now():%-d %B %Y}", after)
     judge.post(f"{review}/decide", {"do": "approve"})
