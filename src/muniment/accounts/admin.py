@@ -25,7 +25,7 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Account | None = None) -> bool:  # noqa: ARG002 - Django's signature
-        """Deny: the history refers to accounts; deactivate an account instead."""
+        """Deny: ``muniment user delete`` deletes an account, and keeps the number that the history refers to."""
         return False
 
 

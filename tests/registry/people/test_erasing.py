@@ -114,6 +114,19 @@ def test_no_row_keeps_what_an_import_brought(tmp_path):
     assert [place["person"]["name"] for place in document("company", "quay-trust")["positions"]] == ["Bo"]
 
 
+def test_no_row_keeps_what_owners_asked_of_a_claimed_profile(company):
+    me, asking = owner(), owner()
+    profiles.join_person(reviewer(), SLUG, me.account_id)
+    published(asking, name="Quay Trust")
+    for title in ("Cook", "Chef"):
+        named = [{"title": title, "person": {"slug": SLUG}}]
+        operations.update_company(asking, "quay-trust", CompanyChange(positions={"add": named}))
+    assert document("company", "quay-trust")["positions"][0]["person"] == {"name": NAME}
+    erase_person(reviewer(), SLUG)
+    assert tables_with(NAME, SLUG) == ["published_change"]
+    assert document("company", "quay-trust")["positions"] == []
+
+
 def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
     positions = [{"person": {"name": NAME}}, {"title": "Cook", "person": {"name": "Bo"}}]
     change = CompanyChange(positions=positions, description="Keeps the quay.")

@@ -78,9 +78,9 @@ def erase_person(actor: Actor, slug: str, *, dry_run: bool = False) -> Erasure:
             )
         name = person.name
         companies = _erase(actor, person)
-        mentions = find_mentions(name, slug)
         enqueue(ERASED)
-    return Erasure(companies, mentions, account, write_suppressions())
+    # After the commit: the search reads every text, and writers need not wait for it.
+    return Erasure(companies, find_mentions(name, slug), account, write_suppressions())
 
 
 def find_person(slug: str, *, lock: bool = False) -> Person:
