@@ -27,6 +27,12 @@ class Fault(NamedTuple):
     reason: str
 
 
+class ChoiceFault(Fault):
+    """A fault that ends with a choice between existing things; ``choices`` are their slugs."""
+
+    choices: tuple[str, ...] = ()
+
+
 class Absent(Enum):
     """The type of :data:`ABSENT`: nothing is stored, which differs from a stored null."""
 

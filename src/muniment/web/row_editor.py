@@ -19,13 +19,15 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.schema.kinds import Choice
 from muniment.schema.standard_kinds import Country, country_names
-from muniment.schema.validation import Fault
+from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line_end
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
 MAX_NEW_ROWS: Final = 10
 """New rows that the script offers before the page is saved."""
+NEW: Final = "?new"
+"""The choice of a different person of the same name; no slug contains a question mark."""
 
 
 def _words(text: str) -> str:
@@ -42,6 +44,8 @@ class EditedRow:
         cells: its texts.
         is_edited: it was submitted with changes.
         faults: by column.
+        choices: slugs of existing people with the name of the row, of which the owner chooses.
+        choice: the chosen one, or NEW for a different person.
     """
 
     at: int | None
@@ -50,6 +54,8 @@ class EditedRow:
     remove: bool = False
     note: str = ""
     faults: dict[str, str] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    choice: str = ""
 
 
 class RowEditor:
@@ -103,15 +109,18 @@ class RowEditor:
                 column.name: one_line_end(post.get(f"{self.name}-{number}-{column.name}", ""))
                 for column in self.list.columns
             }
+            choice = post.get(f"{self.name}-{number}-choice", "")
+            if choice and choice != NEW and "slug" in cells:
+                cells["slug"] = choice
             shown, _, key = post.get(f"{self.name}-{number}-row", "").partition(" ")
             remove = f"{self.name}-{number}-remove" in post
             if not key:
                 if any(text.strip() for text in cells.values()):
-                    self._keep(EditedRow(None, cells, is_edited=True), self._new)
+                    self._keep(EditedRow(None, cells, is_edited=True, choice=choice), self._new)
             elif remove or fingerprint(cells) != shown:
-                self._read_stored(cells, shown, places.get(key, []), remove=remove)
+                self._read_stored(cells, shown, places.get(key, []), remove=remove, choice=choice)
 
-    def _read_stored(self, cells: Cells, shown: str, places: list[int], *, remove: bool) -> None:
+    def _read_stored(self, cells: Cells, shown: str, places: list[int], *, remove: bool, choice: str) -> None:
         """Read an edited row; *places* are the stored rows with its id."""
         if not places:
             if not remove:
@@ -119,7 +128,7 @@ class RowEditor:
                 self._keep(EditedRow(None, cells, is_edited=True, note=note), self._new)
             return
         at = next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown), places[0])
-        row = EditedRow(at, cells, is_edited=True, remove=remove)
+        row = EditedRow(at, cells, is_edited=True, remove=remove, choice=choice)
         if not remove and not any(text.strip() for text in cells.values()):
             row.note = gettext("This row is empty. To remove it, select Remove.")
             self.sentences.append(f"{self.label}: {row.note}")
@@ -135,14 +144,14 @@ class RowEditor:
         """Return the operations on the rows, for the operation that updates the listing; empty without any."""
         self._set = [row for row in self._set if self._changes(row)]
         operations: JSONObject = {
-            "add": [self.list.new_row(row.cells) for row in self._new],
+            "add": [_chosen(row, self.list.new_row(row.cells)) for row in self._new],
             "set": [{"id": self._id(row), **self._changes(row)} for row in self._set],
             "remove": [self._id(row) for row in self._removed],
         }
         return {name: rows for name, rows in operations.items() if rows}
 
     def _changes(self, row: EditedRow) -> JSONObject:
-        return self.list.changed_members(self._stored(row), row.cells)
+        return _chosen(row, self.list.changed_members(self._stored(row), row.cells))
 
     def _id(self, row: EditedRow) -> str:
         return str(self._stored(row).get("id", ""))
@@ -176,6 +185,7 @@ class RowEditor:
             row.note = said if not member else f"{member}: {said}"
         else:
             row.faults[column.name] = said
+            row.choices = fault.choices if isinstance(fault, ChoiceFault) else ()
 
     def _row_of(self, operation: str | None, index: int) -> EditedRow | None:
         """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
@@ -261,6 +271,7 @@ class RowEditor:
             "is_edited": row.is_edited,
             "remove": row.remove,
             "note": row.note,
+            "choices": row.choices,
             "shown": f"{fingerprint(self.list.cells(stored))} {stored.get('id', '')}" if row.at is not None else "",
             "cells": [self._cell(key, place, column, row, stored) for column in self.list.columns],
         }
@@ -281,3 +292,10 @@ class RowEditor:
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),
         }
+
+
+def _chosen(row: EditedRow, members: JSONObject) -> JSONObject:
+    """Return the members of a row, whose person is a different one than the existing people of the name if chosen."""
+    if row.choice == NEW and isinstance(person := members.get("person"), dict):
+        return {**members, "person": {**person, "isNew": True}}
+    return members

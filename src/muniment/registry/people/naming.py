@@ -14,7 +14,7 @@ from muniment.registry.company.parts import PositionRow
 from muniment.registry.models import Company, Person, Position
 from muniment.registry.people import consent
 from muniment.registry.publishing.publisher import AffectedRows
-from muniment.schema.validation import Fault
+from muniment.schema.validation import ChoiceFault, Fault
 
 _SHOWN_CANDIDATES: Final = 5
 HINT: Final = (
@@ -186,7 +186,9 @@ class _Naming:
             elif slugs := people.get(key):
                 more = f" and {len(slugs) - _SHOWN_CANDIDATES} more" if len(slugs) > _SHOWN_CANDIDATES else ""
                 reason = f"is the name of {', '.join(slugs[:_SHOWN_CANDIDATES])}{more}: choose one, or add a new person"
-                self.faults.append(Fault(f"positions[{index}].person.name", reason))
+                fault = ChoiceFault(f"positions[{index}].person.name", reason)
+                fault.choices = tuple(slugs[:_SHOWN_CANDIDATES])
+                self.faults.append(fault)
 
     def _refuse(self, index: int, member: str, refusal: consent.Refusal) -> None:
         reason = f"is {refusal.slug}, who declined a position here; you can ask again on {refusal.until:%Y-%m-%d}"

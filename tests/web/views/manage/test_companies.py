@@ -12,6 +12,7 @@ from PIL import Image
 from make.accounts import Letters, account, sign_in, signed_in
 from make.pages import fields_of, valid
 from make.pictures import bomb, moving, picture
+from make.registry import link_names
 from muniment.kernel.ids import now
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
@@ -382,6 +383,7 @@ def test_a_claim_of_a_profile_joins_it_after_a_reviewer_agrees(
 ):
     letters = Letters()
     operations.update_company(owner.actor("web"), published, CompanyChange(positions=[{"person": {"name": "Bo Reef"}}]))
+    link_names(published)
     who = signed_in(account("bo@harbour.example"))
     valid(who.get("/people/bo-reef/claim").content.decode())
     where(who.post("/people/bo-reef/claim", {"text": "My address is on the site."}))

@@ -178,3 +178,28 @@ def test_a_reviewer_does_not_override_a_refusal(tidal, reviewer, ada, owner, dja
     post(client, f"/review/companies/{tidal}/people", item=item, person="ada-moss")
     assert "declined a position in this listing" in page(client, "/review")
     assert team(tidal) == [("Cook", {"name": "Bo Reef"})]
+
+
+@pytest.mark.parametrize(
+    ("choice", "person"),
+    [
+        ("ada-moss", {"name": "Ada Moss"}),
+        ("?new", {"name": "Ada Moss"}),
+        ("bo-reef", {"name": "Bo Reef", "slug": "bo-reef"}),
+    ],
+)
+def test_a_name_that_exists_is_offered_for_choice(owner, ada, choice, person):
+    published(actor_of(), name="Quay", positions=[{"person": {"name": "Bo Reef"}}])
+    slug, client = published(owner.actor("web"), name="Tidal").slug, signed_in(owner)
+    typed = {"positions-0-name": "Bo Reef" if choice == "bo-reef" else "Ada Moss", "positions-0-title": "Adviser"}
+    answer = client.post(f"/manage/companies/{slug}/edit/team", typed)
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert "choose one, or add a new person" in text
+    assert re.search(r'<select name="positions-0-choice"', text)
+    assert f'<option value="{choice}">' in text
+    assert not document("company", slug)["positions"]
+    post(client, f"/manage/companies/{slug}/edit/team", **typed, **{"positions-0-choice": choice})
+    assert team(slug) == [("Adviser", person)]
+    asked = [each.company.slug for each in positions.list_positions(ada.actor("web")) if each.state == "requested"]
+    assert asked == ([slug] if choice == "ada-moss" else [])
