@@ -11,18 +11,19 @@ from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.schema.objects import registry_schema
-from muniment.server.doctor import examine, examine_ledger, examine_storage, settings_lines
+from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 
 
 @main.command()
 @click.option("--ledger", is_flag=True, help="Also verify every credit balance against its transfers.")
 @click.option("--storage", is_flag=True, help="Also verify every document against its blob.")
+@click.option("--values", is_flag=True, help="Also list the stored values that break a rule.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Verify this backup instead, without an instance.",
 )
-def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
+def doctor(*, ledger: bool, storage: bool, values: bool, backup: Path | None) -> None:
     """
     Check the instance.
 
@@ -40,8 +41,10 @@ def doctor(*, ledger: bool, storage: bool, backup: Path | None) -> None:
         findings.append(examine_ledger())
     if storage and all(finding.is_good for finding in findings):
         findings.extend(examine_storage())
+    if values and all(finding.is_good for finding in findings):
+        findings.extend(examine_values())
     for finding in findings:
-        click.echo(f"{'OK  ' if finding.is_good else 'FAIL'}  {finding.what}: {finding.says}")
+        click.echo(f"{finding.mark:<4}  {finding.what}: {finding.says}")
     if not all(finding.is_good for finding in findings):
         sys.exit(1)
 

@@ -30,7 +30,7 @@ class Email(Text, frozen=True):
         from email_validator import EmailNotValidError, validate_email  # late: 50 ms, which no read needs
 
         try:
-            validate_email(text, check_deliverability=False)
+            validate_email(text.removeprefix("mailto:"), check_deliverability=False)
         except EmailNotValidError:
             return f"must be an email address such as office@example.org, not {shown(text)}"
         return ""

@@ -26,11 +26,16 @@ _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
 
 
 class Finding(NamedTuple):
-    """The result of one check."""
+    """The result of one check. ``warns``: it is good, but needs attention."""
 
     what: str
     is_good: bool
     says: str
+    warns: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "FAIL" if not self.is_good else "WARN" if self.warns else "OK"
 
 
 def _good(what: str, says: str) -> Finding:
@@ -39,6 +44,10 @@ def _good(what: str, says: str) -> Finding:
 
 def _bad(what: str, says: str) -> Finding:
     return Finding(what, is_good=False, says=says)
+
+
+def _warning(what: str, says: str) -> Finding:
+    return Finding(what, is_good=True, says=says, warns=True)
 
 
 def settings_lines(config: Config) -> Iterator[str]:
@@ -189,3 +198,15 @@ def examine_ledger() -> Finding:
     if faults:
         return _bad("ledger", "; ".join(faults[:10]))
     return _good("ledger", "every balance equals its transfers, and the total is zero")
+
+
+def examine_values() -> list[Finding]:
+    """List the stored values that break a rule. They are served and stay, so none fails the check."""
+    from muniment.registry.review.values import all_broken_values
+
+    if not has_begun():
+        return [_good("values", "none yet")]
+    found = [_warning("value", f"{of}: {fault.field} {fault.reason}") for of, fault in all_broken_values()]
+    if not found:
+        return [_good("values", "every stored value follows the rules")]
+    return [_warning("values", f"{len(found):,} break a rule; an edit that touches one must correct it"), *found]

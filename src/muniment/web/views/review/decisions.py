@@ -15,6 +15,7 @@ from muniment.registry.models import PendingChange, Petition
 from muniment.registry.people import unlinked
 from muniment.registry.review import claims, decisions, review_queue
 from muniment.registry.review.duplicates import host_of, likely_duplicates
+from muniment.registry.review.values import broken_values
 from muniment.registry.verification.proofs import evidence_for
 from muniment.web.forms import plain
 from muniment.web.presenters import differences
@@ -182,6 +183,7 @@ def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONO
     lacking = missing_of(facts)
     if not facts.get("body"):
         lacking.append(gettext("full description"))
+    broken = broken_values({**mine.bundle, "company": facts})
     found = gettext("%(host)s (matches the email address)") % {"host": host} if same_host else host
     if (proof := facts.get("verifiedDomain")) and website == mine.bundle["company"].get("website"):
         found = gettext("%(domain)s (verified)") % {"domain": proof["domain"]}
@@ -192,6 +194,11 @@ def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONO
             "well": not twins,
             "found": gettext("none with the same name, website or symbol"),
             "links": [(company.name, f"/review/companies/{company.slug}", shared) for company, shared in twins],
+        },
+        {
+            "what": gettext("Values"),
+            "well": not broken,
+            "found": "; ".join(f"{fault.field} {fault.reason}" for fault in broken) or gettext("all follow the rules"),
         },
         {"what": gettext("Missing fields"), "well": not lacking, "found": ", ".join(lacking) or gettext("none")},
     ]
