@@ -5,7 +5,7 @@ Source: decisions, section 5, values.
 """
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 import msgspec
