@@ -281,7 +281,9 @@ class Record(Kind, frozen=True, dict=True):
                 for breach in field.kind.breaches(member, (*path, name), before.get(name, ABSENT), by_row=by_row):
                     yield breach._replace(warns=True) if warns and breach.is_limit else breach
             elif (
-                type(member) in {dict, list} and member != before.get(name) and _is_deep(member, MAX_DEPTH - len(path))
+                type(member) in {dict, list}
+                and member != before.get(name)
+                and _is_deep(member, MAX_DEPTH - max(len(path), 1))
             ):
                 yield Breach((*path, name), f"is nested too deeply; at most {MAX_DEPTH} levels are allowed")
 
