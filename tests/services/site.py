@@ -40,16 +40,21 @@ def certificate_for(name, folder):
 
 @contextlib.contextmanager
 def site(certificate, *pieces, pause_s=0.0):
-    """A site on loopback that answers one connection with *pieces*; gives its port and what it was asked."""
+    """
+    A site on loopback that answers one connection with *pieces*; gives its port and what it was asked.
+
+    Without a *certificate*, it speaks plain HTTP.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
+    if certificate:
+        context.load_cert_chain(certificate)
     asked, done = [], threading.Event()
 
     def answer():
         with contextlib.suppress(OSError):
             plain, _ = listener.accept()
-            with plain, context.wrap_socket(plain, server_side=True) as line:
+            with plain, context.wrap_socket(plain, server_side=True) if certificate else plain as line:
                 asked.append(line.recv(10_000))
                 for piece in pieces:
                     line.sendall(piece)

@@ -99,6 +99,30 @@ def test_a_certificate_of_another_name_verifies_nothing(names, certificate, open
     assert "certificate" in finding
 
 
+def test_a_website_without_tls_is_read_without_it(names, open_to):
+    claim = claim_of(f"http://{HOST}/")
+    with site(None, TEXT, VALUE.encode()) as (port, asked):
+        open_to(port)
+        assert checks.find_file(claim, VALUE) == ""
+    assert asked[0].startswith(b"GET /.well-known/muniment-verification.txt HTTP/1.1")
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH\r\n", b""])
+def test_a_server_that_speaks_no_http_verifies_nothing(names, open_to, answer):
+    with site(None, answer) as (port, _):
+        open_to(port)
+        assert "gave no valid response" in checks.find_file(claim_of(f"http://{HOST}/"), VALUE)
+    with site(None, b"HTTP/1.1 200 OK\r\n\r\n") as (port, _):
+        open_to(port)
+        assert "gave no valid response" in checks.find_file(CLAIM, VALUE), "plain HTTP where TLS is due"
+
+
+def test_a_website_that_drips_is_cut_off(names, open_to):
+    with site(None, *[b"H"] * 100, pause_s=0.1) as (port, _):
+        open_to(port, deadline_s=0.4)
+        assert "too long" in checks.find_file(claim_of(f"http://{HOST}/"), VALUE)
+
+
 @contextlib.contextmanager
 def listener():
     """A port on loopback, and how many connections came."""

@@ -43,7 +43,7 @@ def test_the_exact_host_is_proven_as_browsers_read_it(website, host):
             "https://a_b.example",
         ),
         *("https://github.io/", "https://co.uk/", "https://" + "a." * 130 + "example", "https://harbour..example/"),
-        "https://xn--a.example/",
+        *("https://xn--a.example/", "https://\u2028.example/", "https://a\u200db.example/"),
     ],
 )
 def test_a_website_without_a_host_of_its_own_in_the_public_dns_cannot_be_proven(website):

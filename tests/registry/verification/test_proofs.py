@@ -434,6 +434,14 @@ def test_the_address_on_the_listing_counts_once_a_reviewer_has_seen_it():
     assert proofs.find_verification(me, slug).addresses[0] == address
 
 
+def test_the_address_of_an_imported_listing_is_what_the_operator_brought(tmp_path):
+    me, address = owner(), f"ida@{HOST}"
+    row = {"id": "kelp", "name": "Kelp", "website": WEBSITE, "socials": {"email": address}}
+    import_registry(lines(tmp_path / "companies.jsonl", {"company": row}))
+    owners.add_owner(COMMAND, "kelp", me.account_id)
+    assert address in proofs.find_verification(me, "kelp").addresses
+
+
 def test_an_address_that_an_owner_put_there_afterwards_is_no_evidence():
     """A student or a customer has a mailbox at the domain too."""
     me, address = owner(), f"ida@{HOST}"
