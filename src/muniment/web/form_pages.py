@@ -61,6 +61,11 @@ class FormPage:
                 target[editor.name] = operations
         return change
 
+    def totals(self, change: JSONMapping) -> dict[str, int]:
+        """Return the number of stored rows of each list that *change* replaces as a whole."""
+        lists = {**change, **(change.get("distribution") or {})}
+        return {each.name: len(each.stored) for each in self.editors if isinstance(lists.get(each.name), list)}
+
     def put(self, faults: Iterable[Fault]) -> None:
         """Attach each fault to its field or row."""
         left = list(faults)

@@ -140,7 +140,7 @@ class RowEditor:
 
     # ------------------------------------------------------------------ the change
 
-    def change(self) -> JSONObject:
+    def change(self) -> JSONObject | list[JSONObject]:
         """Return the operations on the rows, for the operation that updates the listing; empty without any."""
         self._set = [row for row in self._set if self._changes(row)]
         operations: JSONObject = {
@@ -148,7 +148,27 @@ class RowEditor:
             "set": [{"id": self._id(row), **self._changes(row)} for row in self._set],
             "remove": [self._id(row) for row in self._removed],
         }
+        if self._has_ambiguous_ids():
+            return [*self._left(), *operations["add"]]
         return {name: rows for name, rows in operations.items() if rows}
+
+    def _has_ambiguous_ids(self) -> bool:
+        """Return whether an edited row shares its id with another one, as stored rows did in earlier versions."""
+        edited = {self._id(row) for row in (*self._set, *self._removed)}
+        return sum(row.get("id", "") in edited for row in self.stored) > len(edited)
+
+    def _left(self) -> list[JSONObject]:
+        """Return the stored rows after the change, for a whole list; a row whose id an earlier one has gets another."""
+        gone = {row.at for row in self._removed}
+        changed = {row.at: self._changes(row) for row in self._set}
+        rows: list[JSONObject] = []
+        taken: set[str] = set()
+        for at, stored in enumerate(self.stored):
+            if at not in gone:
+                row = self.list.changed_row(stored, changed.get(at, {}))
+                rows.append({name: value for name, value in row.items() if name != "id" or value not in taken})
+                taken.add(row.get("id", ""))
+        return rows
 
     def _changes(self, row: EditedRow) -> JSONObject:
         return _chosen(row, self.list.changed_members(self._stored(row), row.cells))

@@ -105,6 +105,15 @@ class RowList:
             members[member.name] = self._object(member, row.get(member.name) or {}, given)
         return members
 
+    def changed_row(self, row: JSONMapping, members: JSONMapping) -> JSONObject:
+        """Return *row* with the members of :meth:`changed_members`."""
+        merged = {
+            name: {**(row.get(name) or {}), **given}
+            for name, given in members.items()
+            if name in self.kind.merged and isinstance(given, dict)
+        }
+        return {**row, **members, **merged}
+
     def _object(self, member: Field, stored: JSONMapping, given: JSONObject) -> JSONObject | None:
         whole = {name: value for name, value in {**stored, **given}.items() if value is not None}
         if not whole and not member.required:

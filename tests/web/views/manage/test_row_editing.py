@@ -11,7 +11,7 @@ from make.pages import fields_of, valid
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.models import CapTableEntry, Company, HistoryEntry
+from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Proposal
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -265,6 +265,25 @@ def test_a_stored_name_with_a_line_break_stays_until_it_is_touched(client, listi
     touched = client.post(address, {**fields, f"{row}-name": "Smith; Sons\r\nand sisters"})
     assert touched.status_code == 422
     assert bundle()["capTable"][3]["name"] == entry.document["name"]
+
+
+def test_rows_that_share_an_id_are_told_apart_when_one_is_edited(client, listing):
+    for rank in (4, 5, 6):
+        row = Proposal.objects.get(company__slug=SLUG, rank=rank)
+        row.document |= {"id": "3"}
+        row.save()
+    stored = [row.document for row in Proposal.objects.filter(company__slug=SLUG).order_by("rank")]
+    address, fields = page_of(client, TOKEN)
+    assert "No changes to save." in client.post(address, fields, follow=True).content.decode()
+    typed = {"once": "", "proposals-4-title": "Renamed", "proposals-6-remove": "yes", "proposals-8-for": "7"}
+    assert client.post(address, {**fields, **typed}).status_code == 302
+    stored[4] |= {"title": "Renamed"}
+    stored[8]["votes"] |= {"for": 7}
+    after = bundle()["proposals"]
+    assert without_ids(after) == [
+        {name: value for name, value in row.items() if name != "id"} for n, row in enumerate(stored) if n != 6
+    ]
+    assert [row["id"] for row in after[:4]] == ["0", "1", "2", "3"]
 
 
 def test_only_the_rows_that_a_script_sends_are_needed(client, listing):

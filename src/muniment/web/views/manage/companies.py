@@ -158,8 +158,13 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         page.read(typed)
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
+        totals = page.totals(change)
         try:
-            done = operations.update_company(actor, slug, change, expected_version=asked) if change else None
+            done = (
+                operations.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
+                if change
+                else None
+            )
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
