@@ -1,7 +1,11 @@
-"""`muniment import`: what is kept is reported, and pruning shows its rows first."""
+"""`muniment import`: pruning shows its rows first, and pictures are served at the present URL of the instance."""
 
+import hashlib
+
+from make.pictures import picture
 from make.registry import lines
-from services.product import run
+from muniment.registry.company.pictures import resize
+from services.product import Product, run
 
 
 def companies(*numbers, **members):
@@ -35,3 +39,25 @@ def test_a_pruning_is_shown_limited_and_done(tmp_path):
     assert "'c11'" not in run("import", str(folder), "--relist", data=data).stderr
     mixed = run("import", str(folder), "--draft", "--prune", data=data, check=False)
     assert "--draft leaves published rows unchanged" in mixed.stderr
+
+
+def test_pictures_are_imported_and_served_at_the_present_url(tmp_path):
+    folder, data = tmp_path / "in", tmp_path / "data"
+    small, large = resize(picture())
+    path = f"/pictures/{hashlib.blake2b(large, digest_size=16).hexdigest()}-512.webp"
+    lines(folder / "companies.jsonl", *companies(1, icon=path))
+    (folder / "pictures").mkdir()
+    (folder / path[1:]).write_bytes(large)
+    (folder / path[1:].replace("-512", "-144")).write_bytes(small)
+    run("import", str(folder), data=data)
+    assert "1 companies, 0 people, 0 frameworks, 1 pictures" in run("export", str(tmp_path / "out"), data=data).stdout
+    tags = set()
+    for base in ("https://registry.example", "https://moved.example"):
+        with Product(data, base_url=base) as product:
+            answer = product.get("/api/v1/companies/c1")
+            assert answer.json()["data"]["company"]["icon"] == base + path
+            assert product.get("/api/v1/companies").json()["data"][0]["icon"] == base + path
+            tags.add(answer.headers["etag"])
+            product.wait_ready()
+            assert product.get(path).body == large
+    assert len(tags) == 2

@@ -59,6 +59,18 @@ def test_files_hold_every_document_oldest_publication_first(exports):
         assert file.rows == (2 if name.startswith("companies") else 1)
 
 
+def test_files_have_the_addresses_of_pictures_and_are_made_again_for_another_url(publisher, tmp_path):
+    path = f"/pictures/{'a' * 32}-512.webp"
+    publisher.publish(company(3, icon=path))
+    for base in ("https://registry.example", "https://other.example"):
+        made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, base_url=base)
+        assert made.make() is True
+        assert made.make() is False
+        for form in ("jsonl", "csv"):
+            content = gzip.decompress(made.find(f"companies-5.{form}.gz").read_bytes()).decode()
+            assert base + path in content
+
+
 def test_spreadsheets_get_no_formula(exports):
     exports.make()
     text = gzip.decompress(exports.find("companies-4.csv.gz").read_bytes()).decode()

@@ -62,6 +62,25 @@ def test_an_answer_read_before_a_change_is_not_kept_after_it(publisher, reader):
     assert reader.answers.ready.get("one") is None
 
 
+def test_pictures_are_addressed_with_the_present_url_of_the_instance(publisher, tmp_path):
+    path = f"/pictures/{'a' * 32}-512.webp"
+    said = f'the path "{path}" and "/pictures/x"'
+    publisher.publish(company(1, icon=path, description=said), company(2, icon="https://elsewhere.example/pictures/a"))
+    publisher.publish(framework(1, kind="score"))
+    found = {}
+    for base in ("", "https://registry.example", "http://127.0.0.1:9100"):
+        reader = Reader(tmp_path / "published.sqlite3", base_url=base)
+        detail = reader.document("company", "company-1")
+        data = json.loads(detail.body)["data"]["company"]
+        item = json.loads(reader.companies(CompanyQuery()).items[1])
+        assert (data["icon"], data["description"], item["icon"]) == (base + path, said, base + path)
+        other = json.loads(reader.document("company", "company-2").body)["data"]["company"]
+        assert other["icon"] == "https://elsewhere.example/pictures/a"
+        found[base] = detail.etag
+        reader.close()
+    assert len(set(found.values())) == 3
+
+
 def test_a_restored_backup_drops_everything(publisher, reader):
     publisher.publish(company(1))
     reader.refresh()

@@ -46,7 +46,12 @@ class Api:
 
     def __init__(self, reader: Reader, config: Config, schema: Schema) -> None:
         self.exports = Exports(
-            config.data / "exports", reader.path, schema, interval_s=config.exports_interval_s, oldest=reader.erased
+            config.data / "exports",
+            reader.path,
+            schema,
+            base_url=config.base_url,
+            interval_s=config.exports_interval_s,
+            oldest=reader.erased,
         )
         self.context = Context(reader, self.exports, config.base_url)
         self.reader = reader

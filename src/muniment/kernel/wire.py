@@ -131,3 +131,21 @@ def parse_timestamp(text: str) -> datetime:
 def number(value: float) -> int | float:
     """Return a whole number without its ``.0``, so that 5 and 5.0 look alike."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+PICTURE_PATH: Final = re.compile(r"/pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp")
+_PICTURE_MARK: Final = b'"/pictures/'
+_PICTURE_VALUE: Final = re.compile(rb'(?<!\\)"(?=/pictures/[0-9a-f]{32}-(?:144|512)\.webp")')
+"""The beginning of a JSON string that is such a path; within a string, a quotation mark has a backslash."""
+
+
+def picture_address(path: str, base_url: str) -> str:
+    """Return the URL of a stored picture; other addresses stay as they are."""
+    return base_url + path if PICTURE_PATH.fullmatch(path) else path
+
+
+def with_picture_addresses(content: bytes, base_url: str) -> bytes:
+    """Return encoded JSON with URLs in place of the paths of stored pictures."""
+    if _PICTURE_MARK not in content or not base_url:
+        return content
+    return _PICTURE_VALUE.sub(b'"' + base_url.encode(), content)

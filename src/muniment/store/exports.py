@@ -26,7 +26,7 @@ from urllib.parse import quote
 import msgspec
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.wire import timestamp
+from muniment.kernel.wire import timestamp, with_picture_addresses
 from muniment.schema.objects import Schema
 from muniment.store.memory import release_free_memory
 from muniment.store.published import UNBUILT
@@ -54,6 +54,8 @@ class ExportFile(msgspec.Struct, frozen=True):
     sha256: str
     edition: int
     at: str
+    base_url: str = ""
+    """The public URL of the instance, which the addresses of pictures begin with."""
 
 
 class Stopped(Exception):  # noqa: N818 - a signal, not an error
@@ -76,11 +78,13 @@ class Exports:
         published: Path,
         schema: Schema,
         *,
+        base_url: str = "",
         interval_s: float = 600,
         oldest: Callable[[], int] = lambda: 0,
     ) -> None:
         self._folder = folder
         self._published = published
+        self._base_url = base_url
         self._interval_s = interval_s
         self._oldest = oldest
         self._columns = {"company": schema.company.csv, "person": schema.person.csv, "framework": schema.framework.csv}
@@ -161,7 +165,7 @@ class Exports:
             with _reading(self._published) as (connection, edition, epoch):
                 if epoch == UNBUILT:
                     return False  # the replica has not been filled yet
-                former = {file.edition for file in self.files()}
+                former = {file.edition for file in self.files() if file.base_url == self._base_url}
                 if edition in former:
                     return False
                 at = timestamp(datetime.now(UTC))
@@ -185,7 +189,9 @@ class Exports:
         rows = 0
         with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as packed:
             lines = (
-                _csv_lines(connection, kind, self._columns[kind]) if form == "csv" else _json_lines(connection, kind)
+                _csv_lines(connection, kind, self._columns[kind], self._base_url)
+                if form == "csv"
+                else _json_lines(connection, kind, self._base_url)
             )
             for rows, line in enumerate(lines):
                 packed.write(line)
@@ -197,7 +203,7 @@ class Exports:
             sha256 = hashlib.file_digest(finished, "sha256").hexdigest()
         size_bytes = part.stat().st_size
         part.replace(self._folder / name)
-        return ExportFile(name, rows, size_bytes, sha256, edition, at)
+        return ExportFile(name, rows, size_bytes, sha256, edition, at, self._base_url)
 
 
 @contextmanager
@@ -218,22 +224,23 @@ def _positions(connection: sqlite3.Connection, kind: str) -> "array[int]":
     return array("q", (row[0] for row in rows))
 
 
-def _json_lines(connection: sqlite3.Connection, kind: str) -> Iterator[bytes]:
+def _json_lines(connection: sqlite3.Connection, kind: str, base_url: str) -> Iterator[bytes]:
     for position in _positions(connection, kind):
         (body,) = connection.execute(
             "SELECT body FROM published_document WHERE kind = ? AND position = ?", (kind, position)
         ).fetchone()
-        data = bytes(msgspec.json.decode(body, type=dict[str, msgspec.Raw])["data"])
+        shown = with_picture_addresses(body, base_url)
+        data = bytes(msgspec.json.decode(shown, type=dict[str, msgspec.Raw])["data"])
         yield b'{"framework":%s}\n' % data if kind == "framework" else data + b"\n"
 
 
-def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ...]) -> Iterator[bytes]:
+def _csv_lines(connection: sqlite3.Connection, kind: str, columns: tuple[str, ...], base_url: str) -> Iterator[bytes]:
     yield _csv_line(columns)
     for position in _positions(connection, kind):
         (item,) = connection.execute(
             f"SELECT item FROM published_item_{kind} WHERE position = ?", (position,)
         ).fetchone()
-        members = msgspec.json.decode(item, type=JSONObject)
+        members = msgspec.json.decode(with_picture_addresses(item, base_url), type=JSONObject)
         yield _csv_line([_cell(_value(members, column)) for column in columns])
 
 

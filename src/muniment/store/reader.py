@@ -18,7 +18,7 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
-from muniment.kernel.wire import format_money
+from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.store.database.erasure import latest
 from muniment.store.published import decode_fields, document_id
 from muniment.store.published_file import PublishedFile
@@ -120,6 +120,7 @@ class Reader(PublishedFile):
     Reads the published file.
 
     Args:
+        base_url: the public URL of the instance, for the addresses of pictures.
         cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
     """
@@ -129,11 +130,13 @@ class Reader(PublishedFile):
         path: Path,
         *,
         currency: str = "USD",
+        base_url: str = "",
         cache_bytes: int = 32 << 20,
         catch_up: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(path, cache_bytes=cache_bytes)
         self._currency = currency
+        self._base_url = base_url
         self._catch_up = catch_up
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
@@ -156,14 +159,18 @@ class Reader(PublishedFile):
             some = names[start : start + BATCH]
             for body, named in connection.execute(_BY_ID[len(some)], [document_id(*name) for name in some]):
                 etag, updated_at, kind, key = named.split(" ", 3)
-                found[kind, key] = Found(body, etag, updated_at, edition)
+                found[kind, key] = self._found(body, etag, updated_at, edition)
         for name in names:
             if name not in found:  # missing, or stored under a different id after a collision
                 row = connection.execute(_BY_NAME, name).fetchone()
                 if row is not None:
                     etag, updated_at, _ = row[1].split(" ", 2)
-                    found[name] = Found(row[0], etag, updated_at, edition)
+                    found[name] = self._found(row[0], etag, updated_at, edition)
         return found
+
+    def _found(self, body: bytes, etag: str, updated_at: str, edition: int) -> Found:
+        shown = with_picture_addresses(body, self._base_url)
+        return Found(shown, etag if shown is body else digest(shown), updated_at, edition)
 
     def companies(self, query: CompanyQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
@@ -190,7 +197,7 @@ class Reader(PublishedFile):
                     " WHERE v.kind = 'framework' AND v.name = 'kind' AND v.value = ? ORDER BY i.position",
                     (kind,),
                 )
-            body = b'{"data":[%s]}' % b",".join([row[0] for row in rows])
+            body = with_picture_addresses(b'{"data":[%s]}' % b",".join([row[0] for row in rows]), self._base_url)
         return Found(body, digest(body), state.at, state.edition)
 
     def stats(self) -> Found:
@@ -320,7 +327,7 @@ class Reader(PublishedFile):
                 rank = end if chosen.order in {"relevance", "treasury"} else 0
                 cursor = Mark(chosen.order, last, name, rank).to_cursor()
         return ListPage(
-            items=items,
+            items=[with_picture_addresses(each, self._base_url) for each in items],
             page=query.page if mark is None else start // size + 1,
             page_size=size,
             total=total,

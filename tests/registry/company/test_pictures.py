@@ -1,5 +1,6 @@
 """Logos and portraits: which pictures are accepted, and that only redrawn ones are kept."""
 
+import hashlib
 import io
 
 import pytest
@@ -63,14 +64,39 @@ def test_a_photo_is_turned_upright():
 
 
 @pytest.mark.parametrize(
-    ("address", "small"),
+    ("address", "path"),
     [
-        (PATH.format("a" * 32), f"/pictures/{'a' * 32}-144.webp"),
-        (f"https://registry.example{PATH.format('a' * 32)}", f"/pictures/{'a' * 32}-144.webp"),
+        (PATH.format("a" * 32), PATH.format("a" * 32)),
+        (f"https://registry.example{PATH.format('a' * 32)}", PATH.format("a" * 32)),
         ("https://elsewhere.example/logo.png", ""),
         (PATH.format("a" * 31), ""),
         ("", ""),
     ],
 )
-def test_only_our_own_pictures_have_another_size(address, small):
-    assert pictures.sized(address, 144) == small
+def test_only_addresses_of_our_own_form_have_a_path(address, path):
+    assert pictures.stored_path(address) == path
+
+
+@pytest.mark.django_db
+def test_pictures_are_written_as_files_and_read_again(tmp_path):
+    path = pictures.store_picture(picture())
+    stored = Picture.objects.get()
+    assert pictures.digests_of([path, "https://elsewhere.example/logo.png"]) == {stored.digest}
+    assert pictures.write_files(tmp_path / "pictures", [stored.digest, "b" * 32]) == 1
+    assert sorted(each.name for each in (tmp_path / "pictures").iterdir()) == [
+        f"{stored.digest}-{side}.webp" for side in (144, 512)
+    ]
+    again = pictures.read_files(tmp_path / "pictures", stored.digest)
+    assert (again.digest, again.small, again.large) == (stored.digest, bytes(stored.small), bytes(stored.large))
+
+
+@pytest.mark.parametrize("size", [144, 512])
+@pytest.mark.parametrize("content", [b"", b"<svg/>", picture(), picture("WEBP", 90), None])
+def test_other_files_are_not_read_as_pictures(tmp_path, size, content):
+    small, large = pictures.resize(picture())
+    digest = hashlib.blake2b(large, digest_size=16).hexdigest()
+    for side, good in ((144, small), (512, large)):
+        given = content if side == size else good
+        if given is not None:
+            (tmp_path / f"{digest}-{side}.webp").write_bytes(given)
+    assert pictures.read_files(tmp_path, digest) is None

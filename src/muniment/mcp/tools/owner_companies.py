@@ -15,7 +15,7 @@ from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
-from muniment.kernel.wire import timestamp
+from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools import output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
@@ -122,7 +122,7 @@ class ManageTools:
         }
         if owner_bundle.HISTORY in arguments.get("parts", ()):
             whole[owner_bundle.HISTORY] = self._history(arguments, caller)
-        plain = msgspec.json.decode(_encode(whole))
+        plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
         window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
         return {"data": owner_bundle.fit(plain, self._own_url(found.slug), **window)}
 
@@ -147,6 +147,8 @@ class ManageTools:
         company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
         for member in ("body", "description"):
             truncation.cut_text(company, member, 300, url)
+        if "icon" in company:
+            company["icon"] = picture_address(company["icon"], self._base_url)
         answer = {
             "company": truncation.facts(company, url),
             "version": done.version,

@@ -6,8 +6,11 @@ Source: service document, things done only in the web app.
 
 import hashlib
 import io
+import os
 import re
 import warnings
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.kernel.problems import BadRequest
@@ -21,6 +24,7 @@ MAX_PIXELS = 16_000_000
 FORMATS = ("PNG", "JPEG", "WEBP")
 SMALL, LARGE = 144, 512
 _ADDRESS = re.compile(r"(?:https?://[^/]+)?/pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp")
+_CHUNK = 50
 _HINT = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
 
 
@@ -35,7 +39,7 @@ def store_picture(content: bytes) -> str:
         BadRequest: not an accepted image, animated, or too large.
     """
     small, large = resize(content)
-    digest = hashlib.blake2b(large, digest_size=16).hexdigest()
+    digest = _digest(large)
     Picture.objects.get_or_create(digest=digest, defaults={"small": small, "large": large})
     return f"/pictures/{digest}-{LARGE}.webp"
 
@@ -88,7 +92,64 @@ def picture_bytes(digest: str, size: int) -> bytes | None:
     return bytes(found) if found is not None else None
 
 
-def sized(address: str, size: int) -> str:
-    """Return the path of a stored image in *size*; empty if the address is not one of ours."""
+def stored_path(address: str) -> str:
+    """Return the path of a stored picture, from its path or its URL on any host; empty if it is not one of ours."""
     match = _ADDRESS.fullmatch(address)
-    return f"/pictures/{match['digest']}-{size}.webp" if match else ""
+    return f"/pictures/{match['digest']}-{match['size']}.webp" if match else ""
+
+
+def digests_of(addresses: Iterable[str]) -> set[str]:
+    """Return the digests of the pictures at *addresses* that have the form of ours."""
+    return {match["digest"] for address in addresses if (match := _ADDRESS.fullmatch(address))}
+
+
+def stored_digests(digests: Iterable[str]) -> set[str]:
+    """Return those of *digests* whose pictures are stored here."""
+    return set(Picture.objects.filter(digest__in=list(digests)).values_list("digest", flat=True))
+
+
+def write_files(folder: Path, digests: Iterable[str]) -> int:
+    """
+    Write the pictures of *digests* into *folder*, each in two sizes; return their number.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    pending, written = sorted(digests), 0
+    while pending:
+        chunk, pending = pending[:_CHUNK], pending[_CHUNK:]
+        folder.mkdir(parents=True, exist_ok=True)
+        for digest, *sizes in Picture.objects.filter(digest__in=chunk).values_list("digest", "small", "large"):
+            for side, content in zip((SMALL, LARGE), sizes, strict=True):
+                draft = folder / f".{digest}-{side}.{os.getpid()}"
+                draft.write_bytes(bytes(content))
+                draft.replace(folder / f"{digest}-{side}.webp")
+            written += 1
+    return written
+
+
+def read_files(folder: Path, digest: str) -> Picture | None:
+    """Return the unsaved picture of *digest* from the files of an export; None if they are missing or invalid."""
+    try:
+        small, large = ((folder / f"{digest}-{side}.webp").read_bytes() for side in (SMALL, LARGE))
+    except OSError:
+        return None
+    is_valid = _digest(large) == digest and _is_picture(small, SMALL) and _is_picture(large, LARGE)
+    return Picture(digest=digest, small=small, large=large) if is_valid else None
+
+
+def _is_picture(content: bytes, side: int) -> bool:
+    from PIL import Image
+
+    try:
+        picture = Image.open(io.BytesIO(content), formats=("WEBP",))
+        if picture.size != (side, side) or len(content) > MAX_BYTES:
+            return False
+        picture.load()
+    except (OSError, ValueError, SyntaxError):
+        return False
+    return True
+
+
+def _digest(large: bytes) -> str:
+    return hashlib.blake2b(large, digest_size=16).hexdigest()

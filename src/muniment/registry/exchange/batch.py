@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import models
 
@@ -18,9 +19,10 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
+from muniment.registry.company import pictures
 from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
-from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson
+from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
 from muniment.registry.people.suppression import is_suppressed
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
@@ -56,6 +58,7 @@ class BatchRun:
         drop: called with each bad value of a valid row that is left out.
         overwrite: replace what people changed since the last import.
         relist: publish what was unlisted.
+        pictures: the folder with the pictures of an export.
         settled: people whose row has a time of change, which later batches must not move.
     """
 
@@ -65,6 +68,7 @@ class BatchRun:
     dry: bool = False
     overwrite: bool = False
     relist: bool = False
+    pictures: Path = Path("pictures")
     tell: Report = lambda _line, _fault: None
     warn: Report = lambda _line, _fault: None
     drop: Report = lambda _line, _fault: None
@@ -89,6 +93,33 @@ class BatchRun:
             counts.kept += 1
             said = "was changed here since the last import and is kept; --overwrite replaces it"
             self.warn(line, Fault(paths.get(member, member), said))
+
+
+class PictureMember(NamedTuple):
+    """A member of an imported row that can be the address of a picture: its line, path, object and key."""
+
+    line: int
+    path: str
+    members: JSONObject
+    key: str
+
+
+def import_pictures(run: BatchRun, found: Iterable[PictureMember]) -> None:
+    """Store the pictures that the folder of an export has, and name stored ones by their paths."""
+    addresses = [(each, each.members[each.key]) for each in found if isinstance(each.members.get(each.key), str)]
+    wanted = pictures.digests_of(address for _, address in addresses)
+    stored = pictures.stored_digests(wanted) if wanted else set()
+    read = {digest: pictures.read_files(run.pictures, digest) for digest in wanted - stored}
+    made = [picture for picture in read.values() if picture is not None]
+    stored |= {picture.digest for picture in made}
+    if made and not run.dry:
+        Picture.objects.bulk_create(made, ignore_conflicts=True)
+    for each, address in addresses:
+        if pictures.digests_of([address]) & stored:
+            each.members[each.key] = pictures.stored_path(address)
+        elif address.startswith("/pictures/"):
+            del each.members[each.key]
+            run.drop(each.line, Fault(each.path, "is a picture that is neither stored here nor in pictures/; left out"))
 
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:

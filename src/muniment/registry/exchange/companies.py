@@ -21,9 +21,11 @@ from muniment.registry.exchange.bad_values import without_bad_values
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
+    PictureMember,
     existing_rows,
     free_slug,
     history_values,
+    import_pictures,
     insert_rows,
     merged_slugs,
     update_row,
@@ -177,6 +179,7 @@ class _CompanyBatch:
         parts = _parts(keys)
         self.edits = edits_of("company", keys)
         rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
+        import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
         self._ignore_erased_people(rows)
         self._follow_merges(rows)
         self.answers = PositionAnswers.read(stored.values())

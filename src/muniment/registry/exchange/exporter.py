@@ -18,6 +18,7 @@ from django.conf import settings
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
+from muniment.registry.company import pictures
 from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, State
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object, company_reference
@@ -31,7 +32,7 @@ def export_registry(
     folder: Path, *, private: bool = False, progress: Callable[[str, int], object] = lambda _kind, _rows: None
 ) -> dict[str, int]:
     """
-    Write companies.jsonl, people.jsonl and frameworks.jsonl into *folder*; return the number of rows by kind.
+    Write companies.jsonl, people.jsonl, frameworks.jsonl and pictures into *folder*; return the numbers by kind.
 
     Args:
         folder: created if needed; existing files of those names are replaced.
@@ -46,7 +47,22 @@ def export_registry(
     with snapshot():
         for kind, rows in (("companies", _companies()), ("people", _people()), ("frameworks", _frameworks(private))):
             counts[kind] = _write(folder / f"{kind}.jsonl", rows, partial(progress, kind))
+        if written := _write_pictures(folder / "pictures"):
+            counts["pictures"] = written
     return counts
+
+
+def _write_pictures(folder: Path) -> int:
+    """Write the logos and portraits of published rows, and remove those of earlier exports."""
+    shown = {"published": True}
+    addresses = list(Company.objects.filter(icon__startswith="/pictures/", **shown).values_list("icon", flat=True))
+    people = Person.objects.filter(extra__contains="/pictures/", **shown).values_list("extra", flat=True)
+    addresses += [extra["picture"] for extra in people if isinstance(extra.get("picture"), str)]
+    digests = pictures.digests_of(addresses)
+    for file in folder.glob("*.webp") if folder.is_dir() else ():
+        if (former := pictures.digests_of([f"/pictures/{file.name}"])) and not former & digests:
+            file.unlink()
+    return pictures.write_files(folder, digests)
 
 
 def _write(path: Path, rows: Iterator[JSONObject], progress: Callable[[int], object]) -> int:

@@ -156,7 +156,8 @@ def import_registry(
     Import a folder or a file.
 
     Args:
-        path: a folder with any of the three files, or one of them; gzip by extension.
+        path: a folder with any of the three files, or one of them; gzip by extension. Pictures are beside them, in
+            the folder ``pictures``.
         draft: leave new rows unpublished, and published ones unchanged.
         dry_run: read and compare everything, write nothing.
         strict: import nothing if any row is invalid, or a value would be left out.
@@ -178,6 +179,7 @@ def import_registry(
 
     def run(warn: Tell, *, dry: bool) -> Summary:
         state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry, overwrite=overwrite, relist=relist)
+        state.pictures = (path if path.is_dir() else path.parent) / "pictures"
         return _Import(state, tell, warn, progress).run(sources)
 
     with _bulk_write_settings():

@@ -7,8 +7,10 @@ from muniment.kernel.json import JSONObject
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
+    PictureMember,
     existing_rows,
     history_entry,
+    import_pictures,
     insert_rows,
     merged_slugs,
     update_row,
@@ -105,6 +107,7 @@ def _without_bad_values(
                 run.tell(line, breach.fault)
         else:
             kept.append((line, _corrected(run, line, row, person) if row.broken else row))
+    import_pictures(run, (PictureMember(line, "picture", row.columns["extra"], "picture") for line, row in kept))
     return kept
 
 

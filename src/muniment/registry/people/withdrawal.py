@@ -17,6 +17,7 @@ from muniment.registry import reverting
 from muniment.registry.company.access import expect_version
 from muniment.registry.company.company_change import read_fields
 from muniment.registry.company.difference import Difference
+from muniment.registry.company.pictures import stored_path
 from muniment.registry.models import HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.profiles import (
     HINT,
@@ -86,6 +87,7 @@ def revert_profile(
 def _compare(person: Person, values: JSONObject) -> Difference:
     has_picture = PICTURE in values
     picture = values.pop(PICTURE, None)
+    picture = stored_path(picture or "") or picture  # earlier versions stored URLs
     found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT))
     extra: JSONObject = found.columns.get("extra", person.extra) or {}
     before = extra.get(PICTURE)

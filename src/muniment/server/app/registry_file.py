@@ -45,7 +45,13 @@ class RegistryFile:
                 _make_tables(config)
             with contextlib.closing(sqlite3.connect(file)) as own:
                 published.check_readable(own)
-            reader = Reader(file, currency=config.currency, cache_bytes=config.cache_mb << 20, catch_up=self._catch_up)
+            reader = Reader(
+                file,
+                currency=config.currency,
+                base_url=config.base_url,
+                cache_bytes=config.cache_mb << 20,
+                catch_up=self._catch_up,
+            )
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables
         self.reader = reader

@@ -292,18 +292,15 @@ def test_a_logo_is_resized_to_two_sizes_and_hosted_here(browser_of_owner, draft,
     sent = SimpleUploadedFile("../../etc/passwd", picture(kind), content_type="image/svg+xml")
     where(browser_of_owner.post(f"/manage/companies/{draft}/logo", {"picture": sent}))
     icon = Company.objects.get(slug=draft).icon
-    assert icon.startswith("http://testserver/pictures/")
-    for path, side in (
-        (icon.removeprefix("http://testserver"), 512),
-        (icon.removeprefix("http://testserver").replace("-512", "-144"), 144),
-    ):
+    assert icon.startswith("/pictures/")
+    for path, side in ((icon, 512), (icon.replace("-512", "-144"), 144)):
         answer = Client().get(path)
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/webp", "nosniff")
         assert "immutable" in answer["Cache-Control"]
         assert Client().get(path, headers={"If-None-Match": f'"other", W/{answer["ETag"]}'}).status_code == 304
         drawn = Image.open(io.BytesIO(answer.content))
         assert (drawn.format, drawn.size) == ("WEBP", (side, side))
-    assert icon.removeprefix("http://testserver") in browser_of_owner.get(f"/manage/companies/{draft}").content.decode()
+    assert icon in browser_of_owner.get(f"/manage/companies/{draft}").content.decode()
     where(browser_of_owner.post(f"/manage/companies/{draft}/logo", {"do": "remove"}))
     assert Company.objects.get(slug=draft).icon == ""
 
@@ -372,7 +369,7 @@ def test_a_profile_is_made_edited_and_given_a_picture(browser_of_owner, owner):
     where(browser_of_owner.post("/manage/profile/picture", {"picture": SimpleUploadedFile("me.png", picture())}))
     person = profiles.get_profile(owner.actor("web"))
     assert person.bio == "Builds turbines and boats."
-    assert person.extra["picture"].startswith("http://testserver/pictures/")
+    assert person.extra["picture"].startswith("/pictures/")
     refused = browser_of_owner.post("/manage/profile/picture", {"picture": SimpleUploadedFile("me.png", b"no")})
     assert (refused.status_code, b"not a readable image" in refused.content) == (422, True)
     valid(browser_of_owner.get("/manage/profile").content.decode())

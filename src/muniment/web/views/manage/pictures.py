@@ -7,7 +7,6 @@ from django.utils.translation import gettext
 from muniment.kernel.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import operations, pictures
-from muniment.web.context import address
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
@@ -24,7 +23,7 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         try:
             path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
-            operations.set_icon(actor, slug, f"{address(request)}{path}" if path else "")
+            operations.set_icon(actor, slug, path)
         except BadRequest as refusal:
             fault = f"{refusal.message} {refusal.hint}"
         else:

@@ -16,7 +16,6 @@ from muniment.registry.models import Person, Petition
 from muniment.registry.people import positions, profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.reverting import LaterChanges
-from muniment.web.context import address
 from muniment.web.form_fields import form_field
 from muniment.web.presenters import differences
 from muniment.web.requests.access import account_of, actor_of, form_data, signed_in
@@ -69,7 +68,7 @@ def portrait(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     try:
         path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
-        profiles.set_portrait(actor, f"{address(request)}{path}" if path else "")
+        profiles.set_portrait(actor, path)
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
         return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
