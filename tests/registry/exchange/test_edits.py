@@ -87,6 +87,7 @@ EDITS: list[tuple[dict[str, Any], str]] = [
     ({"description": "Of the owner."}, "company.description"),
     ({"description": None}, "company.description"),
     ({"treasury": "$1,499,999.99"}, "company.treasury"),
+    ({"treasuryAmount": {"amount": "1499999.99", "currency": "USD"}}, "company.treasury"),
     ({"themes": ["Water", "Wind"]}, "company.themes"),
     ({"website": "https://acme.example/"}, "company.website"),
     ({"socials": {"twitter": "@other"}}, "company.socials"),
