@@ -10,6 +10,7 @@ import pytest
 from make import documents, registry, reports
 from make.accounts import Letters, account, signed_in
 from make.instances import tables_with, without_blobs
+from muniment.accounts import mail
 from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.operations import find_account, list_accounts
 from muniment.accounts.personal_data import deletion
@@ -199,6 +200,13 @@ def test_the_only_operator_stays():
     second.save()
     assert deletion.delete_due_accounts(at=now() + timedelta(days=15)) == 0
     assert find_account(operator.email).is_active
+
+
+def test_a_deleted_account_gets_no_mail(owner):
+    deletion.delete_account(COMMAND, EMAIL)
+    letters = Letters()
+    assert mail.send(Account.objects.get(pk=owner.pk).email, "Your report is ready", "Read it.") is False
+    assert letters.to("former-") == []
 
 
 def test_nothing_in_the_database_names_a_deleted_account(owner):

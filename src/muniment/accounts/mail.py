@@ -21,6 +21,8 @@ from muniment.kernel.problems import Unavailable
 
 log = logging.getLogger(__name__)
 TIMEOUT_S = 10
+NO_MAIL = "@accounts.invalid"
+"""The domain of the addresses of deleted accounts."""
 
 
 echo: Callable[[str], object] | None = None
@@ -56,6 +58,8 @@ def send(to: str, subject: str, text: str) -> bool:
     Returns:
         Whether it was sent.
     """
+    if to.endswith(NO_MAIL):
+        return False
     line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
     message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
     try:

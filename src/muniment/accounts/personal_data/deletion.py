@@ -106,7 +106,7 @@ def _delete(account: Account) -> None:
     """Delete the account's data in every feature, and leave an empty row under its number."""
     email = account.email
     personal_data.delete(account)
-    account.email = f"former-{account.pk}@accounts.invalid"
+    account.email = f"former-{account.pk}{mail.NO_MAIL}"
     account.name, account.role, account.is_active = "", Account.Role.OWNER, False
     account.set_unusable_password()
     account.last_login = account.delete_at = None

@@ -56,7 +56,8 @@ def test_the_deletion_is_asked_for_with_the_address_and_can_be_canceled(who):
     assert find_account(EMAIL).delete_at is None
     html = page.post(HOME, {"do": "delete", "confirm": f" {EMAIL.upper()} "}, follow=True).content.decode()
     day = f"{now() + timedelta(days=14):%-d %B %Y}"
-    assert f"Your account will be deleted on {day}" in html
+    assert html.count(f"Your account will be deleted on {day}") == 1
+    assert f"Your account will be deleted on {day}" in page.get("/manage").content.decode()
     assert "Your account stays." in page.post(HOME, {"do": "keep"}, follow=True).content.decode()
     assert find_account(EMAIL).delete_at is None
     assert page.post(HOME, {"do": "other"}).status_code == 400
