@@ -156,7 +156,8 @@ def stand(pytestconfig: pytest.Config) -> Stand:
 def _no_suppressions_stay(stand: Stand) -> Iterator[None]:
     """Remove the suppression list from the data folder: the rows go with the test, but the file would stay."""
     yield
-    (stand.folder / "suppressions.jsonl").unlink(missing_ok=True)
+    for name in ("suppressions.jsonl", "suppressions.folders"):
+        (stand.folder / name).unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

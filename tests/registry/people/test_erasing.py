@@ -10,6 +10,7 @@ from django.db import connection
 from make.instances import everything, tables_with
 from make.pictures import picture
 from make.registry import agent_of, changes, document, item, keys, lines, link_names, owner, published, reviewer
+from muniment import config
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
@@ -28,7 +29,7 @@ from muniment.registry.models import (
     Position,
     Suppression,
 )
-from muniment.registry.people import profiles
+from muniment.registry.people import profiles, suppression
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.redaction import compact_database, replace_due_tombstones
@@ -226,6 +227,31 @@ def test_the_reserved_slug_is_a_digest_and_is_not_given_again(company):
     erase_person(reviewer(), SLUG)
     assert not GivenSlug.objects.filter(slug=SLUG).exists()
     assert profiles.create_profile(owner(), ProfileChange(name=NAME)).slug == f"{SLUG}-2"
+
+
+def test_the_list_is_written_beside_known_backups_and_a_folder_that_is_gone_is_named(company, tmp_path):
+    data, kept, gone = config.current().data, tmp_path / "kept", tmp_path / "gone"
+    kept.mkdir()
+    for folder in (kept, gone, kept):
+        suppression.remember_folder(data, folder)
+    assert suppression.folders_of(data) == [kept, gone]
+    erased = erase_person(reviewer(), SLUG)
+    assert erased.unwritten == [str(gone)]
+    beside = (kept / suppression.FILE_NAME).read_text()
+    assert beside == (data / suppression.FILE_NAME).read_text()
+    assert len(beside.splitlines()) == Suppression.objects.count() == 3
+    assert "ottoline" not in beside
+    suppression.write_beside(kept)
+    assert (kept / suppression.FILE_NAME).read_text() == beside
+
+
+def test_a_list_beside_the_import_is_respected(company, tmp_path):
+    erase_person(reviewer(), SLUG)
+    suppression.write_beside(tmp_path)
+    Suppression.objects.all().delete()
+    (config.current().data / suppression.FILE_NAME).unlink()
+    import_registry(lines(tmp_path / "people.jsonl", {"slug": SLUG, "name": NAME}))
+    assert not Person.objects.filter(slug=SLUG).exists()
 
 
 def test_the_next_import_does_not_bring_the_person_back(company, tmp_path):
