@@ -158,6 +158,19 @@ def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monke
     made.close()
 
 
+def test_a_registry_that_is_loaded_after_the_start_has_files_soon(tmp_path, monkeypatch):
+    monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 0.02)
+    publisher = Publisher(tmp_path / "muniment.sqlite3")
+    made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, interval_s=3600)
+    made.start()
+    wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the empty registry")
+    publisher.publish(company(1), person(1), company(2))
+    wait_until(lambda: made.files()[0].edition == 3, within_s=20, what="the files of the loaded registry")
+    assert {file.name: file.rows for file in made.files()}["companies-3.jsonl.gz"] == 2
+    made.close()
+    publisher.close()
+
+
 def test_an_empty_list_of_export_files_is_rebuilt(exports, tmp_path):
     exports.make()
     (tmp_path / "exports" / "manifest.json").write_bytes(b"")

@@ -38,6 +38,8 @@ _NAME = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})\.(?:jsonl|csv)\.
 _PUBLICATION_NUMBER: Final = (1 << 40) - 1
 FIRST_AFTER_S: Final = 5.0
 """Delay of the first export after the start, and between checks until there is a registry."""
+LOADING_LOOKS: Final = 24
+"""How many times the first files wait for a registry that is being loaded: two minutes."""
 _BATCH: Final = 50
 ERASURE_EVERY_S: Final = 5.0
 """Interval between checks whether a person was erased from the files. They are not served from that moment on."""
@@ -122,17 +124,31 @@ class Exports:
             self._thread.join()
 
     def _run(self) -> None:
-        wait_s = min(FIRST_AFTER_S, self._interval_s)
+        soon_s = wait_s = min(FIRST_AFTER_S, self._interval_s)
+        seen, looks = -1, 0
         while not self._pause(wait_s):
-            wait_s = self._interval_s
+            wait_s, former = self._interval_s, seen
+            looks += 1
             try:
-                if not self.make() and not self.files():  # no registry yet
-                    wait_s = min(FIRST_AFTER_S, self._interval_s)
+                seen = self._edition()
+                is_loading = seen != former and looks <= LOADING_LOOKS
+                if self._has_registry() or not is_loading:  # the first files wait for the end of the first import
+                    self.make()
+                if not self._has_registry():
+                    wait_s = soon_s
             except Stopped:
                 return
             except (OSError, sqlite3.Error):
                 log.exception("export failed")
             release_free_memory()
+
+    def _edition(self) -> int:
+        with _reading(self._published) as (_, edition, _):
+            return edition
+
+    def _has_registry(self) -> bool:
+        """Return whether there are files, and not only those of the empty registry of a new instance."""
+        return any(file.edition for file in self.files())
 
     def _pause(self, seconds: float) -> bool:
         """Wait, at most until a person was erased from the latest files; return whether the process is stopping."""
