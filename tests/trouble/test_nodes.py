@@ -50,6 +50,24 @@ def test_a_node_does_not_refuse_a_number_that_it_has_not_replicated_yet(pair):
     assert len({node.get("/api/v1/changes").json()["feedId"] for node in pair.each}) == 1
 
 
+def test_an_erased_person_leaves_every_node_and_its_file(pair):
+    slug, name = "ptolemy-fenn", b"Ptolemy Fenn"
+    files = [node.data / "published.sqlite3" for node in pair.each]
+    pair.wait_level(newest(pair))
+
+    def left():
+        parts = [part for file in files for part in sorted(file.parent.glob(f"{file.name}*"))]
+        return [part.name for part in parts if name in part.read_bytes()]
+
+    assert all(node.get(f"/api/v1/people/{slug}").status == 200 for node in pair.each)
+    assert left()
+    told = pair.command("person", "erase", slug, "--yes")
+    assert "names the person" not in told.stdout
+    pair.wait_level(newest(pair))
+    assert [node.get(f"/api/v1/people/{slug}").status for node in pair.each] == [404, 404]
+    wait_until(lambda: not left(), within_s=60, what="the files without the name")
+
+
 def check_all_is_there(nodes, notes):
     """Hold every node against what the writers noted and against the feed of the database."""
     edition = newest(nodes)
