@@ -92,6 +92,12 @@ def _document(kind: str, key: str) -> dict[str, Any] | None:
     return next((found for found in _documents(kind) if found["key"] == key), None)
 
 
+def bodies() -> dict[tuple[str, str], bytes]:
+    """Return every public detail response, by kind and key."""
+    kinds = ("company", "person", "framework")
+    return {(kind, found["key"]): bytes(found["body"]) for kind in kinds for found in _documents(kind)}
+
+
 def keys(kind: str) -> list[str]:
     """Return the public keys of a kind in list order."""
     found = sorted(_documents(kind), key=lambda each: each["position"], reverse=kind != "framework")

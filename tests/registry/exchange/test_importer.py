@@ -596,3 +596,8 @@ def test_the_country_of_an_address_is_a_code_and_never_guessed(tmp_path):
     places = [{"city": "Oslo", "country": "no"}, {"city": "Paris"}, {"country": "FR"}]
     bring_companies(tmp_path, {"company": company(address=places)})
     assert [place["country"] for place in document("company", "acme")["company"]["address"]] == ["NO", None, "FR"]
+
+
+def test_an_entry_that_breaks_two_rules_is_left_out_once(tmp_path):
+    bring_companies(tmp_path, {"company": company(themes=["a", "x\u202ey", "b", "x\u202ey"])})
+    assert document("company", "acme")["company"]["themes"] == ["a", "b"]

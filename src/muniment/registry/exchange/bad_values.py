@@ -61,6 +61,7 @@ def correct(
         if found is None:
             return Corrected(None, [breach.fault], [])
         (kept if found == "kept" else dropped).append(breach.fault)
+    correction.remove_entries()
     return Corrected(correction.line, _first(dropped), _first(kept))
 
 
@@ -112,6 +113,7 @@ class _Correction:
         self._schema = schema
         self._knows_person = knows_person
         self._matches: dict[Path, list[Any]] = {}
+        self._entries: set[tuple[Path, int]] = set()
 
     def correct(self, breach: Breach) -> str | None:
         """Put the stored value in the place of a bad one: ``kept`` if they are equal; None where none can be."""
@@ -154,8 +156,13 @@ class _Correction:
         given, stored = self._both(path)
         if given == stored:
             return "kept"
-        del given[index]
+        self._entries.add((path, index))  # later: an entry may break several rules
         return "dropped"
+
+    def remove_entries(self) -> None:
+        """Remove the entries of lists that are left out."""
+        for path, index in sorted(self._entries, key=lambda each: -each[1]):
+            del self._both(path)[0][index]
 
     def _both(self, path: Path) -> tuple[Any, Any]:
         """Return the value at *path* of the row, and the stored one that corresponds to it."""
