@@ -203,3 +203,9 @@ def test_a_row_with_thousands_of_bad_values_is_reported_by_the_first(tmp_path):
         "has 950 more bad values; left out",
     )
     assert all("endDate" not in row for row in document("company", "tidal")["proposals"])
+
+
+def test_an_entry_that_breaks_two_rules_is_left_out_once(tmp_path):
+    themes = ["a", "x\u202ey", "b", "x\u202ey"]
+    bring(tmp_path, {"company": {"id": "acme", "name": "Acme", "themes": themes}})
+    assert document("company", "acme")["company"]["themes"] == ["a", "b"]
