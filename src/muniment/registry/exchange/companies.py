@@ -263,7 +263,7 @@ class _CompanyBatch:
     def _give_ids(
         self, row: CompanyRow, parts: Mapping[str, list[Any]] = _NO_PARTS, company: Company | None = None
     ) -> None:
-        """Give every row of the lists its id: its own, that of the equal stored row, or a new one."""
+        """Set the id of every row of the lists: its own, that of the equal stored row, or a new one."""
         for name, kind in (("proposals", PROPOSALS), ("cap_table", CAP_TABLE)):
             if (given := getattr(row, name)) is not None:
                 setattr(row, name, kind.with_ids(given, parts.get(name, ())))
@@ -351,7 +351,7 @@ class _CompanyBatch:
     def _settle(
         self, line: int, row: CompanyRow, company: Company, parts: Mapping[str, list[Any]], people: _People
     ) -> JSONObject:
-        """Give rows their ids, and keep what people changed and decided; return the columns to store."""
+        """Set the ids of rows, and keep what people changed and decided; return the columns to store."""
         edits = self.edits.get(company.pk)
         if edits:
             stored = parts.get("positions", [])

@@ -120,7 +120,7 @@ def _set_unlisted(actor: Actor, slug: str, by: str, note: str) -> Person:
 
 
 def _tell(person: Person, state: str, note: str) -> None:
-    """Tell the account of a profile what a reviewer did."""
+    """Notify the account of a profile of what a reviewer did."""
     if person.account is None:
         return
     address, name = person.account.email, person.name

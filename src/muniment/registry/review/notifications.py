@@ -118,7 +118,7 @@ def notify_of_request(person: Person, company: Company, titles: list[str]) -> No
 
 
 def notify_of_positions(person: Person, titles: list[str]) -> bool:
-    """Tell a person which positions their profile shows, and how to end them; return whether the mail was sent."""
+    """Notify a person which positions their profile shows, and how to end them; return whether the mail was sent."""
     text = gettext(
         "Your public profile shows these positions:\n\n%(titles)s\n\n"
         "From now on, listings need your consent to name your profile. If one of these positions is wrong or has "
@@ -136,7 +136,7 @@ def _notify_person(person: Person, subject: str, text: str, company: Company | N
 
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
-    """Tell the owners of a listing how a person answered."""
+    """Notify the owners of a listing how a person answered."""
     subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
     shown = "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
     text = f"{sentence}\n\n{shown}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"

@@ -54,7 +54,7 @@ def send_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
 
 
 def warn(proof: DomainProof, what: str) -> None:
-    """Tell the account that its proof fails, needs a new code, or is hidden."""
+    """Notify the account that its proof fails, needs a new code, or is hidden."""
     subject, text = _WARNINGS[what]
     values = _values(proof)
     if proof.account.is_active:
