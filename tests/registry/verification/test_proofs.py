@@ -77,7 +77,8 @@ def test_an_owner_proves_the_domain_by_a_record_and_it_is_shown_with_method_and_
     found = domain(slug)
     assert (found["domain"], found["method"]) == (HOST, "dns")
     assert found["verifiedAt"].startswith(f"{now():%Y-%m-%dT%H}")
-    assert operations.company_history(me, slug).items[0].action == "domain verified"
+    entry = operations.company_history(me, slug).items[0]
+    assert (entry.action, entry.after) == ("domain verified", {"verifiedDomain": f"{HOST} (dns)"})
 
 
 def test_a_record_that_is_not_there_yet_is_looked_for_again(names):

@@ -186,8 +186,7 @@ def verify(actor: Actor, proof: DomainProof) -> None:
     proof.due_at = proof.verified_at + REPEATED_AFTER
     proof.save()
     if first:
-        shown = {"domain": proof.domain, "method": proof.method}
-        after = {"verifiedDomain": shown}
+        after = {"verifiedDomain": f"{proof.domain} ({proof.method})"}
         history.entry(actor, "domain verified", before={}, after=after, company=proof.company).save()
     if is_owners(proof):
         publish_owners(proof.company)

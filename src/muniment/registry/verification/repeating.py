@@ -60,7 +60,7 @@ def _fail(proof: DomainProof, finding: str) -> None:
     proof.finding = finding
     if at - proof.failing_since >= HIDDEN_AFTER:
         proof.state, proof.due_at = ProofState.FAILED, None
-        before = {"verifiedDomain": {"domain": proof.domain, "method": proof.method}}
+        before = {"verifiedDomain": f"{proof.domain} ({proof.method})"}
         history.entry(SYSTEM, "domain proof failed", before=before, after={}, company=proof.company).save()
         what = "hidden"
     else:
