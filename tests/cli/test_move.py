@@ -61,7 +61,7 @@ def url(postgres):
 
 def exported(folder, data, **settings):
     run("export", str(folder), "--private", data=data, **settings)
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def blobs(data):

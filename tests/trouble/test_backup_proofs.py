@@ -35,7 +35,7 @@ def command(*arguments, data, **settings):
 
 def exported(folder, data, **settings):
     command("export", str(folder), "--private", data=data, **settings)
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def prove_backups_under_load(folder, settings, target):
