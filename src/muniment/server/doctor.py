@@ -128,7 +128,8 @@ def _published(config: Config) -> Finding:
     except (sqlite3.Error, TypeError) as error:
         return _bad("published documents", f"cannot be read: {error}")
     if schema != SCHEMA_VERSION:
-        return _bad("published documents", f"have schema {schema}, this version reads {SCHEMA_VERSION}")
+        says = f"have schema {schema}, this version writes {SCHEMA_VERSION}; run muniment migrate, or serve"
+        return _bad("published documents", says)
     counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
     return _good("published documents", f"edition {edition:,}: {counted}")
 
