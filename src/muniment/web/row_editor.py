@@ -249,6 +249,8 @@ class RowEditor:
             return gettext("Rows %(first)s to %(last)s of %(count)s that match, of %(total)s in all.") % values
         if found.page_count > 1:
             return gettext("Rows %(first)s to %(last)s of %(total)s.") % values
+        if not self.stored:
+            return gettext("No rows yet.")
         return ngettext("%(total)s row.", "%(total)s rows.", len(self.stored)) % values
 
     @property
