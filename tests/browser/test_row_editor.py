@@ -67,7 +67,10 @@ def test_a_long_list_is_searched_edited_and_extended(browser, site, script):
     page.goto(TEAM)
     name = f"Newcomer {script}"
     page.get_by_role("searchbox", name="Search in Team").fill(f"person {77 if script else 88}")
-    page.get_by_role("group", name="Team").get_by_role("button", name="Search").click()
+    if script:
+        page.keyboard.press("Enter")
+    else:
+        page.get_by_role("group", name="Team").get_by_role("button", name="Search").click()
     expect(page.get_by_text("Rows 1 to 1 of 1 that match, of 13")).to_be_visible()
     page.get_by_label("Position, ").first.fill(f"Harbour master {script}")
     page.get_by_role("button", name="Show all").click()
