@@ -187,5 +187,7 @@ def funding_rounds() -> RowList:
     """Return the list of funding rounds, whose amounts have the instance's currency."""
     field = settings.SCHEMA.bundle.by_name["fundingRounds"]
     kind: Any = field.kind
-    hint = gettext_noop("Dates have the form 2024-03-31. A round is open from the first to the second; only one can lack the second.")
+    hint = gettext_noop(
+        "Dates have the form 2024-03-31. A round is open from the first to the second; only one can lack the second."
+    )
     return RowList(field.name, kind, gettext_noop("Funding rounds"), hint)
