@@ -53,7 +53,7 @@ def through_the_command(tmp_path, slug, change):
     (tmp_path / "companies.jsonl").write_text(
         json.dumps({"company": {"id": slug, "listedAt": listed, **BASE, **change}})
     )
-    return CliRunner().invoke(main, ["import", str(tmp_path)])
+    return CliRunner().invoke(main, ["import", "--overwrite", str(tmp_path)])
 
 
 def test_the_same_change_comes_to_the_same_facts(owner, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from html import unescape
 
 import html5lib
 import pytest
@@ -190,6 +191,14 @@ def test_a_review_shows_checks_beside_the_listing(submitted, first, owner):
     assert f'href="/review/companies/{submitted}"' in html
     assert "(same name)" in html
     assert "description" in html.partition("Missing fields")[2][:200]
+
+
+def test_a_review_lists_the_values_that_break_a_rule(submitted, first):
+    html = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
+    assert "all follow the rules" in html
+    Company.objects.filter(slug=submitted).update(website="javascript:alert(1)", themes=["a", "a"])
+    html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
+    assert "themes[1] is there twice: 'a'; website must be a web address" in html
 
 
 def test_a_framework_is_made_authored_closed_and_opened(first):
