@@ -130,15 +130,19 @@ def notify_of_positions(person: Person, titles: list[str]) -> bool:
 def _notify_person(person: Person, subject: str, text: str, company: Company | None, titles: list[str]) -> bool:
     if person.account is None or not person.account.is_active:
         return True
-    shown = "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
+    shown = _lines(titles)
     values = {"company": company, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
     return mail.send(person.account.email, subject % values, text % values)
+
+
+def _lines(titles: list[str]) -> str:
+    return "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
 
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
     """Notify the owners of a listing how a person answered."""
     subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
-    shown = "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
+    shown = _lines(titles)
     text = f"{sentence}\n\n{shown}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
         mail.send(owner.email, subject, text)

@@ -201,5 +201,7 @@ def test_a_name_that_exists_is_offered_for_choice(owner, ada, choice, person):
     assert not document("company", slug)["positions"]
     post(client, f"/manage/companies/{slug}/edit/team", **typed, **{"positions-0-choice": choice})
     assert team(slug) == [("Adviser", person)]
+    said = "Asked to confirm their position: ada-moss." in page(client, f"/manage/companies/{slug}")
+    assert said is (choice == "ada-moss")
     asked = [each.company.slug for each in positions.list_positions(ada.actor("web")) if each.state == "requested"]
     assert asked == ([slug] if choice == "ada-moss" else [])

@@ -366,6 +366,11 @@ def _say(request: HttpRequest, done: operations.CompanyUpdate | None, said: str 
     if done and done.withdrawn:
         names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)
         messages.warning(request, gettext("Your request to change %(fields)s was withdrawn.") % {"fields": names})
+    if done and done.awaiting_people:
+        asked = {"slugs": ", ".join(done.awaiting_people)}
+        messages.info(
+            request, gettext("Asked to confirm their position: %(slugs)s. Until then only the name is shown.") % asked
+        )
     if done is None:
         messages.info(request, gettext("No changes to save."))
     elif done.awaiting_review:
