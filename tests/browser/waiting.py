@@ -43,7 +43,7 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     page.goto(f"{there}/companies/{other}/claim")
     page.get_by_label("How can we verify this?").fill("We are named on its page of contacts.")
     page.get_by_role("button", name="Submit for review").click()
-    page.wait_for_url("**/manage")
+    page.get_by_text("Submitted. We'll email you").wait_for()  # on the proof of the domain, or in the account
     page.goto(f"{there}/companies/{other}/suggest")
     page.get_by_label("Summary").fill("Ferrymen who own their boats together.")
     page.get_by_role("button", name="Submit for review").click()
