@@ -211,7 +211,7 @@ class _Loading:
         connection.check_constraints()
         if pending():
             self._tell("migrations")
-            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+            _migrate()
         self._erase_again()
         self._tell("publishing")
         publisher.publish_all(at=self.loaded.header.edition_at)
@@ -274,3 +274,18 @@ def _drop_everything() -> None:
     with connection.cursor() as cursor:
         for name in sorted({*known, *rows.LEFT_OUT, "accounts_cache", "django_migrations"} & set(present)):
             cursor.execute(f"DROP TABLE {connection.ops.quote_name(name)} {how}")
+
+
+def _migrate() -> None:
+    """
+    Migrate within the one transaction of a restore.
+
+    PostgreSQL alters no table with changed rows whose references are still unchecked, so it checks each statement.
+    """
+    on_postgresql = connection.vendor == "postgresql"
+    with connection.cursor() as cursor:
+        if on_postgresql:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        if on_postgresql:
+            cursor.execute("SET CONSTRAINTS ALL DEFERRED")
