@@ -253,3 +253,14 @@ def test_what_breaks_a_rule_is_listed(me, mine):
     found = list(all_broken_values())
     assert [fault.field for of, fault in found if of == f"companies/{mine.slug}"] == expected
     assert [(of, fault.field) for of, fault in found if of.startswith("people/")] == [("people/ada", "name")]
+
+
+def test_funding_rounds_follow_the_rules(me):
+    mine = draft(me)
+    wrong = {"name": "Se\u202eed", "opened": "0001-01-01"}
+    expected = [
+        "name contains the bidirectional character U+202E",
+        "opened must be a date such as 2024-03-31, not '0001-01-01'",
+    ]
+    assert refused(me, mine, fundingRound=wrong) == [f"fundingRound.{each}" for each in expected]
+    assert refused(me, mine, fundingRounds={"add": [wrong]}) == [f"fundingRounds.add[0].{each}" for each in expected]
