@@ -18,8 +18,10 @@ from muniment.registry.models import (
     HistoryEntry,
     ImportMemory,
     Person,
+    PositionRequest,
     Proposal,
 )
+from muniment.registry.people.positions import answer_positions, list_positions
 from muniment.registry.people.profiles import ProfileChange, join_person, update_profile
 from muniment.registry.people.withdrawal import unlist_profile
 from muniment.registry.review.decisions import relist_company, unlist_company
@@ -113,6 +115,8 @@ def test_an_owners_edit_stays_and_is_reported_with_file_line_and_field(bring, fi
         assert warnings == [("companies.jsonl", 1, path, KEPT)]
         assert "1 edited fields kept" in str(summary)
         assert (document("company", "acme"), HistoryEntry.objects.count()) == (edited, entries)
+        # The history has the whole list before an edit, save for the funding rounds.
+        assert ImportMemory.objects.exists() == (path == "fundingRounds")
 
 
 @pytest.mark.parametrize(("fields", "path"), EDITS, ids=lambda each: str(each)[:60])
@@ -352,3 +356,35 @@ def test_a_profile_that_was_unlisted_stays_so(bring):
     assert document("person", "ada") is None
     assert bring(ada, kind="people", relist=True)[1] == []
     assert document("person", "ada")["name"] == "Ada Moss"
+
+
+def test_a_position_that_an_owner_asked_for_is_confirmed_by_the_file(bring):
+    bring({"slug": "ada", "name": "Ada Moss"}, kind="people")
+    join_person(COMMAND, "ada", owner().account_id)
+    clerk = {"title": "Clerk", "person": {"name": "Bo Reef"}}
+    bring({"company": company(), "positions": [clerk]})
+    me = owner_of("acme")
+    (clerk_id,) = (each["id"] for each in shown("positions"))
+    edit(me, positions={"add": [{"title": "Chair", "person": {"slug": "ada"}}], "remove": [clerk_id]})
+    assert [each["person"] for each in shown("positions")] == [{"name": "Ada Moss"}]
+    chair = {"title": "Chair", "person": {"slug": "ada"}}
+    _, warnings = bring({"company": company(), "positions": [clerk, chair]})
+    assert [each.field for each in warnings] == ["positions"]
+    assert [each["person"] for each in shown("positions")] == [{"name": "Ada Moss", "slug": "ada"}]
+    assert PositionRequest.objects.get().decision == "confirmed"
+    assert document("person", "ada")["positions"][0]["title"] == "Chair"
+
+
+def test_a_position_that_its_person_ended_stays_ended_and_the_file_changes_the_others(bring):
+    bring({"slug": "ada", "name": "Ada Moss"}, kind="people")
+    ada = owner()
+    join_person(COMMAND, "ada", ada.account_id)
+    chair = {"title": "Chair", "person": {"slug": "ada"}}
+    clerk = {"title": "Clerk", "person": {"name": "Bo Reef"}}
+    bring({"company": company(), "positions": [chair, clerk]})
+    assert shown("positions")[0]["person"]["slug"] == "ada"
+    (held,) = list_positions(ada)
+    answer_positions(ada, end=[held.id])
+    _, warnings = bring({"company": company(), "positions": [chair, {**clerk, "since": 2020}]})
+    assert [each.field for each in warnings] == ["positions[0]"]
+    assert [(each["title"], each["since"]) for each in shown("positions")] == [("Clerk", 2020)]

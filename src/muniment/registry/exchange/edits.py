@@ -104,11 +104,12 @@ class Edits:
         value = current
         if rows and isinstance(base, list) and isinstance(stored, list) and isinstance(wanted, list):
             value = _merge_rows(base, rows.with_ids(current or []), rows.with_ids(given or []))
-        if fingerprint(member, value) != wanted:
+        found = fingerprint(member, value)
+        if found != wanted:
             self.kept.append(member)
-        if base != wanted or value is not current:
+        if wanted != base or found != stored:
             self._remember(member, wanted)
-        return current if fingerprint(member, value) == stored else value
+        return current if found == stored else value
 
     def _remember(self, member: str, brought: Fingerprint | None) -> None:
         if self.memory.get(member) == brought:
