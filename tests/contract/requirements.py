@@ -104,7 +104,7 @@ DECISIONS: dict[str, str] = {
     "framework.is-open": "isOpen is true exactly with an authored specification that its reviewer has not closed.",
     "reviewed.only": "What is not reviewed is nowhere: not in lists, counts, positions or search.",
     "reviewed.program": "A program is served only while its company is.",
-    "reviewed.person": "A person is public when imported, claimed and approved, or named in a published position.",
+    "reviewed.person": "A person is public when imported, claimed and approved, or linked from a published position.",
     "cache.etag": "A strong ETag for each encoding; If-None-Match with any of them gives 304.",
     "cache.headers": "Cache-Control, Last-Modified and Vary: Accept-Encoding are on every answer that can be kept.",
     "cache.encodings": "zstd, br and gzip by Accept-Encoding.",

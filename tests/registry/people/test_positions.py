@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from make.accounts import Letters
-from make.registry import changes, document, draft, item, keys, owner, published, reviewer
+from make.registry import changes, document, draft, item, keys, lines, owner, published, reviewer
 from muniment.accounts.models import Account
 from muniment.jobs import queue
 from muniment.kernel.actor import VISITOR
@@ -14,8 +14,10 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, Person, Position, PositionRequest
-from muniment.registry.people import positions, profiles, tasks, withdrawal
+from muniment.registry.people import moderation, positions, profiles, tasks, withdrawal
+from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import decisions
 
@@ -351,6 +353,38 @@ def test_an_unlisted_profile_cannot_be_named_by_others(ada, mine, tidal):
 def test_a_dry_run_asks_nobody(ada, mine, tidal):
     done = name(mine, tidal, (TITLE, {"slug": "ada-moss"}), dry_run=True)
     assert done.awaiting_people == ["ada-moss"]
+    assert not PositionRequest.objects.exists()
+
+
+def test_a_revert_restores_names_that_public_people_have_by_now(mine):
+    slug = published(mine, name="Tidal").slug
+    name(mine, slug, ("Cook", {"name": "Cy Weir"}))
+    operations.update_company(mine, slug, CompanyChange(positions=None), expected_totals={"positions": 1})
+    published(owner(), positions=[{"person": {"name": "Cy Weir"}}])
+    entry = HistoryEntry.objects.filter(company__slug=slug, action="updated").latest("pk")
+    operations.revert_company(mine, slug, entry.pk)
+    assert team(slug) == [("Cook", {"name": "Cy Weir"})]
+
+
+def test_a_draft_names_no_person_who_is_not_public(mine, tmp_path):
+    file = lines(tmp_path / "people.jsonl", {"slug": "cy-weir", "name": "Cy Weir", "bio": "Not public yet."})
+    import_registry(file, draft=True)
+    with pytest.raises(BadFields, match="no person has the slug 'cy-weir'"):
+        draft(mine, positions=[{"person": {"slug": "cy-weir"}}])
+    assert document("person", "cy-weir") is None
+
+
+def test_the_slug_of_a_merged_person_means_the_one_who_was_kept(mine, ada, tidal):
+    published(owner(), positions=[{"person": {"name": "Ada M. Moss"}}])
+    moderation.merge_people(reviewer(), "ada-m-moss", "ada-moss")
+    done = name(mine, tidal, ("Adviser", {"slug": "ada-m-moss"}))
+    assert done.awaiting_people == ["ada-moss"]
+
+
+def test_an_erased_person_leaves_requested_positions_too(ada, mine, tidal):
+    ask(mine, tidal)
+    erase_person(reviewer(), "ada-moss")
+    assert team(tidal) == [("Chair", {"name": "Bo", "slug": "bo"})]
     assert not PositionRequest.objects.exists()
 
 

@@ -50,7 +50,7 @@ def compare(
             showed; a team size differs from the number of positions.
     """
     found = Difference()
-    guard = guard or ListGuard(company, actor, off=True)
+    guard = guard or ListGuard(company, actor, off=True, reverts=replace)
     for name, value in edit.items():
         found.operations |= _operations(name, value)
         match name:

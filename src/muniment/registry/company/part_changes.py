@@ -38,7 +38,8 @@ class ListGuard:
         actor: who makes the change; None only compares, without the rules about naming people.
         totals: the number of stored rows, by the name of the list.
         knows_version: the change named the present version of the listing.
-        off: the change comes from the history, not from a caller.
+        off: a shorter list is meant: there is none yet, or the change comes from the history.
+        reverts: the change comes from the history.
     """
 
     company: Company
@@ -46,6 +47,7 @@ class ListGuard:
     totals: Mapping[str, int] = field(default_factory=dict)
     knows_version: bool = False
     off: bool = False
+    reverts: bool = False
 
     def __post_init__(self) -> None:
         faults = [

@@ -11,6 +11,7 @@ from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.difference import Difference
 from muniment.registry.company.part_changes import ListGuard, StoredRow, write_rows
 from muniment.registry.company.parts import PositionRow
+from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.models import Company, Person, Position
 from muniment.registry.people import consent
 from muniment.registry.publishing.publisher import AffectedRows
@@ -119,7 +120,7 @@ class _Naming:
     """Find out whom the given positions name."""
 
     def __init__(self, guard: ListGuard, team: _Team) -> None:
-        self.actor, self.team, self.reverts = guard.actor, team, guard.off
+        self.actor, self.team, self.reverts = guard.actor, team, guard.reverts
         self.by_id = {place.row.item_id: place for place in reversed(team.places)}
         self.by_name = {place.row.name: place.row.slug for place in reversed(team.places)}
         """A name that the listing has means that person."""
@@ -137,6 +138,9 @@ class _Naming:
         new = [each["person"].get("isNew") is True for each in given]
         named = [self._named(row, is_new=is_new) for row, is_new in zip(rows, new, strict=True)]
         unknown = {slug for slug in named if slug} - self.team.people.keys()
+        if merged := merged_slugs(unknown):
+            named = [merged.get(slug, slug) for slug in named]
+            unknown = {slug for slug in named if slug} - self.team.people.keys()
         for person in Person.objects.filter(slug__in=unknown):
             if consent.can_name(person, self.actor) or (self.reverts and person.account_id is None):
                 self.team.people[person.slug] = person
@@ -177,7 +181,7 @@ class _Naming:
         new = [(index, name) for index, name in names if self.by_name.get(name) != ""]
         if self.actor is None or not new:
             return
-        people = consent.people_named((name for _, name in new), self.actor)
+        people = {} if self.reverts else consent.people_named((name for _, name in new), self.actor)
         refusals = {consent.name_key(each.name): each for each in self.refusals}
         for index, name in new:
             key = consent.name_key(name)
