@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from make.accounts import account, signed_in
-from make.registry import bodies, changes, lines
+from make.registry import bodies, changes, document, lines
 from muniment.accounts import tokens
 from muniment.accounts.models import Account
 from muniment.kernel.actor import SCOPES
@@ -111,6 +111,20 @@ def test_an_edit_of_one_field_leaves_the_others_of_an_odd_listing(tmp_path):
         assert browser.post(address, sent).status_code == 302
         entry = HistoryEntry.objects.filter(company__slug="odd").latest("pk")
         assert [*entry.after] == [field]
+
+
+def test_an_amount_typed_into_the_form_is_meant_exactly(tmp_path):
+    """By a tool the same text means the amount that pages show so."""
+    browser = signed_in(owned(tmp_path)[0])
+    address = "/manage/companies/odd/edit/about"
+    sent = unedited(browser.get(address).content.decode())
+    assert sent["treasury"] == ["$1249999.99"]
+    assert "teamSize" not in sent
+    assert browser.post(address, sent | {"treasury": ["$1.2M"]}).status_code == 302
+    assert document("company", "odd")["company"]["treasuryAmount"]["amount"] == "1200000.00"
+    sent = unedited(browser.get(address).content.decode())
+    refused = browser.post(address, sent | {"treasury": ["plenty"]})
+    assert (refused.status_code, b"Must be an amount such as $1.2M" in refused.content) == (422, True)
 
 
 @pytest.mark.proof
