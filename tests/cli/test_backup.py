@@ -88,5 +88,5 @@ def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_
             assert product.get(path).body == answers[path].body, path
     for name, settings in (("a", {"data": file.parent / "data"}), ("b", {"data": tmp_path / "small"})):
         run("export", str(tmp_path / name), "--private", **settings)
-    for exported in (tmp_path / "a").iterdir():
+    for exported in (tmp_path / "a").glob("*.jsonl"):
         assert exported.read_bytes() == (tmp_path / "b" / exported.name).read_bytes(), exported.name
