@@ -132,6 +132,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = chosen
 
 
+@pytest.fixture(autouse=True)
+def _no_document_stays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Remove the documents that a test left in the folder of this process: the next one counts them."""
+    yield
+    if _uses_database(request.node):
+        shutil.rmtree(request.config.stash[stand_key].folder / "blobs" / "documents", ignore_errors=True)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say plainly what this run could not look at."""
     if not sample_folder():

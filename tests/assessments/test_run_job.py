@@ -319,7 +319,7 @@ def test_settings_that_miss_something_are_refused():
 def test_doctor_reports_whether_the_extra_is_installed_and_shows_no_key(tmp_path, monkeypatch):
     given = Config({}, data=tmp_path, model_url="https://m.example/v1", model_name="tide-1", model_key=KEY)
     told = {finding.what: finding for finding in examine(given)}["language model"]
-    assert told == ("language model", True, "tide-1 at m.example evaluates reports")
+    assert told[:3] == ("language model", True, "tide-1 at m.example evaluates reports")
     shown = "\n".join(settings_lines(given))
     assert KEY not in shown
     assert "MUNIMENT_MODEL_KEY = (set)" in shown
@@ -329,7 +329,7 @@ def test_doctor_reports_whether_the_extra_is_installed_and_shows_no_key(tmp_path
     assert not told.is_good
     assert "muniment[language-model]" in told.says
     off = {finding.what: finding for finding in examine(Config({}, data=tmp_path))}["language model"]
-    assert off == ("language model", True, "off; rules evaluate reports")
+    assert off[:3] == ("language model", True, "off; rules evaluate reports")
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
