@@ -122,9 +122,9 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         # Locked before the invitation is read, in the same order as by an owner who leaves.
         found = Invitation.objects.filter(token_digest=_digest(token)).values("company")
         company = Company.objects.select_for_update().filter(pk__in=found).first()
-        invitation = find_invitation(token)
         if company is None:
             raise _expired()
+        invitation = find_invitation(token)
         invitation.accepted_at = now()
         invitation.save()
         make_owner(actor, company, account_id)
