@@ -8,7 +8,7 @@ from make.registry import changes, document, draft, owner, published
 from muniment.kernel.problems import NotFound
 from muniment.registry.company import funding, operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.models import FundingRound, HistoryEntry
+from muniment.registry.models import Company, FundingRound, HistoryEntry
 
 pytestmark = pytest.mark.django_db
 TODAY = datetime.now(UTC).date()
@@ -85,6 +85,15 @@ def test_a_round_that_an_owner_opens_today_is_not_published_twice():
     operations.open_funding_round(me, mine.slug, name="Seed")
     assert raising(mine) is True
     assert funding.publish_by_date() == 0
+
+
+def test_a_listing_that_an_owner_edits_before_it_is_locked_is_not_turned_back():
+    me = owner()
+    mine = with_rounds(me, {"opened": day(-3)})
+    before = len(changes())
+    assert funding.publish_due([Company.objects.get(slug=mine.slug).pk]) == 0
+    assert Company.objects.get(slug=mine.slug).raising is True
+    assert len(changes()) == before
 
 
 def test_drafts_are_left_alone_by_the_dates(on_day):

@@ -130,6 +130,13 @@ def note_raising(company: Company) -> None:
     company.save(update_fields=["raising"])
 
 
+def _is_due() -> QuerySet[Company]:
+    """Return the published listings whose rounds say something else than was last published."""
+    is_open = _open_rounds().filter(company=OuterRef("pk"))
+    public = Company.objects.filter(state=State.PUBLISHED)
+    return public.filter(Exists(is_open), raising=False) | public.filter(~Exists(is_open), raising=True)
+
+
 def publish_by_date() -> int:
     """
     Publish the listings whose rounds have opened or closed since they were last published.
@@ -137,15 +144,17 @@ def publish_by_date() -> int:
     Returns:
         How many listings were published.
     """
-    is_open = _open_rounds().filter(company=OuterRef("pk"))
-    public = Company.objects.filter(state=State.PUBLISHED)
-    changed = public.filter(Exists(is_open), raising=False) | public.filter(~Exists(is_open), raising=True)
-    keys = list(changed.order_by("pk").values_list("pk", flat=True))
-    for start in range(0, len(keys), CHUNK):
-        with transaction.atomic():
-            rows = list(Company.objects.select_for_update().filter(pk__in=keys[start : start + CHUNK]).order_by("pk"))
-            for company in rows:
-                company.raising, company.updated_at = not company.raising, now()
-            Company.objects.bulk_update(rows, ["raising", "updated_at"])
-            publish(AffectedRows().company(*(company.pk for company in rows)))
-    return len(keys)
+    keys = list(_is_due().order_by("pk").values_list("pk", flat=True))
+    return sum(publish_due(keys[start : start + CHUNK]) for start in range(0, len(keys), CHUNK))
+
+
+def publish_due(keys: list[int]) -> int:
+    """Publish those of the listings in *keys* that are still due once they are locked; an owner may have edited one."""
+    with transaction.atomic():
+        locked = Company.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk", flat=True)
+        rows = list(_is_due().filter(pk__in=list(locked)).order_by("pk"))
+        for company in rows:
+            company.raising, company.updated_at = not company.raising, now()
+        Company.objects.bulk_update(rows, ["raising", "updated_at"])
+        publish(AffectedRows().company(*(company.pk for company in rows)))
+    return len(rows)
