@@ -7,7 +7,6 @@ from make.reports import company, finished, framework
 from muniment.assessments import comparison
 from muniment.assessments import operations as runs
 from muniment.assessments.models import ReportRun
-from muniment.documents import records
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.company_change import CompanyChange
@@ -17,11 +16,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _no_blobs_stay(settings):
+def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from muniment.assessments import report_views, run_job, sharing
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
-from muniment.documents import records
 from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
 from muniment.jobs import queue
@@ -37,11 +36,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _stand(settings):
+def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 def numbers(actor):

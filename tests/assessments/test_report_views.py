@@ -6,17 +6,13 @@ import pytest
 from make.registry import owner
 from make.reports import finished
 from muniment.assessments import report_views
-from muniment.documents import records
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _stand(settings):
+def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 def test_a_large_report_is_truncated_to_fit_and_marked():

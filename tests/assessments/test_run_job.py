@@ -23,7 +23,6 @@ from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report
 from muniment.config import Config, ConfigError
 from muniment.credits import operations as ledger
-from muniment.documents import records
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.worker import Worker
@@ -43,8 +42,6 @@ def model(settings, monkeypatch):
     with Model() as server:
         settings.MODEL = Endpoint(server.url, "tide-1", KEY, timeout_s=5)
         yield server
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 def executed(me, of="", slug="", document_ids=()):

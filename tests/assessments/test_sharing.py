@@ -5,7 +5,6 @@ import pytest
 from make.registry import owner, reviewer
 from make.reports import finished
 from muniment.assessments import sharing
-from muniment.documents import records
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import NotFound
 
@@ -13,11 +12,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _stand(settings):
+def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 def test_a_report_is_shared_by_a_link_that_can_be_ended_and_a_badge_is_shown_on_request():

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from make import registry as make
 from make.documents import SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment.documents import cleanup, operations, receiving, records, uploads
@@ -16,24 +15,6 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, Unavailable
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
 
 
 def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owner, company):

@@ -18,18 +18,6 @@ from muniment.registry.models import Ownership
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
 @pytest.fixture
 def document(owner):
     return uploaded(owner, make.draft(owner).slug, name='Süd "1".txt')

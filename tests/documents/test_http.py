@@ -10,7 +10,6 @@ import pytest
 from django.db import connection
 
 from make import files
-from make import registry as make
 from make.documents import SMALL, Link, begin, blob_keys
 from muniment.documents import http as link_module
 from muniment.documents import records, uploads
@@ -28,16 +27,6 @@ def _nothing_stays():
     for key in blob_keys():
         records.storage().delete(key)
     assert list(records.storage().unfinished()) == []
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from django.db import transaction
 from make import registry as make
 from make.documents import SMALL, begin, token_of, uploaded
 from make.documents import blob_keys as keys
-from muniment import config
 from muniment.documents import operations, receiving, records, uploads
 from muniment.documents.models import Document, DocumentState, Pin
 from muniment.kernel.actor import VISITOR
@@ -19,41 +18,11 @@ from muniment.registry.models import Company
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
-
-
 @pytest.fixture
 def stranger():
     actor = make.owner()
     make.draft(actor)
     return actor
-
-
-@pytest.fixture
-def settings_with(monkeypatch):
-    """Change settings of documents for one test."""
-
-    def change(**values):
-        current = config.current()
-        kept = {name: getattr(current, name) for name in ("data", "database_url", "rate_limit")}
-        monkeypatch.setattr(config, "_current", config.Config({}, **kept, **values))
-
-    return change
 
 
 # ------------------------------------------------------------------ strangers

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from make import registry as make
 from make.documents import SMALL, begin, send, token_of
 from make.documents import blob_keys as keys
 from muniment.documents import receiving, records, uploads
@@ -14,24 +13,6 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
 
 
 def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner, company):

@@ -3,31 +3,12 @@
 import pytest
 
 from make import files
-from make import registry as make
 from make.documents import do_jobs, uploaded
-from muniment.documents import records, tasks
+from muniment.documents import tasks
 from muniment.documents.models import Document, Page, TextState
 from muniment.jobs import queue
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
 
 
 def test_text_is_replaced_not_doubled_when_the_job_runs_again(owner, company):

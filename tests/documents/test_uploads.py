@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from make import files
-from make import registry as make
 from make.documents import BASE, SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
 from muniment.documents import cleanup, operations, records, uploads
@@ -19,24 +18,6 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 from muniment.kernel.tokens import token_digest
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
 
 
 @pytest.mark.requirement("upload.three-steps")

@@ -17,7 +17,6 @@ from muniment.assessments.models import ReportRun
 from muniment.cli import main
 from muniment.credits import operations as ledger
 from muniment.credits.models import Hold, LedgerAccount, Transfer
-from muniment.documents import records
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.registry.frameworks.operations import update_framework
@@ -28,11 +27,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _stand(settings):
+def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 def books():

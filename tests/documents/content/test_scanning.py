@@ -9,10 +9,8 @@ from datetime import timedelta
 import pytest
 from django.apps import apps
 
-from make import registry as make
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
-from muniment import config
 from muniment.documents import cleanup, operations, records, uploads
 from muniment.documents.content.scanning import ScannerUnavailable
 from muniment.documents.models import Document, DocumentState, TextState
@@ -23,36 +21,6 @@ from muniment.kernel.problems import BadRequest
 from services.ports import free_port
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    """The suite's data folder is shared: each test begins and ends without blobs."""
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
-
-
-@pytest.fixture
-def owner():
-    return make.owner()
-
-
-@pytest.fixture
-def company(owner):
-    return make.draft(owner).slug
-
-
-@pytest.fixture
-def settings_with(monkeypatch):
-    """Change settings of documents for one test."""
-
-    def change(**values):
-        current = config.current()
-        kept = {name: getattr(current, name) for name in ("data", "database_url", "rate_limit")}
-        monkeypatch.setattr(config, "_current", config.Config({}, **kept, **values))
-
-    return change
 
 
 class Clamd:

@@ -10,7 +10,7 @@ from make import registry as make
 from make.accounts import account
 from make.documents import send, token_of
 from muniment.accounts import tokens
-from muniment.documents import operations, records
+from muniment.documents import operations
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
@@ -18,13 +18,6 @@ from services.manage import BASE, manage
 from services.mcp import modern
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("tools.manage.documents")]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays():
-    yield
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 class Client:

@@ -10,7 +10,6 @@ from make.accounts import account
 from make.documents import uploaded
 from make.reports import SECRETS, company, do_jobs, framework, specification
 from muniment.accounts import tokens
-from muniment.documents import records
 from muniment.kernel.actor import SCOPES
 from services.manage import BASE, manage
 from services.mcp import modern
@@ -25,8 +24,6 @@ def server(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
     with manage() as made:
         yield made
-    for blob in list(records.storage().blobs()):
-        records.storage().delete(blob.key)
 
 
 class Agent:
