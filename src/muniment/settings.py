@@ -112,6 +112,7 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
+    "muniment.accounts.security.origin.OriginMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.accounts.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.contrib import admin
 from django.http import HttpRequest
 
-from muniment.accounts.models import Account, CredentialEdition, PersonalToken
+from muniment.accounts.models import Account, CredentialEdition, PersonalToken, SecurityEvent
 from muniment.accounts.read_only_admin import ReadOnly
 
 
@@ -45,3 +45,13 @@ class CredentialEditionAdmin(ReadOnly):
 
     list_display = ("pk", "number")
     search_fields = ("number",)
+
+
+@admin.register(SecurityEvent)
+class SecurityEventAdmin(ReadOnly):
+    """The security log and the audit log."""
+
+    list_display = ("at", "event", "account", "actor", "via", "credential", "subject", "is_audited")
+    list_filter = ("is_audited", "event", "via", "at")
+    search_fields = ("account__email", "actor__email", "subject", "credential")
+    ordering = ("-id",)

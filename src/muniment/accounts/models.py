@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext
 
+from muniment.accounts.security.models import SecurityEvent as SecurityEvent  # noqa: PLC0414 - Django finds tables here
 from muniment.kernel.actor import Actor, Via
 from muniment.kernel.ids import now
 

@@ -28,9 +28,12 @@ CHANGES: Final = "published_change"
 LEFT_OUT: Final = frozenset({"documents_blobhold"})
 """Only used by a running process."""
 IN_EVERY_INSTANCE: Final = frozenset(
-    {"django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"}
+    {
+        *("django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"),
+        "accounts_securityevent",
+    }
 )
-"""Tables that are not empty in a new instance: migrations and an unused server write to them."""
+"""Tables that are not empty in a new instance: migrations and a server that starts write to them."""
 _encode = msgspec.json.Encoder().encode
 
 

@@ -1,0 +1,118 @@
+"""The events of the security log: a closed set of names, each with its words and where it appears."""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+
+class Event(StrEnum):
+    """What happened."""
+
+    SIGNED_IN = "signed_in"
+    SIGN_IN_FAILED = "sign_in_failed"
+    REAUTHENTICATED = "reauthenticated"
+    SESSIONS_ENDED = "sessions_ended"
+    ACCOUNT_CREATED = "account_created"
+    PASSWORD_CHANGED = "password_changed"  # noqa: S105 - the name of an event
+    PASSWORD_RESET = "password_reset"  # noqa: S105 - the name of an event
+    EMAIL_ADDED = "email_added"
+    EMAIL_CHANGED = "email_changed"
+    EMAIL_REMOVED = "email_removed"
+    FACTOR_ADDED = "factor_added"
+    FACTOR_REMOVED = "factor_removed"
+    RECOVERY_CODES_CREATED = "recovery_codes_created"
+    RECOVERY_CODE_USED = "recovery_code_used"
+    IDENTITY_ADDED = "identity_added"
+    IDENTITY_REMOVED = "identity_removed"
+    TOKEN_CREATED = "token_created"  # noqa: S105 - the name of an event
+    TOKEN_REGENERATED = "token_regenerated"  # noqa: S105 - the name of an event
+    TOKEN_REVOKED = "token_revoked"  # noqa: S105 - the name of an event
+    APP_CONNECTED = "app_connected"
+    APP_DISCONNECTED = "app_disconnected"
+    OWNER_INVITED = "owner_invited"
+    OWNERSHIP_GAINED = "ownership_gained"
+    OWNERSHIP_ENDED = "ownership_ended"
+    DATA_EXPORTED = "data_exported"
+    DELETION_REQUESTED = "deletion_requested"
+    DELETION_CANCELED = "deletion_canceled"
+    ACCOUNT_DELETED = "account_deleted"
+    ACCOUNT_DISABLED = "account_disabled"
+    ACCOUNT_ENABLED = "account_enabled"
+    ROLE_CHANGED = "role_changed"
+    CREDITS_GRANTED = "credits_granted"
+    SUBMISSION_DECIDED = "submission_decided"
+    CHANGE_DECIDED = "change_decided"
+    REQUEST_DECIDED = "request_decided"
+    UNLISTED = "unlisted"
+    RELISTED = "relisted"
+    PEOPLE_MERGED = "people_merged"
+    PERSON_ERASED = "person_erased"
+    FRAMEWORK_CHANGED = "framework_changed"
+    RECORDS_IMPORTED = "records_imported"
+    SETTINGS_CHANGED = "settings_changed"
+    KEYS_ROTATED = "keys_rotated"
+    COMMAND_RUN = "command_run"
+
+
+class Meaning(NamedTuple):
+    """
+    The words of an event, and where it appears besides the log of its account.
+
+    Args:
+        is_audited: it is always in the audit log; others are if a command or another account's operator did them.
+        is_mailed: the account is told by mail.
+    """
+
+    words: str | Promise
+    is_audited: bool = False
+    is_mailed: bool = False
+
+
+MEANINGS: Final[dict[Event, Meaning]] = {
+    Event.SIGNED_IN: Meaning(gettext_lazy("Signed in")),
+    Event.SIGN_IN_FAILED: Meaning(gettext_lazy("Failed sign-in")),
+    Event.REAUTHENTICATED: Meaning(gettext_lazy("Confirmed identity")),
+    Event.SESSIONS_ENDED: Meaning(gettext_lazy("Sessions signed out")),
+    Event.ACCOUNT_CREATED: Meaning(gettext_lazy("Account created")),
+    Event.PASSWORD_CHANGED: Meaning(gettext_lazy("Password changed"), is_mailed=True),
+    Event.PASSWORD_RESET: Meaning(gettext_lazy("Password reset"), is_mailed=True),
+    Event.EMAIL_ADDED: Meaning(gettext_lazy("Email address added"), is_mailed=True),
+    Event.EMAIL_CHANGED: Meaning(gettext_lazy("Email address changed"), is_mailed=True),
+    Event.EMAIL_REMOVED: Meaning(gettext_lazy("Email address removed"), is_mailed=True),
+    Event.FACTOR_ADDED: Meaning(gettext_lazy("Second factor added"), is_mailed=True),
+    Event.FACTOR_REMOVED: Meaning(gettext_lazy("Second factor removed"), is_mailed=True),
+    Event.RECOVERY_CODES_CREATED: Meaning(gettext_lazy("Recovery codes created"), is_mailed=True),
+    Event.RECOVERY_CODE_USED: Meaning(gettext_lazy("Recovery code used"), is_mailed=True),
+    Event.IDENTITY_ADDED: Meaning(gettext_lazy("Single sign-on connected"), is_mailed=True),
+    Event.IDENTITY_REMOVED: Meaning(gettext_lazy("Single sign-on disconnected"), is_mailed=True),
+    Event.TOKEN_CREATED: Meaning(gettext_lazy("Token created"), is_mailed=True),
+    Event.TOKEN_REGENERATED: Meaning(gettext_lazy("Token regenerated"), is_mailed=True),
+    Event.TOKEN_REVOKED: Meaning(gettext_lazy("Token revoked")),
+    Event.APP_CONNECTED: Meaning(gettext_lazy("App connected"), is_mailed=True),
+    Event.APP_DISCONNECTED: Meaning(gettext_lazy("App disconnected")),
+    Event.OWNER_INVITED: Meaning(gettext_lazy("Owner invited"), is_mailed=True),
+    Event.OWNERSHIP_GAINED: Meaning(gettext_lazy("Ownership gained"), is_mailed=True),
+    Event.OWNERSHIP_ENDED: Meaning(gettext_lazy("Ownership ended"), is_mailed=True),
+    Event.DATA_EXPORTED: Meaning(gettext_lazy("Data downloaded"), is_mailed=True),
+    Event.DELETION_REQUESTED: Meaning(gettext_lazy("Account deletion requested"), is_mailed=True),
+    Event.DELETION_CANCELED: Meaning(gettext_lazy("Account deletion canceled"), is_mailed=True),
+    Event.ACCOUNT_DELETED: Meaning(gettext_lazy("Account deleted"), is_audited=True),
+    Event.ACCOUNT_DISABLED: Meaning(gettext_lazy("Account disabled"), is_audited=True, is_mailed=True),
+    Event.ACCOUNT_ENABLED: Meaning(gettext_lazy("Account enabled"), is_audited=True, is_mailed=True),
+    Event.ROLE_CHANGED: Meaning(gettext_lazy("Role changed"), is_audited=True, is_mailed=True),
+    Event.CREDITS_GRANTED: Meaning(gettext_lazy("Credits granted"), is_audited=True),
+    Event.SUBMISSION_DECIDED: Meaning(gettext_lazy("Submission reviewed"), is_audited=True),
+    Event.CHANGE_DECIDED: Meaning(gettext_lazy("Change reviewed"), is_audited=True),
+    Event.REQUEST_DECIDED: Meaning(gettext_lazy("Request reviewed"), is_audited=True),
+    Event.UNLISTED: Meaning(gettext_lazy("Unlisted"), is_audited=True),
+    Event.RELISTED: Meaning(gettext_lazy("Relisted"), is_audited=True),
+    Event.PEOPLE_MERGED: Meaning(gettext_lazy("People merged"), is_audited=True),
+    Event.PERSON_ERASED: Meaning(gettext_lazy("Person erased"), is_audited=True),
+    Event.FRAMEWORK_CHANGED: Meaning(gettext_lazy("Framework changed"), is_audited=True),
+    Event.RECORDS_IMPORTED: Meaning(gettext_lazy("Records imported"), is_audited=True),
+    Event.SETTINGS_CHANGED: Meaning(gettext_lazy("Settings changed"), is_audited=True),
+    Event.KEYS_ROTATED: Meaning(gettext_lazy("Keys rotated"), is_audited=True),
+    Event.COMMAND_RUN: Meaning(gettext_lazy("Command run"), is_audited=True),
+}

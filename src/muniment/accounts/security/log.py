@@ -1,0 +1,56 @@
+"""Record security events, in the transaction of what they report."""
+
+from typing import TYPE_CHECKING
+
+from muniment.accounts.security import origin
+from muniment.accounts.security.events import MEANINGS, Event
+from muniment.accounts.security.models import MAX_CREDENTIAL_CHARACTERS, SecurityEvent
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+
+if TYPE_CHECKING:
+    from muniment.accounts.models import Account
+
+
+def record(
+    event: Event,
+    *,
+    account: "Account | int | None" = None,
+    actor: Actor | None = None,
+    subject: str = "",
+    detail: JSONObject | None = None,
+) -> SecurityEvent:
+    """
+    Record *event* in the log of *account*, in the audit log, or in both, with the client of the current request.
+
+    Args:
+        account: in whose log it appears; None for an event that concerns no account.
+        actor: who did it; by default *account* itself, on the website.
+        subject: the path of the page of what it is about, such as companies/quillmere.
+        detail: small values, as they may be shown to the account: never a secret.
+    """
+    account_id = account if account is None or isinstance(account, int) else account.pk
+    here = origin.current()
+    by = account_id if actor is None else actor.account_id
+    return SecurityEvent.objects.create(
+        event=event,
+        account_id=account_id,
+        actor_id=by,
+        via="web" if actor is None else actor.via,
+        credential="" if actor is None else actor.credential[:MAX_CREDENTIAL_CHARACTERS],
+        address=here.address,
+        agent=here.agent,
+        request_id=here.request_id,
+        subject=subject,
+        detail=detail or {},
+        is_audited=_is_audited(event, account_id, actor),
+    )
+
+
+def _is_audited(event: Event, account_id: int | None, actor: Actor | None) -> bool:
+    """Return whether the event belongs into the audit log: by its kind, or because another's account was changed."""
+    if MEANINGS[event].is_audited:
+        return True
+    return actor is not None and (
+        actor.via == "command" or (actor.is_reviewer and actor.account_id not in {None, account_id})
+    )
