@@ -216,6 +216,14 @@ class Config:
     )
     rate_limit = Setting("600", _limit, "Requests per minute and client address; off disables the limit.")
     rate_burst = Setting("100", _natural, "Requests that a client may send at once.")
+    account_writes = Setting(
+        "60", _limit, "Changes per minute and account, twice as many at once; off disables the limit."
+    )
+    account_cpu_ms = Setting(
+        "2000",
+        _limit,
+        "CPU milliseconds per minute of an account's pages, five times as many at once; off disables it.",
+    )
     trusted_proxies = Setting("", _networks, "Networks whose Forwarded and X-Forwarded-For headers are trusted.")
     allowed_hosts = Setting("", _words, "Additional Host names accepted by the tool servers.")
     allowed_origins = Setting("", _words, "Additional Origins that may call the tool servers on a loopback Host.")

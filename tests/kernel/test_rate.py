@@ -59,6 +59,62 @@ def test_looking_costs_nothing():
     assert [held.peek("a").remaining for _ in range(5)] == [1] * 5
 
 
+def test_a_request_may_cost_more_than_one_unit():
+    held, clock = limiter(per_minute=60, burst=10)
+    assert [held.take("a", 4).remaining for _ in range(2)] == [6, 2]
+    refused = held.take("a", 4)
+    assert (refused.allowed, refused.retry_after_s) == (False, 2)
+    assert held.take("a", 2).allowed
+    clock.now_s += 4
+    assert held.take("a", 4).allowed
+
+
+def test_a_cost_above_the_size_of_the_bucket_needs_a_full_bucket():
+    held, clock = limiter(per_minute=60, burst=10)
+    assert held.take("a", 15).allowed
+    assert not held.take("a").allowed
+    clock.now_s += 6
+    assert held.take("a").allowed
+    refused = held.take("a", 15)
+    assert (refused.allowed, refused.retry_after_s) == (False, 10)
+    clock.now_s += refused.retry_after_s
+    assert held.take("a", 1_000).allowed
+
+
+def test_a_cost_charged_afterwards_overdraws_the_bucket_until_it_is_refilled():
+    held, clock = limiter(per_minute=60, burst=10)
+    assert held.charge("a", 3).remaining == 7
+    assert held.peek("a").allowed
+    held.charge("a", 12)
+    assert (held.peek("a").allowed, held.peek("a").retry_after_s) == (False, 5)
+    assert not held.take("a").allowed
+    assert held.peek("b").allowed
+    clock.now_s += 5
+    assert held.peek("a").allowed
+    assert not held.take("a").allowed
+    clock.now_s += 1
+    assert held.take("a").allowed
+
+
+def test_an_overdraft_is_bounded_and_not_forgotten_early():
+    held, clock = limiter(per_minute=60, burst=10)
+    held.charge("a", 1_000_000)
+    assert held.peek("a").retry_after_s == 10
+    for _ in range(9):
+        clock.now_s += 1
+        held.take("b")
+        assert not held.peek("a").allowed
+    clock.now_s += 1
+    assert held.peek("a").allowed
+
+
+def test_without_a_rate_nothing_is_charged():
+    held, _ = limiter(per_minute=0)
+    held.charge("a", 1_000_000)
+    assert held.peek("a").allowed
+    assert held.take("a", 1_000_000).allowed
+
+
 def test_without_a_rate_everything_passes_and_nothing_is_remembered():
     held, _ = limiter(per_minute=0)
     assert all(held.take(str(index)).allowed for index in range(1000))
@@ -79,6 +135,17 @@ def test_a_bucket_outlives_a_turn_of_the_generations():
     clock.now_s += 0.5
     held.take("b")
     assert not held.take("a").allowed
+
+
+@given(st.integers(1, 600), st.integers(1, 50), st.lists(st.tuples(st.floats(0, 5), st.floats(0, 20)), max_size=100))
+def test_costs_of_any_size_stay_within_the_burst_the_rate_and_one_overdraft(per_minute, burst, uses):
+    held, clock = limiter(per_minute, burst)
+    spent = 0.0
+    for wait_s, cost in uses:
+        clock.now_s += wait_s
+        if held.take("a", cost).allowed:
+            spent += min(cost, 2 * burst)
+    assert spent <= 2 * burst + sum(wait_s for wait_s, _ in uses) * per_minute / 60 + 1
 
 
 @given(st.integers(1, 10_000), st.integers(1, 50), st.lists(st.floats(0, 5), max_size=200))

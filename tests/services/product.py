@@ -116,7 +116,7 @@ class Product:
 
     Args:
         data: its data folder; an existing instance is served.
-        settings: its settings by name; the rate limit is off by default.
+        settings: its settings by name; the rate limits are off by default.
     """
 
     def __init__(self, data: Path, *arguments: str, **settings: str) -> None:
@@ -126,7 +126,7 @@ class Product:
         self.url = f"http://{self.host}"
         self.log = data.parent / f"{data.name}-{self.port}.log"
         self._arguments = arguments if "--workers" in arguments else (*arguments, "--workers", str(Served.workers))
-        self._settings = {"rate_limit": "off", **settings}
+        self._settings = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off", **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

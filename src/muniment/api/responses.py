@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from muniment.kernel.asgi import Header
-from muniment.kernel.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
+from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
 from muniment.kernel.problems import Problem
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"

@@ -8,11 +8,13 @@ from typing import Final, NamedTuple
 
 MAX_CLIENTS: Final = 50_000
 """Buckets per generation. Beyond it the older half is dropped, so that memory stays bounded."""
+OVERDRAFT: Final = 1.0
+"""How far a cost charged afterwards may overdraw a bucket, in depths of the bucket."""
 _ROUNDING: Final = 1e-6
 
 
 class Verdict(NamedTuple):
-    """The result of a rate limit check: whether the request is allowed, and how many remain."""
+    """The result of a rate limit check: whether the request is allowed, and how much remains."""
 
     allowed: bool
     remaining: int
@@ -24,19 +26,20 @@ class Verdict(NamedTuple):
 
 class Limiter:
     """
-    Token buckets by client: each holds *burst* requests and refills at *per_minute*.
+    Token buckets by client: each holds *burst* units and refills at *per_minute*. A unit is a request by default.
 
     A bucket unused for its whole refill time is full and can be forgotten. Two generations of buckets rotate at
-    that interval, so nothing needs sweeping.
+    that interval, so nothing needs sweeping. A cost that is known only afterwards may overdraw a bucket, by at most
+    its depth.
 
     Args:
-        per_minute: sustained requests per minute; 0 disables the limit.
+        per_minute: sustained units per minute; 0 disables the limit.
         clock: a monotonic clock in seconds.
     """
 
     def __init__(
         self,
-        per_minute: int,
+        per_minute: float,
         burst: int,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -46,6 +49,7 @@ class Limiter:
         self.burst = max(1, burst)
         self._interval_s = 60 / per_minute if per_minute else 0.0
         self._depth_s = self.burst * self._interval_s
+        self._lowest_s = self._depth_s * (1 + OVERDRAFT)
         self.window_s = max(1, math.ceil(self._depth_s))
         self._clock = clock
         self._max_clients = max_clients
@@ -54,16 +58,28 @@ class Limiter:
         self._rotated_at = clock()
         self._lock = threading.Lock()
 
-    def take(self, client: str) -> Verdict:
+    def take(self, client: str, cost: float = 1.0) -> Verdict:
+        """Charge *client*, or refuse if less than *cost* remains. A full bucket allows a cost above its size."""
         if not self.is_enabled:
             return _UNLIMITED
         with self._lock:
             now = self._clock()
-            ahead_s = self._deficit_s(client, now) + self._interval_s
-            excess_s = ahead_s - self._depth_s
-            if excess_s > _ROUNDING:
-                reset_s, retry_after_s = math.ceil(ahead_s - self._interval_s), max(1, math.ceil(excess_s))
-                return Verdict(allowed=False, remaining=0, reset_s=reset_s, retry_after_s=retry_after_s)
+            deficit_s = self._deficit_s(client, now)
+            ahead_s = deficit_s + cost * self._interval_s
+            if ahead_s - self._depth_s > _ROUNDING:
+                if deficit_s > _ROUNDING or cost <= self.burst:
+                    return self._refusal(deficit_s, min(ahead_s - self._depth_s, deficit_s))
+                ahead_s = min(ahead_s, self._lowest_s)
+            self._keep(client, now + ahead_s, now)
+            return self._verdict(ahead_s)
+
+    def charge(self, client: str, cost: float) -> Verdict:
+        """Charge a *cost* that has been spent already. It may overdraw the bucket, which refuses until refilled."""
+        if not self.is_enabled:
+            return _UNLIMITED
+        with self._lock:
+            now = self._clock()
+            ahead_s = min(self._deficit_s(client, now) + cost * self._interval_s, self._lowest_s)
             self._keep(client, now + ahead_s, now)
             return self._verdict(ahead_s)
 
@@ -78,10 +94,13 @@ class Limiter:
             return self._verdict(ahead_s)
 
     def peek(self, client: str) -> Verdict:
+        """Return what remains; refuse only while the bucket is overdrawn."""
         if not self.is_enabled:
             return _UNLIMITED
         with self._lock:
-            return self._verdict(self._deficit_s(client, self._clock()))
+            ahead_s = self._deficit_s(client, self._clock())
+            excess_s = ahead_s - self._depth_s
+            return self._verdict(ahead_s) if excess_s <= _ROUNDING else self._refusal(ahead_s, excess_s)
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
@@ -94,9 +113,14 @@ class Limiter:
         return full_at - now if full_at > now else 0.0
 
     def _keep(self, client: str, full_at: float, now: float) -> None:
-        if now - self._rotated_at > self._depth_s or len(self._young) >= self._max_clients:
+        if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
             self._old, self._young, self._rotated_at = self._young, {}, now
         self._young[client] = full_at
+
+    @staticmethod
+    def _refusal(deficit_s: float, excess_s: float) -> Verdict:
+        retry_after_s = max(1, math.ceil(excess_s))
+        return Verdict(allowed=False, remaining=0, reset_s=math.ceil(deficit_s), retry_after_s=retry_after_s)
 
     def _verdict(self, ahead_s: float) -> Verdict:
         remaining = int((self._depth_s - ahead_s) / self._interval_s + _ROUNDING)

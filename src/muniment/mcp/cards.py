@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from muniment.kernel.asgi import Receive, Scope, Send
-from muniment.kernel.content_negotiation import is_known
+from muniment.kernel.http.content_negotiation import is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 from muniment.api.application import Api
 from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
+from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
-from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, TooMany, Unavailable
-from muniment.kernel.rate import Limiter, Verdict
+from muniment.kernel.fairness import Fairness
+from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, Unavailable
+from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses
@@ -37,12 +39,16 @@ log = logging.getLogger("muniment.server")
 class App:
     """Answers every request of the process; the tool servers share its rate limiter."""
 
-    def __init__(self, config: Config, limiter: Limiter | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self.config = config
-        self.limiter = limiter or Limiter(config.rate_limit, config.rate_burst)
+        limits = {"writes": config.account_writes, "page_cpu_ms": config.account_cpu_ms}
+        self.fairness = fairness.use(Fairness(rate=config.rate_limit, burst=config.rate_burst, **limits))
+        self.limiter = self.fairness.requests
         self.fast_path = FastPath(self.limiter)
         self.clients = ClientAddresses(config.trusted_proxies)
         self.metrics = Metrics()
+        limited = "Requests refused by a limit, by its name."
+        self.metrics.counter("muniment_limited_total", limited, "limit", lambda: self.fairness.refused)
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by exact path."""
@@ -205,8 +211,8 @@ class App:
             out.charged = client
             return
         self.metrics.count_event("rate limited")
-        hint = f"Wait {verdict.retry_after_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests."
-        raise TooMany("Too many requests from this address.", hint, retry_after_s=verdict.retry_after_s)
+        self.fairness.count_refusal("requests")
+        raise fairness.too_many("requests", verdict.retry_after_s)
 
     async def _check(self, path: str, scope: Scope, out: "_Outgoing") -> None:
         if scope["method"] not in {"GET", "HEAD"}:

@@ -7,7 +7,7 @@ import msgspec
 
 from muniment.api.application import Api
 from muniment.api.responses import Answer, Response
-from muniment.kernel.content_negotiation import negotiated
+from muniment.kernel.http.content_negotiation import negotiated
 
 MAX_SEEN: Final = 16_384
 """Targets remembered after their first request, so that the second one caches them."""

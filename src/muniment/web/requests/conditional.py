@@ -5,7 +5,7 @@ from http import HTTPStatus
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
-from muniment.kernel.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
+from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
 
 
 class Content(msgspec.Struct, gc=False):

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
-from muniment.kernel.content_negotiation import etag, is_known
+from muniment.kernel.http.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import operations, pictures
 from muniment.web.requests.access import actor_of, signed_in

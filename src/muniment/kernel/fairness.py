@@ -1,0 +1,131 @@
+"""
+Fairness: every limit of a process, so that no client and no account takes the registry from the others.
+
+Limits by address protect what anyone may use; limits by account protect what costs more. They are counted in memory,
+in each process.
+"""
+
+import threading
+from collections import defaultdict
+from typing import Final, Literal, NamedTuple
+
+from muniment.kernel.problems import TooMany
+from muniment.kernel.rate import Limiter, Verdict
+
+LimitName = Literal[
+    "requests", "credentials", "unauthenticated", "registrations", "writes", "written_bytes", "page_cpu"
+]
+BURST_OF_WRITES: Final = 2
+"""How many minutes' worth of changes an account may make at once."""
+BURST_OF_CPU: Final = 5
+"""How many minutes' worth of CPU time an account's pages may use at once: a save of the largest listing fits."""
+BYTES_A_MINUTE: Final = 1 << 20
+BURST_BYTES: Final = 4 << 20
+REGISTRATIONS_AN_HOUR: Final = 20
+
+
+class _Words(NamedTuple):
+    """What a client over a limit is told; the hint gets the seconds to wait."""
+
+    message: str
+    hint: str
+
+
+_WORDS: Final[dict[LimitName, _Words]] = {
+    "requests": _Words(
+        "Too many requests from this address.",
+        "Wait {wait_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
+    ),
+    "credentials": _Words(
+        "Too many tool calls by this account.", "Wait {wait_s} s, then call again; larger pages need fewer calls."
+    ),
+    "unauthenticated": _Words(
+        "Too many requests without a valid token from this address.",
+        "Wait {wait_s} s, then call with a valid token; see /manage/tokens.",
+    ),
+    "registrations": _Words(
+        "Too many client registrations from this address.", "Wait {wait_s} s, or reuse the client_id you have."
+    ),
+    "writes": _Words(
+        "Too many changes by this account. Nothing was changed.",
+        "Wait {wait_s} s, then try again; combine changes of one listing into one.",
+    ),
+    "written_bytes": _Words(
+        "This account has changed too much text in a short time. Nothing was changed.",
+        "Wait {wait_s} s, then try again; send smaller changes.",
+    ),
+    "page_cpu": _Words(
+        "The pages of this account have used too much computing time.", "Wait {wait_s} s, then try again."
+    ),
+}
+
+
+class Fairness:
+    """
+    The limits of one process.
+
+    Args:
+        rate: requests per minute, by address, and by account at the owner tool server; 0 disables these limits.
+        burst: requests at once.
+        writes: changes per minute by account; 0 disables the limit, also that of their bytes.
+        page_cpu_ms: milliseconds of CPU time per minute that an account's pages may use; 0 disables the limit.
+    """
+
+    def __init__(self, *, rate: int = 0, burst: int = 1, writes: int = 0, page_cpu_ms: int = 0) -> None:
+        self.requests = Limiter(rate, burst)
+        """Requests by client address."""
+        self.unauthenticated = Limiter(rate, burst)
+        """Requests to the owner tool server without a valid credential, by client address."""
+        self.credentials = Limiter(rate, burst)
+        """Requests to the owner tool server, by account."""
+        self.registrations = Limiter(REGISTRATIONS_AN_HOUR / 60 if rate else 0, REGISTRATIONS_AN_HOUR)
+        """Client registrations by address, failed ones included."""
+        self.writes = Limiter(writes, writes * BURST_OF_WRITES)
+        """Changes by account: tool calls that are not read-only, submitted forms and uploads."""
+        self.written_bytes = Limiter(BYTES_A_MINUTE if writes else 0, BURST_BYTES)
+        """Bytes that an account's changes add to listings and their history."""
+        self.page_cpu = Limiter(page_cpu_ms, page_cpu_ms * BURST_OF_CPU)
+        """Milliseconds of CPU time of an account's pages, charged afterwards."""
+        self.refused: dict[str, int] = defaultdict(int)
+        """Refusals by the name of the limit."""
+        self._lock = threading.Lock()
+
+    def take(self, name: LimitName, client: str | int, cost: float = 1.0) -> Verdict:
+        """Charge *client*, an address or an account's key; raise TooMany if less than *cost* remains."""
+        limiter: Limiter = getattr(self, name)
+        return self._allowed(name, limiter.take(str(client), cost))
+
+    def check(self, name: LimitName, client: str | int) -> Verdict:
+        """Raise TooMany while the limit is overdrawn."""
+        limiter: Limiter = getattr(self, name)
+        return self._allowed(name, limiter.peek(str(client)))
+
+    def count_refusal(self, name: str) -> None:
+        with self._lock:
+            self.refused[name] += 1
+
+    def _allowed(self, name: LimitName, verdict: Verdict) -> Verdict:
+        if verdict.allowed:
+            return verdict
+        self.count_refusal(name)
+        raise too_many(name, verdict.retry_after_s)
+
+
+def too_many(name: LimitName, wait_s: int) -> TooMany:
+    words = _WORDS[name]
+    return TooMany(words.message, words.hint.format(wait_s=wait_s), retry_after_s=wait_s)
+
+
+_current = Fairness()
+
+
+def current() -> Fairness:
+    """Return the limits of this process. Without a server nothing is limited."""
+    return _current
+
+
+def use(fairness: Fairness) -> Fairness:
+    """Make *fairness* the limits of this process."""
+    global _current  # noqa: PLW0603 - one set of limits per process
+    _current = fairness
+    return fairness

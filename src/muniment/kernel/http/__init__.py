@@ -1,0 +1,1 @@
+"""HTTP semantics that several surfaces share."""
