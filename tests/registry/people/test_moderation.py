@@ -9,7 +9,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, MergedPerson, Person
-from muniment.registry.people import profiles, withdrawal
+from muniment.registry.people import moderation, profiles, withdrawal
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.moderation import correct_person, merge_people, relist_person, unlist_person
 from muniment.registry.people.profiles import ProfileChange
@@ -120,6 +120,20 @@ def test_the_account_moves_and_two_accounts_are_not_merged(twice):
     Person.objects.filter(slug="ada-moss").update(account=None)
     merge_people(reviewer(), "a-moss", "ada-moss")
     assert profiles.get_profile(me).slug == "ada-moss"
+
+
+def test_a_change_before_the_people_are_locked_is_kept(twice, monkeypatch):
+    found = moderation.find_person
+
+    def change_after(slug):
+        person = found(slug)
+        Person.objects.filter(slug="ada-moss", bio="").update(bio="Sails.")
+        return person
+
+    monkeypatch.setattr(moderation, "find_person", change_after)
+    merge_people(reviewer(), "ada-moss", "a-moss")
+    monkeypatch.undo()
+    assert found("a-moss").bio == "Sails."
 
 
 def test_a_merge_names_two_people(twice):

@@ -150,9 +150,10 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
     if slug == into:
         raise BadRequest("A person cannot be merged into themselves.", "Give the slugs of two people.")
     with transaction.atomic():
-        merged, kept = (find_person(each) for each in (slug, into))
+        keys = [find_person(each).pk for each in (slug, into)]
         # In the order of their keys, so that two merges cannot wait for each other.
-        list(Person.objects.select_for_update().filter(pk__in=[merged.pk, kept.pk]).order_by("pk"))
+        list(Person.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
+        merged, kept = (find_person(each) for each in (slug, into))  # as they are once they are locked
         if merged.account_id and kept.account_id:
             raise Conflict("Both people belong to an account.", "Unlink one of them first.")
         companies = _move_positions(merged, kept)
