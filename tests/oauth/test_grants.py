@@ -73,6 +73,9 @@ class Connection:
     def opens(self, access):
         return token_authentication.resolve(access, resource=BOUND, client="suite").actor is not None
 
+    def may(self, access):
+        return set(token_authentication.resolve(access, resource=BOUND, client="suite").actor.scopes)
+
     def later(self, **ago):
         """Let time pass: everything that the rows know was that much earlier."""
         step = timedelta(**ago)
@@ -234,7 +237,41 @@ def test_a_refresh_for_another_resource_or_for_more_is_refused(app):
         app.refresh(pair.refresh, resource="http://testserver/api/mcp")
     with refused("invalid_scope"):
         app.refresh(pair.refresh, narrower="admin")
-    assert app.refresh(pair.refresh, narrower="companies:read").scopes == " ".join(SCOPES)
+
+
+def test_a_refresh_for_less_gives_less_and_the_next_one_may_have_all_again(app):
+    """RFC 6749, 6: the access token has the requested scopes, the refresh token keeps those of the grant."""
+    first = app.connect()
+    less = app.refresh(first.refresh, narrower="companies:read profile:read")
+    assert less.scopes == "companies:read profile:read"
+    assert app.may(less.pair.access) == {"companies:read", "profile:read"}
+    assert app.may(first.access) == set(SCOPES)
+    assert Grant.objects.get().scopes == " ".join(SCOPES)
+    more = app.refresh(less.pair.refresh)
+    assert more.scopes == " ".join(SCOPES)
+    assert app.may(more.pair.access) == set(SCOPES)
+    assert app.may(less.pair.access) == {"companies:read", "profile:read"}
+
+
+def test_a_refresh_never_gives_more_than_was_agreed_to(app):
+    pair = app.redeem(app.code({"companies:read", "profile:read"})).pair
+    newer = app.refresh(pair.refresh, narrower="companies:read companies:write admin")
+    assert newer.scopes == "companies:read"
+    assert app.may(newer.pair.access) == {"companies:read"}
+    with refused("invalid_scope"):
+        app.refresh(newer.pair.refresh, narrower="companies:write")
+    assert app.may(app.refresh(newer.pair.refresh).pair.access) == {"companies:read", "profile:read"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "again"), [("profile:read", "profile:read"), ("profile:read", ""), ("", "reports:run")]
+)
+def test_a_retry_gets_the_same_pair_with_the_scopes_that_it_has(app, asked, again):
+    first = app.connect()
+    second = app.refresh(first.refresh, narrower=asked)
+    retried = app.refresh(first.refresh, narrower=again)
+    assert (retried.pair, retried.scopes) == (second.pair, second.scopes)
+    assert app.may(second.pair.access) == set(retried.scopes.split())
 
 
 def test_a_changed_key_refuses_the_retry_and_ends_nothing(app, settings):

@@ -17,6 +17,10 @@ from muniment.oauth.errors import Refusal
         "http://[::1]:9000/cb",
         "cursor://anysphere.cursor-mcp/oauth/callback",
         "com.example.app:/oauth2redirect",
+        "vscode://vscode.github-authentication/did-authenticate",
+        "vscode-insiders://vscode.mcp/callback",
+        "windsurf://codeium.windsurf/oauth/callback",
+        "org.example.tides.agent:/cb",
         "https://app.example/" + "a" * 1_980,
     ],
 )
@@ -68,6 +72,53 @@ def test_addresses_that_no_app_may_be_answered_at(uri, said):
         redirects.check(uri)
     assert refused.value.error == "invalid_redirect_uri"
     assert refused.value.description.isascii()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "microsoft-edge:https://evil.example/cb",
+        "Microsoft-Edge:https://evil.example/cb",
+        "microsoft-edge-holographic:https://evil.example/cb",
+        "microsoft.windows.camera:x",
+        "googlechrome://evil.example/cb",
+        "googlechromes://evil.example/cb",
+        "google-chrome://evil.example/cb",
+        "x-safari-https://evil.example/cb",
+        "x-safari-http://evil.example/cb",
+        "firefox://open-url?url=https://evil.example",
+        "firefox-focus://open-url?url=https://evil.example",
+        "duckduckgo://evil.example",
+        "search-ms:query=evil",
+        "search:query=evil",
+        "ms-msdt:/id",
+        "ms-officecmd:x",
+        "ms-word:ofe|u".replace("|", ":"),
+        "ms-settings:privacy",
+        "shortcuts://run-shortcut?name=evil",
+        "shortcuts-production://run",
+        "intent://evil.example/cb",
+        "android-app://com.example/https/evil.example",
+        "view-source:https://evil.example",
+        "about:blank",
+        "chrome://settings",
+        "chrome-untrusted://x",
+        "edge://settings",
+        "vnd.youtube:evil",
+        "vnd.example.app:/cb",
+        "x-apple.systempreferences:com.apple",
+        "x-apple-reminder://x",
+        "itms-services://?action=download-manifest&url=https://evil.example",
+        "web+evil:x",
+        "svn+ssh:x",
+        "facetime:x",
+        "market://details?id=evil",
+        "jnlp:https://evil.example",
+    ],
+)
+def test_no_answer_goes_to_a_scheme_that_hands_on_to_the_web_or_to_the_system(uri):
+    with pytest.raises(Refusal, match=r"has the scheme .*, which is not allowed"):
+        redirects.check(uri)
 
 
 def test_an_address_has_at_most_two_thousand_characters():

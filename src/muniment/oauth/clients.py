@@ -74,6 +74,18 @@ def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
     return _keep(identifier, client_documents.fetch(identifier))
 
 
+def require_client(identifier: str) -> None:
+    """
+    Raise a Refusal, invalid_client, if there is no such client, so that the app registers again.
+
+    A client with a metadata document needs no registration; its tokens are unknown then, which is another error.
+
+    Source: RFC 6749, section 5.2.
+    """
+    if not client_documents.is_document_address(identifier) and find_client(identifier, may_fetch=False) is None:
+        raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
+
+
 def _keep(identifier: str, document: JSONMapping) -> Client:
     if document.get("client_id") != identifier:
         raise Refusal("invalid_client", "The client's metadata document has a client_id other than its own URL.")
@@ -101,13 +113,17 @@ def reap_clients() -> int:
 
 
 def redirect_of(client: Client, asked: str) -> str:
-    """Return the verified redirect address; show a Refusal, never redirect it (RFC 6749, section 4.1.2.1)."""
+    """
+    Return the verified redirect address; show a Refusal, never redirect it (RFC 6749, section 4.1.2.1).
+
+    An address that was registered when it was still allowed is refused.
+    """
     if not asked and len(client.redirect_uris) == 1:
-        return str(client.redirect_uris[0])
+        return redirects.check(str(client.redirect_uris[0]))
     if not asked:
         raise Refusal("invalid_request", "redirect_uri is missing, and the client has registered more than one.")
     if any(redirects.matches(asked, registered) for registered in client.redirect_uris):
-        return asked
+        return redirects.check(asked)
     raise Refusal("invalid_request", f"The redirect_uri {echo(asked)} is not registered for this client.")
 
 

@@ -136,10 +136,12 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
     """
     Issue the next pair, or raise a Refusal: invalid_grant, invalid_scope or invalid_target.
 
-    The previous token returns the same pair for two minutes; older ones revoke the connection.
+    The previous token returns the same pair for two minutes, with the scopes of the first answer; older ones revoke
+    the connection.
 
     Args:
-        narrower: scopes that the client requests; they must be among those it has, and it keeps all of those.
+        narrower: scopes that the client requests for the access token. Those that the user did not agree to are left
+            out; the refresh token keeps all, so that a later access token can have them again.
 
     Source: RFC 6749, section 6; RFC 9700, section 4.14.2; decisions, section 4, lifetimes.
     """
@@ -168,12 +170,14 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
         return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
     if resource is not None and resource != grant.resource:
         return Refusal("invalid_target", "resource is not the one the user agreed to.")
-    if asked and not set(asked.split()) & set(grant.scopes.split()):
+    wanted = scopes.read(asked) & scopes.read(grant.scopes)
+    if asked.split() and not wanted:
         return Refusal("invalid_scope", "The user agreed to none of these scopes.")
     pair = token_pairs.next_pair(grant.handle, token)
     if is_current:
         grant.replaced_access_digest = grant.access_digest
         grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
+        grant.replaced_access_scopes, grant.access_scopes = grant.access_scopes, scopes.written(wanted)
         grant.replaced_refresh_digest = grant.refresh_digest
         grant.access_digest, grant.refresh_digest = token_digest(pair.access), token_digest(pair.refresh)
         grant.access_expires_at, grant.refresh_expires_at = at + ACCESS_LIFETIME, at + REFRESH_LIFETIME
@@ -183,7 +187,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
         # The secret key has changed since, so that pair cannot be derived again.
         return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
     left = int((grant.access_expires_at - at).total_seconds())
-    return Issued(pair, max(left, 0), grant.scopes)
+    return Issued(pair, max(left, 0), grant.access_scopes or grant.scopes)
 
 
 def revoke(token: str) -> None:
@@ -279,6 +283,12 @@ def access_end(grant: Grant, presented: str, at: datetime) -> datetime | None:
     else:
         return None
     return end if end is not None and at < end else None
+
+
+def access_scopes(grant: Grant, presented: str) -> str:
+    """Return the scopes of the access token with this digest."""
+    is_current = hmac.compare_digest(presented, grant.access_digest)
+    return (grant.access_scopes if is_current else grant.replaced_access_scopes) or grant.scopes
 
 
 def _export_apps(account: Account) -> Iterator[ArchiveEntry]:

@@ -50,6 +50,9 @@ class Grant(models.Model):
 
     It stores the digests of the current pair of tokens and of the previous one. Every later refresh token is derived
     from the presented one, so a retry gets the same pair (see `grants.refresh`).
+
+    ``scopes`` are what the user agreed to. An access token that was requested for less has its own, in
+    ``access_scopes`` and ``replaced_access_scopes``; there, "" means all of ``scopes``.
     """
 
     handle = models.CharField(max_length=16)
@@ -59,10 +62,12 @@ class Grant(models.Model):
     resource = Text()
     access_digest = models.CharField(max_length=64)
     access_expires_at = models.DateTimeField()
+    access_scopes = models.CharField(max_length=300, blank=True, default="", db_default="")
     refresh_digest = models.CharField(max_length=64)
     refresh_expires_at = models.DateTimeField()
     replaced_access_digest = models.CharField(max_length=64, blank=True, default="")
     replaced_access_expires_at = models.DateTimeField(null=True, blank=True)
+    replaced_access_scopes = models.CharField(max_length=300, blank=True, default="", db_default="")
     replaced_refresh_digest = models.CharField(max_length=64, blank=True, default="")
     rotated_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=now)

@@ -8,14 +8,26 @@ from muniment.oauth.errors import Refusal, echo
 
 MAX_CHARACTERS: Final = 2_000
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-# Schemes that a browser executes or displays itself, or that reach another machine.
+# Schemes that are no app's own: a browser executes or displays them, or the system hands them to another program.
 _NO_APP: Final = frozenset(
     {
-        *("about", "blob", "chrome", "chrome-extension", "content", "data", "devtools", "dns", "feed", "file"),
-        *("filesystem", "ftp", "ftps", "gopher", "intent", "jar", "javascript", "ldap", "ldaps", "livescript"),
-        *("mailto", "mhtml", "moz-extension", "ms-appx", "nfs", "resource", "res", "rtsp", "sftp", "shell", "sip"),
-        *("sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss", "wyciwyg"),
+        *("about", "acap", "afp", "android-app", "app-settings", "blob", "brave", "cid", "content", "dat", "data"),
+        *("dav", "devtools", "dict", "dns", "edge", "facetime", "facetime-audio", "fax", "feed", "file", "filesystem"),
+        *("finger", "firefox", "fish", "ftp", "ftps", "geo", "git", "googlechrome", "googlechromes", "gopher"),
+        *("hcp", "help", "icap", "imap", "intent", "ipfs", "ipns", "ipp", "ipps", "irc", "ircs", "itms", "itms-apps"),
+        *("itms-appss", "itms-beta", "itms-services", "itmss", "jar", "javascript", "jnlp", "jnlps", "ldap", "ldaps"),
+        *("livescript", "mailto", "maps", "market", "message", "mhtml", "mid", "mk", "mms", "music", "news", "nfs"),
+        *("nntp", "onion", "opera", "pop", "prefs", "res", "resource", "rtmp", "rtsp", "rsync", "scp", "search"),
+        *("sftp", "shell", "shortcuts", "sip", "sips", "smb", "sms", "smsto", "snmp", "ssh", "stun", "svn", "tel"),
+        *("telnet", "tftp", "tg", "turn", "urn", "vbscript", "view-source", "vivaldi", "vnc", "wais"),
+        *("webcal", "webcals", "workflow", "ws", "wss", "wyciwyg", "xmpp"),
     }
+)
+# Families of schemes of browsers and operating systems; several open a web address that follows them.
+_NO_APP_STARTS: Final = (
+    *("android", "chrome", "duckduckgo", "firefox-", "googlechrome", "google-chrome", "microsoft-", "microsoft."),
+    *("moz-", "mozilla", "ms-", "ms.", "msedge", "opera-", "safari", "search-", "shortcuts-", "svn+", "vnd."),
+    *("web+", "x-apple", "x-callback", "x-msteams", "x-safari", "x-web-search", "git+", "ext+", "brave-"),
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+")
@@ -38,7 +50,7 @@ def _fault(uri: str) -> str | None:
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
         return _web_fault(parts)
-    if parts.scheme in _NO_APP:
+    if parts.scheme in _NO_APP or parts.scheme.startswith(_NO_APP_STARTS):
         return f"has the scheme {parts.scheme}, which is not allowed"
     return None if parts.netloc or parts.path.strip("/") else "has nothing after its scheme"
 
@@ -92,6 +104,11 @@ def host(uri: str) -> str:
     if parts.scheme in {"http", "https"}:
         return "this computer" if is_loopback(uri) else (parts.hostname or "")
     return f"an app on this device ({parts.scheme}:)"
+
+
+def is_app(uri: str) -> bool:
+    """Return whether a browser sent to the address stays on this device: loopback, or a scheme of an app."""
+    return is_loopback(uri) or urlsplit(uri).scheme not in {"http", "https"}
 
 
 def answer(uri: str, parameters: dict[str, str]) -> str:

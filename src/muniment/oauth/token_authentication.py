@@ -63,8 +63,10 @@ def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
         if grant is None or not _is_for(grant.resource, resource):
             return Resolved(None, 0.0, epoch, today)
         _note(Grant, grant, today, client)
-        actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, grant.scopes)
-        end = grants.access_end(grant, token_digest(text), at)
+        presented = token_digest(text)
+        held = grants.access_scopes(grant, presented)
+        actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, held)
+        end = grants.access_end(grant, presented, at)
     return Resolved(actor, end.timestamp() if end else float("inf"), epoch, today)
 
 

@@ -7,7 +7,7 @@ from django.urls import include, path, re_path
 
 from muniment.credits.billing import WEBHOOK
 from muniment.web.requests import errors, static_files
-from muniment.web.views import billing, oauth
+from muniment.web.views import authorize, billing, oauth
 from muniment.web.views.manage import (
     applications,
     companies,
@@ -94,7 +94,7 @@ urlpatterns = [
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
     re_path(r"^\.well-known/", oauth.no_metadata),
     re_path(r"^oauth/register/?$", oauth.register),
-    re_path(r"^oauth/authorize/?$", oauth.authorize),
+    re_path(r"^oauth/authorize/?$", authorize.authorize),
     re_path(r"^oauth/token/?$", oauth.token),
     re_path(r"^oauth/revoke/?$", oauth.revoke),
     path("manage/documents", documents.home, name="documents"),

@@ -8,31 +8,24 @@ OAuth 2.1 for public clients: codes with PKCE, rotating refresh tokens, one reso
 import json
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from muniment import config
-from muniment.accounts import scopes
-from muniment.kernel.actor import ALL_SCOPES, SCOPES
+from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import digest, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
-from muniment.oauth import clients, grants, pkce, redirects, resources
-from muniment.oauth.client_documents import is_document_address
+from muniment.oauth import clients, grants, resources
 from muniment.oauth.errors import Refusal
-from muniment.oauth.models import Client
 from muniment.store.database.retry import with_retry
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of
-from muniment.web.requests.security_headers import POLICY
 
 MAX_BODY_BYTES: Final = 64 << 10
 MAX_VALUE_CHARACTERS: Final = 4_000
@@ -47,9 +40,6 @@ _PREFLIGHT: Final = {
     "Mcp-Session-Id, Last-Event-ID, X-Request-Id",
     "Access-Control-Max-Age": "86400",
 }
-# Without form-action: some browsers apply it to the redirect to the app that follows the form.
-_CONSENT_POLICY: Final = "; ".join(rule for rule in POLICY.split("; ") if not rule.startswith("form-action"))
-
 View = Callable[[HttpRequest], HttpResponse]
 
 
@@ -89,9 +79,12 @@ def _json(body: JSONObject, status: int = 200, *, kept: str = "no-store", wait_s
 
 def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
     """Return an error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2)."""
-    too_many = refusal.error == "temporarily_unavailable"
+    too_many, unknown = refusal.error == "temporarily_unavailable", refusal.error == "invalid_client"
     body = {"error": refusal.error, "error_description": refusal.description}
-    return _json(body, status or (429 if too_many else 400), wait_s=600 if too_many else 0)
+    answer = _json(body, status or (429 if too_many else 401 if unknown else 400), wait_s=600 if too_many else 0)
+    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        answer["WWW-Authenticate"] = 'Basic realm="OAuth clients"'  # RFC 9110, section 15.5.2, requires a challenge
+    return answer
 
 
 def _body(request: HttpRequest, error: Any = "invalid_request") -> str:
@@ -112,10 +105,11 @@ def _form(request: HttpRequest) -> dict[str, str]:
         pairs = parse_qsl(_body(request), keep_blank_values=True, errors="strict", max_num_fields=50)
     except ValueError:
         raise Refusal("invalid_request", "The form cannot be parsed.") from None
-    return _once(pairs)
+    return parameters_once(pairs)
 
 
-def _once(pairs: list[tuple[str, str]]) -> dict[str, str]:
+def parameters_once(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the parameters by name; refuse a known one that is repeated (RFC 6749, section 3.1)."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found and name in _KNOWN and not (name == "resource" and found[name] == value):
@@ -216,134 +210,6 @@ def _hold_to_rate(request: HttpRequest) -> None:
         )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def authorize(request: HttpRequest) -> HttpResponse:
-    """
-    Ask the signed-in user for consent, and redirect to the app.
-
-    The page posts to its own address, so the answer is checked like the request. Errors show on a page until client
-    and redirect URI are verified; after that they go to the app with ``state`` and ``iss``.
-    """
-    try:
-        asked = _query(request)
-        client = _client(request, asked)
-        target = clients.redirect_of(client, asked.get("redirect_uri", "")) if client else ""
-    except Refusal as refusal:
-        return _shown(request, refusal)
-    if client is None:
-        return _sign_in(request)
-    try:
-        wanted = _wanted(request, asked)
-    except Refusal as refusal:
-        return _back(request, target, asked, error=refusal.error, error_description=refusal.description)
-    if not request.user.is_authenticated:
-        return _sign_in(request)
-    show = _answered if request.method == "POST" else _consent
-    return show(request, client, target, asked, wanted)
-
-
-def _client(request: HttpRequest, asked: dict[str, str]) -> Client | None:
-    """Return the client; None if its metadata document would be fetched for a visitor who is not signed in."""
-    identifier, is_signed_in = asked.get("client_id", ""), bool(request.user.is_authenticated)
-    client = clients.find_client(identifier, may_fetch=is_signed_in)
-    if client is None and (is_signed_in or not is_document_address(identifier)):
-        raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
-    return client
-
-
-def _query(request: HttpRequest) -> dict[str, str]:
-    query = request.META.get("QUERY_STRING", "")
-    try:
-        return _once(parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=50))
-    except ValueError:
-        raise Refusal("invalid_request", "The query string cannot be parsed.") from None
-
-
-def _wanted(request: HttpRequest, asked: dict[str, str]) -> JSONObject:
-    """Validate the client's request (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2.1)."""
-    if asked.get("response_type") != "code":
-        error: Any = "unsupported_response_type" if asked.get("response_type") else "invalid_request"
-        raise Refusal(error, "response_type must be code.")
-    if asked.get("response_mode", "query") != "query":
-        raise Refusal("invalid_request", "response_mode must be query.")
-    base = address(request)
-    return {
-        "challenge": pkce.check_challenge(asked.get("code_challenge", ""), asked.get("code_challenge_method", "")),
-        "resource": resources.requested([asked.get("resource", "")], base) or resources.manage_server(base),
-        "scopes": _scopes(asked.get("scope", "")),
-    }
-
-
-def _scopes(text: str) -> frozenset[str]:
-    """Return the requested scopes: none means all, those of other standards are ignored (RFC 6749, section 3.3)."""
-    asked = set(text.split()) - {"offline_access", "openid", "profile", "email"}
-    if not asked:
-        return ALL_SCOPES
-    if not asked & ALL_SCOPES:
-        raise Refusal("invalid_scope", f"Unknown scope. Use: {', '.join(SCOPES)}.")
-    return ALL_SCOPES & asked
-
-
-def _sign_in(request: HttpRequest) -> HttpResponse:
-    return redirect("/accounts/login/?" + urlencode({"next": request.get_full_path()}))
-
-
-def _consent(
-    request: HttpRequest, client: Client, target: str, _asked: dict[str, str], wanted: JSONObject
-) -> HttpResponse:
-    """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
-    asked = scopes.in_order(wanted["scopes"])
-    reading = scopes.in_order(wanted["scopes"] & scopes.READ_SCOPES)
-    context = {
-        "client_name": client.name or gettext("Unnamed app"),
-        "client_home": clients.home_of(client),
-        "goes_to": redirects.host(target),
-        "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
-        "may_only_read": bool(reading) and reading != asked,
-        "account": request.user,
-    }
-    return _private(render(request, "oauth/consent.html", context))
-
-
-def _answered(
-    request: HttpRequest, client: Client, target: str, asked: dict[str, str], wanted: JSONObject
-) -> HttpResponse:
-    """Redirect with the user's answer (RFC 6749, sections 4.1.2 and 4.1.2.1)."""
-    if request.POST.get("answer") != "allow":
-        return _back(request, target, asked, error="access_denied", error_description="The user declined the request.")
-    permitted = wanted["scopes"]
-    if request.POST.get("access") == "read":
-        permitted = permitted & scopes.READ_SCOPES or permitted
-    code = grants.issue_code(
-        actor_of(request),
-        client,
-        redirect_uri=target,
-        challenge=wanted["challenge"],
-        permitted=permitted,
-        resource=wanted["resource"],
-    )
-    return _back(request, target, asked, code=code)
-
-
-def _back(request: HttpRequest, target: str, asked: dict[str, str], **answer: str) -> HttpResponse:
-    """Redirect to the verified URI with ``state`` and ``iss`` (RFC 9207, section 2)."""
-    state = {"state": asked["state"]} if "state" in asked else {}
-    location = redirects.answer(target, {**answer, **state, "iss": address(request)})
-    return _private(HttpResponse(status=303, headers={"Location": location}))
-
-
-def _shown(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    status = 429 if refusal.error == "temporarily_unavailable" else 400
-    context = {"error": refusal.error, "description": refusal.description}
-    return _private(render(request, "oauth/refused.html", context, status=status))
-
-
-def _private(response: HttpResponse) -> HttpResponse:
-    response["Cache-Control"] = "no-store"
-    response["Content-Security-Policy"] = _CONSENT_POLICY
-    return response
-
-
 @_endpoint("POST")
 def token(request: HttpRequest) -> HttpResponse:
     """Issue tokens for a code or a refresh token (RFC 6749, section 5.1)."""
@@ -352,6 +218,8 @@ def token(request: HttpRequest) -> HttpResponse:
         raise Refusal("invalid_request", "client_id is missing. Public clients must send it.")
     resource = resources.requested([asked.get("resource", "")], address(request))
     kind = asked.get("grant_type")
+    if kind in clients.GRANT_TYPES:
+        clients.require_client(asked["client_id"])
     if kind == "authorization_code":
         issued = grants.redeem(
             asked.get("code", ""),
