@@ -420,8 +420,8 @@ class SessionServer(ToolServer):
     async def _answer(self, scope, receive, send):
         if scope["method"] not in {"GET", "DELETE"}:
             return await super()._answer(scope, receive, send)
-        caller, waits_s = await self._identify(scope)
-        await self._forward_to_sdk(scope, receive, send, body=b"", caller=caller, waits_s=waits_s)
+        admitted = await self._admit(scope)
+        await self._forward_to_sdk(scope, receive, send, body=b"", admitted=admitted)
         return None
 
     def _understood_legacy(self, message, caller):

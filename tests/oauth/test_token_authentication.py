@@ -137,3 +137,25 @@ def test_the_token_cache_is_bounded(door, minted, monkeypatch):
     assert MAX_REMEMBERED >= 1_000
     assert door("x" * 100_000) is None
     assert door.asked == []
+
+
+def test_a_token_is_known_from_its_first_valid_use_until_it_is_found_invalid(door, minted):
+    assert not door.keeper.is_known(minted.text)
+    assert door("mun_pat_" + "0" * 36) is None
+    assert not door.keeper.is_known("mun_pat_" + "0" * 36)
+    door(minted.text)
+    assert door.keeper.is_known(minted.text)
+    assert door.keeper.is_known("x" * 1_000_000) is False
+    PersonalToken.objects.all().delete()
+    revocation.bump()
+    door.at += CHECK_INTERVAL_S * 2
+    assert door(minted.text) is None
+    assert not door.keeper.is_known(minted.text)
+
+
+def test_at_most_so_many_tokens_are_known(door, minted, monkeypatch):
+    monkeypatch.setattr(token_authentication, "MAX_REMEMBERED", 1)
+    other = tokens.create_token(account("other@harbour.example").actor("web"), "laptop", permitted=SCOPES)
+    door(minted.text)
+    door(other.text)
+    assert [door.keeper.is_known(each.text) for each in (minted, other)] == [False, True]

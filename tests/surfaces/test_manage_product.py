@@ -113,6 +113,53 @@ def test_a_token_that_one_process_ends_is_dead_in_the_other_within_a_second(tmp_
         )
 
 
+@pytest.mark.requirement("mcp.limits")
+def test_users_of_one_address_have_limits_of_their_own(tmp_path):
+    data = new_instance(tmp_path / "data")
+    tokens = {}
+    for name in ("ada", "ben"):
+        run("user", "create", f"{name}@harbour.example", "--no-password", data=data)
+        tokens[name] = run("user", "token", f"{name}@harbour.example", "--name", "laptop", data=data).stdout.strip()
+    # Each process counts alone.
+    with Product(data, "--workers", "1", rate_limit="1", rate_burst="4") as product:
+        product.wait_ready()
+        listing = modern("tools/list")
+
+        def asked(token):
+            answer = ask(product, token, listing)
+            return answer.status, re.search(r'"burst";r=(\d+)', answer.headers["ratelimit"])[1]
+
+        assert [asked(tokens["ada"]) for _ in range(5)] == [(200, "3"), (200, "2"), (200, "1"), (200, "0"), (429, "0")]
+        assert asked(tokens["ben"]) == (200, "3")
+        assert [asked("mun_pat_no") for _ in range(5)] == [(401, "3"), (401, "2"), (401, "1"), (401, "0"), (429, "0")]
+        assert asked(tokens["ben"]) == (200, "2"), "a valid token does not wait for others of its address"
+        assert product.get("/api/v1/stats").status == 200, "the address has not been charged for the owner server"
+        told = product.metrics()
+        for limit in ("credentials", "unauthenticated"):
+            assert f'muniment_limited_total{{limit="{limit}"}} 1.0' in told
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_an_account_over_its_changes_may_still_read_and_others_may_change(tmp_path):
+    data = new_instance(tmp_path / "data")
+    tokens = {}
+    for name in ("ada", "ben"):
+        run("user", "create", f"{name}@harbour.example", "--no-password", data=data)
+        tokens[name] = run("user", "token", f"{name}@harbour.example", "--name", "laptop", data=data).stdout.strip()
+    dry = modern("tools/call", {"name": "update_my_profile", "arguments": {"changes": {"name": "X"}, "dryRun": True}})
+    with Product(data, "--workers", "1", account_writes="1") as product:  # each process counts alone
+        product.wait_ready()
+
+        def tried(name):
+            return ask(product, tokens[name], dry).json()["result"]["structuredContent"]
+
+        assert ["Too many changes" in str(tried("ada")) for _ in range(3)] == [False, False, True]
+        assert re.search(r"Wait \d+ s", tried("ada")["error"]["hint"])
+        assert call(product, tokens["ada"], "list_my_companies") == []
+        assert "Too many changes" not in str(tried("ben"))
+        assert 'muniment_limited_total{limit="writes"} 2.0' in product.metrics()
+
+
 @pytest.mark.proof
 @pytest.mark.requirement("owners.edits")
 def test_a_change_is_public_at_once_and_within_a_second_in_another_process(tmp_path):

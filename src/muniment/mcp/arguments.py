@@ -8,7 +8,7 @@ an operation validates by the registry's schema (`Tool.validated_later`) is only
 
 import difflib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
@@ -16,6 +16,8 @@ from muniment.kernel.problems import BadRequest
 Check = Callable[[JSONObject], JSONObject]
 """Takes arguments; returns them for the handler, or raises BadRequest."""
 
+MAX_SHOWN_CHARACTERS: Final = 60
+"""Of a name or value in an error; names are cut before they are compared, so that the cost is bounded."""
 _TYPES: dict[str, tuple[str, type]] = {
     "string": ("a string", str),
     "integer": ("a whole number", int),
@@ -34,8 +36,8 @@ _SUPPORTED_KEYWORDS = frozenset(
 def _quoted(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+    text = repr(value[: MAX_SHOWN_CHARACTERS + 1]) if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
 
 
 def _accepted(schema: JSONMapping) -> str:
@@ -97,9 +99,10 @@ def compile_object(schema: JSONMapping) -> Check:
         found: JSONObject = {}
         for name, inner in value.items():
             if name not in checks:
-                close = difflib.get_close_matches(name, checks, n=1, cutoff=0.5)
+                shown = name[:MAX_SHOWN_CHARACTERS]
+                close = difflib.get_close_matches(shown, checks, n=1, cutoff=0.5)
                 meant = f"Did you mean {close[0]}? " if close else ""
-                raise BadRequest(f"There is no argument {name[:60]!r}.", f"{meant}The arguments are: {known}.")
+                raise BadRequest(f"There is no argument {shown!r}.", f"{meant}The arguments are: {known}.")
             found[name] = checks[name](inner, name)
         for name in schema.get("required", ()):
             if name not in found:

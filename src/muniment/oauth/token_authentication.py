@@ -93,6 +93,8 @@ class TokenAuthenticator:
         self._resource = resource
         self._clock = clock
         self._cache: dict[tuple[str, str], Resolved] = {}
+        self._valid: set[str] = set()
+        """Digests of tokens whose last query found them valid; they grant nothing by themselves."""
         self._epoch = -1
         self._changes = self._seen_changes = 0
         self._checked_at = float("-inf")
@@ -101,6 +103,10 @@ class TokenAuthenticator:
     def recheck(self, **_: object) -> None:
         """Check the epoch before the next result: this process has just changed it."""
         self._changes += 1
+
+    def is_known(self, text: str) -> bool:
+        """Return whether the last query of this process found the token valid, which may have changed since."""
+        return len(text) <= MAX_TOKEN_CHARACTERS and token_digest(text) in self._valid
 
     async def __call__(self, text: str, client: str = "") -> Actor | None:
         """Return the actor of a token, or None if it is invalid."""
@@ -118,11 +124,20 @@ class TokenAuthenticator:
         known = self._cache.get(key)
         if known is None or time.time() >= known.ends_at or known.day != now().date():
             known = await self._bridge(self._resolve, text, client)
+            self._note_validity(key[0], is_valid=known.actor is not None)
             if known.actor is not None and known.epoch == self._epoch:
                 if len(self._cache) >= MAX_REMEMBERED:
                     self._cache.clear()
                 self._cache[key] = known
         return known.actor
+
+    def _note_validity(self, digest: str, *, is_valid: bool) -> None:
+        if not is_valid:
+            self._valid.discard(digest)
+            return
+        if len(self._valid) >= MAX_REMEMBERED:
+            self._valid.clear()
+        self._valid.add(digest)
 
     def _resolve(self, text: str, client: str) -> Resolved:
         return resolve(text, resource=self._resource, client=client)

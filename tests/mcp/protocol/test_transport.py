@@ -1,18 +1,22 @@
 """What holds at the tool server's address for any request: who may knock, with what, how large and how often."""
 
+import difflib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.fairness import Fairness
 from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Tool
-from muniment.mcp.protocol.http import MAX_BODY_BYTES
+from muniment.mcp.protocol.admission import Access
+from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.transport import Access, ToolServer
+from muniment.mcp.protocol.transport import ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 
 STATS = {"name": "get_registry_stats", "arguments": {}}
@@ -140,19 +144,45 @@ def test_a_body_that_is_no_text_is_a_parse_error(server, make, body):
     assert (answer.status, answer.json()["error"]["code"]) == (400, -32700)
 
 
-@pytest.mark.requirement("mcp.limits")
-def test_a_body_over_a_mebibyte_is_refused_declared_or_sent(server):
+def _refuses_above(limit, asker, token=()):
     headers, body = legacy("ping")
-    padded = body[:-1] + b" " * (MAX_BODY_BYTES - len(body)) + b"}"
-    assert len(padded) == MAX_BODY_BYTES
-    assert server.ask(headers, padded).status == 200
+    headers = [*headers, *token]
+    padded = body[:-1] + b" " * (limit - len(body)) + b"}"
+    assert len(padded) == limit
+    assert asker.ask(headers, padded).status == 200
     for answer in (
-        server.ask(headers, padded + b" "),
-        server.ask([*headers, ("content-length", str(MAX_BODY_BYTES + 1))], b""),
-        server.ask([*headers, ("content-length", "9" * 40)], b""),
+        asker.ask(headers, padded + b" "),
+        asker.ask([*headers, ("content-length", str(limit + 1))], b""),
+        asker.ask([*headers, ("content-length", "9" * 40)], b""),
     ):
         assert answer.status == 413
         envelope(answer)
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_a_body_above_64_kilobytes_is_refused_by_public_tools_declared_or_sent(server):
+    _refuses_above(MAX_PUBLIC_BODY_BYTES, server)
+    assert MAX_PUBLIC_BODY_BYTES == 64 << 10
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_a_body_above_a_mebibyte_is_refused_by_owner_tools_declared_or_sent(scoped):
+    _refuses_above(MAX_BODY_BYTES, scoped, [("authorization", "Bearer a")])
+
+
+@pytest.mark.parametrize("make", [modern, legacy])
+def test_an_unknown_argument_is_compared_by_its_beginning_only(server, make, monkeypatch):
+    compared = []
+    plain = difflib.get_close_matches
+    monkeypatch.setattr(
+        difflib, "get_close_matches", lambda word, *rest, **more: compared.append(word) or plain(word, *rest, **more)
+    )
+    call = {"name": "get_registry_stats", "arguments": {"x" * 60_000: "y" * 1_000}}
+    for ask in (server.ask, server.by_sdk):
+        found = ask(*make("tools/call", call)).result
+        assert found["isError"] is True
+        assert len(json.dumps(found)) < 2_000
+    assert compared == ["x" * 60] * 2
 
 
 @pytest.mark.parametrize(
@@ -323,27 +353,105 @@ def test_a_missing_token_is_reported_before_anything_else(scoped, method):
     assert scoped.ask([("host", "localhost")], method="OPTIONS").status == 204
 
 
-@pytest.mark.requirement("mcp.limits")
-def test_beyond_the_rate_no_token_is_looked_up():
-    looked_up = []
+@pytest.fixture
+def hosted():
+    """Yield an owner server with limits, where the tokens that begin with "bad" are invalid, and its look-ups."""
     server = scoped_server()
-    authenticate = server.access.authenticate
+    authenticate, seen, looked_up = server.access.authenticate, set(), []
+
+    def token(scope):
+        return dict(scope["headers"]).get(b"authorization", b"")
 
     async def count(scope):
-        looked_up.append(1)
-        return await authenticate(scope)
+        looked_up.append(token(scope).decode())
+        if token(scope).startswith(b"Bearer bad"):
+            raise Unauthorized("No.", "No.")
+        actor = await authenticate(scope)
+        seen.add(token(scope))
+        return replace(actor, account_id=len(token(scope)))  # tokens of different length belong to different accounts
 
-    server.access = Access(count, server.access.missing)
-    server.limiter = Limiter(60, 1, clock=Clock())
+    limits = Fairness(rate=60, burst=2)
+    server.access = Access(count, server.access.missing, lambda scope: token(scope) in seen, limits)
+    asker = Asker(server)
+    asker.looked_up = looked_up
+    asker.fairness = limits
+    yield asker
+    asker.close()
+
+
+def bearer(token, request=None):
+    headers, body = request or modern("tools/call", {"name": "free", "arguments": {}})
+    return [*headers, ("authorization", f"Bearer {token}")], body
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_an_address_without_a_valid_token_is_refused_before_another_look_up(hosted):
+    plain = modern("tools/list")
+    assert [hosted.ask(*bearer("bad1")).status, hosted.ask(*plain).status] == [401, 401]
+    for request in (bearer("bad2"), bearer("a"), plain, bearer("bad3", legacy("ping"))):
+        for method in ("POST", "GET", "DELETE"):
+            answer = hosted.ask(*request, method=method)
+            assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+            envelope(answer)
+    assert hosted.looked_up == ["Bearer bad1", ""]
+    assert hosted.ask(*bearer("a"), client="192.0.2.9").status == 200
+    assert hosted.fairness.refused == {"unauthenticated": 12}
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_users_of_one_address_do_not_share_a_limit(hosted):
+    """One user over the limit, and one without a valid token, take nothing from the others of a hosted agent."""
+    assert hosted.ask(*bearer("b")).status == 200
+    assert [hosted.ask(*bearer("aa")).result["isError"] for _ in range(3)] == [False, False, True]
+    assert [hosted.ask(*bearer("bad1")).status for _ in range(3)] == [401, 401, 429]
+    answer = hosted.ask(*bearer("b"))
+    assert (answer.status, answer.result["isError"]) == (200, False)
+    refused = hosted.ask(*bearer("aa"), client="192.0.2.9").result["structuredContent"]["error"]
+    assert "this account" in refused["message"]
+    assert hosted.ask(*bearer("aa", modern("tools/list"))).status == 429
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_valid_tokens_are_not_charged_to_their_address(hosted):
+    for length in range(1, 20):
+        assert hosted.ask(*bearer("c" * length)).result["isError"] is False
+    assert hosted.ask(*bearer("bad1")).status == 401
+    assert hosted.fairness.unauthenticated.peek("127.0.0.1").remaining == 1
+
+
+@pytest.mark.requirement("mcp.limits")
+def test_a_call_over_the_limit_of_its_account_is_a_tool_error_on_both_paths(hosted):
+    assert [hosted.ask(*bearer("a")).status for _ in range(2)] == [200, 200]
+    for ask in (hosted.ask, hosted.by_sdk):
+        error = ask(*bearer("a")).result["structuredContent"]["error"]
+        assert "Wait 1 s" in error["hint"]
+
+
+def test_an_account_s_changes_are_limited_and_its_reads_are_not():
+    server = scoped_server()
+    limits = Fairness(writes=60)
+    limits.writes.charge("7", 120)
+    done = []
+    for name in ("reads", "writes"):
+        bound = server.tools[name]
+        tool = replace(bound.tool, read_only=name == "reads", handler=lambda *_: done.append(1) or {"data": {}})
+        server.tools[name] = type(bound)(tool, bound.check)
+    server.access = replace(server.access, fairness=limits)
     asker = Asker(server)
     try:
-        headers, body = modern("tools/call", {"name": "writes", "arguments": {}})
-        assert asker.ask(headers, body).status == 401
         for ask in (asker.ask, asker.by_sdk):
-            found = ask([*headers, ("authorization", "Bearer b")], body)
-            assert found.result["structuredContent"]["error"]["code"] == "bad_request"
-        assert [asker.ask(headers, body, method=method).status for method in ("GET", "DELETE")] == [429, 429]
-        assert len(looked_up) == 1
+            read = ask(*bearer("a+b", modern("tools/call", {"name": "reads", "arguments": {}}))).result
+            assert read["isError"] is False
+            refused = ask(*bearer("a+b", modern("tools/call", {"name": "writes", "arguments": {}}))).result
+            assert "Too many changes" in refused["structuredContent"]["error"]["message"]
+            assert "Wait 1 s" in refused["structuredContent"]["error"]["hint"]
+        assert len(done) == 2
+        assert limits.refused == {"writes": 2}
+        limits.writes.charge("7", -1)
+        assert (
+            asker.ask(*bearer("b", modern("tools/call", {"name": "writes", "arguments": {}}))).result["isError"]
+            is False
+        )
     finally:
         asker.close()
 

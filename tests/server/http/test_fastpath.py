@@ -123,6 +123,8 @@ CALLS = {
     "no type": [call(modern(*COMPANY), drop=("content-type",))],
     "no json": [call((modern(*COMPANY)[0], b"{"))],
     "batch": [call((modern(*COMPANY)[0], b"[]"))],
+    "as large as may be": [call((modern(*COMPANY)[0], modern(*COMPANY)[1].ljust(64 << 10)))],
+    "too large": [call((modern(*COMPANY)[0], modern(*COMPANY)[1].ljust((64 << 10) + 1)))],
     "no body": [call((modern(*COMPANY)[0], b""))],
     "forwarded, not believed": [call(modern(*COMPANY), b"X-Forwarded-For: 198.51.100.7")],
     "trailing slash": [call(modern(*COMPANY), target=b"/api/mcp/")],

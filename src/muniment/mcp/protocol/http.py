@@ -10,6 +10,8 @@ from muniment.kernel.problems import Problem, TooLarge
 Headers = list[tuple[bytes, bytes]]
 
 MAX_BODY_BYTES = 1 << 20
+MAX_PUBLIC_BODY_BYTES = 64 << 10
+"""Of the public tools, whose arguments are short."""
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 ALLOW = "POST, OPTIONS"
 EXPOSED = (
@@ -65,29 +67,27 @@ def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
     return headers, is_ambiguous
 
 
-async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int = MAX_BODY_BYTES) -> bytes | None:
     """
     Return the body; None if the client disconnected.
 
     Raises:
-        TooLarge: more than a mebibyte, declared or sent.
+        TooLarge: more than *limit* bytes, declared or sent.
     """
     declared = headers.get(b"content-length", b"")
-    if declared.isdigit() and (len(declared) > 9 or int(declared) > MAX_BODY_BYTES):
-        raise _too_large()
+    if declared.isdigit() and (len(declared) > 9 or int(declared) > limit):
+        raise _too_large(limit)
     chunks, size = [], 0
     while (message := await receive())["type"] == "http.request":
         chunks.append(message.get("body", b""))
         size += len(chunks[-1])
-        if size > MAX_BODY_BYTES:
-            raise _too_large()
+        if size > limit:
+            raise _too_large(limit)
         if not message.get("more_body"):
             return b"".join(chunks)
     return None
 
 
-def _too_large() -> TooLarge:
-    return TooLarge(
-        f"The body is larger than {MAX_BODY_BYTES} bytes.",
-        "Send less per request; upload large files with create_document_upload.",
-    )
+def _too_large(limit: int) -> TooLarge:
+    uploads = "; upload large files with create_document_upload" if limit == MAX_BODY_BYTES else ""
+    return TooLarge(f"The body is larger than {limit} bytes.", f"Send less per request{uploads}.")

@@ -28,16 +28,7 @@ def result(request_id: bytes, rest: bytes) -> Reply:
     return Reply(200, JSON_HEADERS, b'{"jsonrpc":"2.0","id":' + request_id + b',"result":' + rest)
 
 
-def too_many(waits_s: int) -> TooMany:
-    """Return the error for an exceeded rate limit."""
-    return TooMany(
-        "Too many requests from this address.",
-        f"Wait {waits_s} s, then call again; larger pages need fewer calls.",
-        retry_after_s=waits_s,
-    )
-
-
-def check_rate(waits_s: int) -> None:
-    """Raise TooMany if the rate limit is exceeded."""
-    if waits_s:
-        raise too_many(waits_s)
+def check_rate(refusal: TooMany | None) -> None:
+    """Raise the *refusal* of a caller over a limit."""
+    if refusal is not None:
+        raise refusal

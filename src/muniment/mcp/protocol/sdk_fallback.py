@@ -20,9 +20,9 @@ from starlette.requests import Request
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.mcp.declarations import Caller, Prompt, ResourceTemplate
-from muniment.mcp.protocol.http import MAX_BODY_BYTES
-from muniment.mcp.protocol.transport import CALLER
+from muniment.mcp.declarations import Prompt, ResourceTemplate
+from muniment.mcp.protocol.admission import Admitted
+from muniment.mcp.protocol.transport import ADMITTED
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.transport import ToolServer
@@ -79,13 +79,13 @@ class SdkFallback:
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=MAX_BODY_BYTES,
+            max_request_body_size=front.max_body_bytes,
         )
 
     @staticmethod
-    def _caller(ctx: Context) -> tuple[Caller, int]:
+    def _admitted(ctx: Context) -> Admitted:
         assert ctx.request is not None  # noqa: S101 - HTTP requests always have one
-        found: tuple[Caller, int] = ctx.request.scope["state"][CALLER]
+        found: Admitted = ctx.request.scope["state"][ADMITTED]
         return found
 
     def input_schema(self, name: str) -> JSONObject | None:
@@ -95,7 +95,7 @@ class SdkFallback:
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _one_page(params)
-        caller, _ = self._caller(ctx)
+        caller = self._admitted(ctx).caller
         tools = [types.Tool.model_validate(tool.to_wire()) for tool in self.front.visible(caller)]
         return types.ListToolsResult(tools=tools)
 
@@ -103,8 +103,7 @@ class SdkFallback:
         bound = self.front.tools.get(params.name)
         if bound is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        caller, waits_s = self._caller(ctx)
-        structured, failed = await self.front.call(bound, params.arguments, caller, waits_s)
+        structured, failed = await self.front.call(bound, params.arguments, self._admitted(ctx))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=structured.decode())],
             structured_content=msgspec.json.decode(structured),
@@ -134,7 +133,7 @@ class SdkFallback:
         )
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        caller, _ = self._caller(ctx)
+        caller = self._admitted(ctx).caller
         uri = params.uri
         message = f"Resource not found: {uri[:200]}."
         for found in self.front.offer.resources:

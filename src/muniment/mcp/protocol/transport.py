@@ -11,7 +11,7 @@ Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Strea
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from muniment.kernel import tracing
-from muniment.kernel.actor import Actor
 from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
@@ -27,36 +26,33 @@ from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Caller, Declarations, Tool
 from muniment.mcp.protocol import messages
+from muniment.mcp.protocol.admission import Access, Admitted, charge_public
 from muniment.mcp.protocol.content_types import check_types
-from muniment.mcp.protocol.http import ALLOW, PREFLIGHT, Reply, deliver, error_reply, headers_by_name, read_body
+from muniment.mcp.protocol.http import (
+    ALLOW,
+    MAX_BODY_BYTES,
+    MAX_PUBLIC_BODY_BYTES,
+    PREFLIGHT,
+    Reply,
+    deliver,
+    error_reply,
+    headers_by_name,
+    read_body,
+)
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members, too_many
+from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members
 from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.sdk_fallback import SdkFallback
 
-CALLER = "muniment.mcp.caller"
-"""The key of the caller in the scope's state, for the SDK's handlers."""
+ADMITTED = "muniment.mcp.admitted"
+"""The key of the admitted caller in the scope's state, for the SDK's handlers."""
 
 log = logging.getLogger("muniment.mcp")
 _encode = msgspec.json.encode
 _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """
-    Authentication of the owner-scoped server.
-
-    Args:
-        authenticate: gets the ASGI scope; returns the actor, or raises Unauthorized with WWW-Authenticate.
-        missing: gets a scope that the credential lacks; returns the error (403).
-    """
-
-    authenticate: Callable[[Scope], Awaitable[Actor]]
-    missing: Callable[[str], Problem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +78,7 @@ class ToolServer:
 
     Args:
         limiter: limits requests by client; None for no limit.
-        access: None for a public server.
+        access: None for a public server, whose bodies are limited to 64 KB.
         reference: creates the SDK's server; the product's own by default.
     """
 
@@ -99,6 +95,7 @@ class ToolServer:
         self.gate = gate
         self.limiter = limiter
         self.access = access
+        self.max_body_bytes = MAX_PUBLIC_BODY_BYTES if access is None else MAX_BODY_BYTES
         self.tools = {tool.name: Bound(tool, compile_object(tool.checked_schema)) for tool in offer.tools}
         self._build_reference = reference
         self._reference: asyncio.Future[SdkFallback] | None = None
@@ -181,46 +178,42 @@ class ToolServer:
         method = scope["method"]
         if method == "OPTIONS":
             return Reply(204, PREFLIGHT, b"")
-        caller, waits_s = await self._identify(scope)
+        admitted = await self._admit(scope)
         if method != "POST":
-            check_rate(waits_s)
+            check_rate(admitted.refusal)
             refused = MethodNotAllowed(method, ALLOW)
             refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
         check_types(headers)
-        body = await read_body(headers, receive)
+        body = await read_body(headers, receive, self.max_body_bytes)
         if body is None:
             return None
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
             return BATCH
-        reply = None if is_ambiguous else await self._answer_directly(headers, body, caller, waits_s)
+        reply = None if is_ambiguous else await self._answer_directly(headers, body, admitted)
         if reply is None:
-            await self._forward_to_sdk(scope, receive, send, body=body, caller=caller, waits_s=waits_s)
+            await self._forward_to_sdk(scope, receive, send, body=body, admitted=admitted)
         return reply
 
-    async def _identify(self, scope: Scope) -> tuple[Caller, int]:
-        """Apply the rate limit and authenticate the caller; return the seconds to wait if the limit is exceeded."""
-        client = _state(scope, "client")
-        waits_s = 0
-        if self.limiter is not None:
-            verdict = self.limiter.take(client)
-            scope.setdefault("state", {})["verdict"] = verdict
-            waits_s = 0 if verdict.allowed else max(1, verdict.retry_after_s)
-        # Over the limit, skip authentication: every caller must wait, and floods cost no look-ups.
-        actor = None if self.access is None or waits_s else await self.access.authenticate(scope)
-        return Caller(actor, client, _state(scope, "request_id")), waits_s
+    async def _admit(self, scope: Scope) -> Admitted:
+        """Authenticate the caller, and charge the limit that applies."""
+        client, actor, refusal = _state(scope, "client"), None, None
+        if self.access is not None:
+            actor, refusal = await self.access.admit(scope, client)
+        elif self.limiter is not None:
+            refusal = charge_public(self.limiter, scope, client)
+        return Admitted(Caller(actor, client, _state(scope, "request_id")), refusal)
 
-    async def _answer_directly(
-        self, headers: dict[bytes, bytes], body: bytes, caller: Caller, waits_s: int
-    ) -> Reply | None:
+    async def _answer_directly(self, headers: dict[bytes, bytes], body: bytes, admitted: Admitted) -> Reply | None:
         """Answer a common request; None to forward it to the SDK."""
+        caller, refusal = admitted
         asked = self.understood(headers, body, caller)
         if asked is None or isinstance(asked, Reply):
-            check_rate(waits_s if asked else 0)
+            check_rate(refusal if asked else None)
             return asked
-        if not waits_s:
+        if refusal is None:
             self.permit(asked.bound.tool, caller)
-        structured, failed = await self.call(asked.bound, asked.arguments, caller, waits_s)
+        structured, failed = await self.call(asked.bound, asked.arguments, admitted)
         return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
@@ -296,13 +289,13 @@ class ToolServer:
         """Return the tools that the caller may use, in order."""
         return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in caller.scopes]
 
-    async def call(
-        self, bound: Bound, arguments: JSONObject | None, caller: Caller, waits_s: int
-    ) -> tuple[bytes, bool]:
+    async def call(self, bound: Bound, arguments: JSONObject | None, admitted: Admitted) -> tuple[bytes, bool]:
         """Call a tool; return structuredContent and whether it failed."""
+        caller = admitted.caller
         try:
-            if waits_s:
-                raise too_many(waits_s)  # noqa: TRY301 - one path for every failure of a tool
+            check_rate(admitted.refusal)
+            if self.access is not None:
+                self.access.hold_to_writes(bound.tool, caller)
             with tracing.span(f"tool {bound.tool.name}", {"gen_ai.tool.name": bound.tool.name}):
                 answer = bound.tool.handler(bound.check(arguments or {}), caller)
                 if inspect.isawaitable(answer):
@@ -330,18 +323,18 @@ class ToolServer:
     # ------------------------------------------------------------------ the SDK
 
     async def _forward_to_sdk(
-        self, scope: Scope, receive: Receive, send: Send, *, body: bytes, caller: Caller, waits_s: int
+        self, scope: Scope, receive: Receive, send: Send, *, body: bytes, admitted: Admitted
     ) -> None:
         called = self.tools.get(messages.called_tool(body) or "")
         if called is None:
-            check_rate(waits_s)
-        elif not waits_s:
-            self.permit(called.tool, caller)
+            check_rate(admitted.refusal)
+        elif admitted.refusal is None:
+            self.permit(called.tool, admitted.caller)
         reference = await self.reference()
         replay = {
             **scope,
             "headers": normalize_headers(scope["headers"]),
-            "state": {**scope.get("state", {}), CALLER: (caller, waits_s)},
+            "state": {**scope.get("state", {}), ADMITTED: admitted},
         }
         pending = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,7 +1,6 @@
 """Authentication of the owner-scoped server by bearer token."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, Protocol
 
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.asgi import Scope
@@ -11,6 +10,16 @@ _METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
 _MAX_CLIENT_CHARACTERS: Final = 120
 
 
+class TokenSource(Protocol):
+    """Finds the actor of a token."""
+
+    async def __call__(self, text: str, client: str) -> Actor | None:
+        """Return the actor of a token, or None if it is invalid."""
+
+    def is_known(self, text: str) -> bool:
+        """Return whether this process has seen the token valid."""
+
+
 class BearerAuthentication:
     """
     Authentication by the Authorization header only.
@@ -18,14 +27,28 @@ class BearerAuthentication:
     Source: RFC 6750, sections 2 and 3; RFC 9728, section 5.1; decisions, section 4.
     """
 
-    def __init__(self, authenticate_token: Callable[[str, str], Awaitable[Actor | None]], base_url: str) -> None:
-        self._authenticate_token = authenticate_token
+    def __init__(self, tokens: TokenSource, base_url: str) -> None:
+        self._tokens = tokens
         self._metadata = f'resource_metadata="{base_url}{_METADATA_PATH}"'
 
     async def authenticate(self, scope: Scope) -> Actor:
         """Return the actor; raise Unauthorized for no token, an invalid one, or one in the URL."""
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        text = self._token(scope)
         client = dict(scope["headers"]).get(b"user-agent", b"")
+        actor = await self._tokens(text, _plain(client))
+        if actor is None:
+            raise self._unauthorized("The token is unknown, expired or revoked.", "invalid_token")
+        return actor
+
+    def is_known(self, scope: Scope) -> bool:
+        """Return whether this process has seen the token valid. Needs no query."""
+        try:
+            return self._tokens.is_known(self._token(scope))
+        except Unauthorized:
+            return False
+
+    def _token(self, scope: Scope) -> str:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
         if b"access_token=" in scope["query_string"] or b"mun_" in scope["query_string"]:
             raise self._unauthorized(
                 "Tokens in the URL are not accepted, because logs and histories store URLs.", "invalid_request"
@@ -35,10 +58,7 @@ class BearerAuthentication:
         kind, _, text = given[0].decode("latin-1").strip().partition(" ")
         if len(given) > 1 or kind.lower() != "bearer":
             raise self._unauthorized("The Authorization header must be one bearer token.", "invalid_token")
-        actor = await self._authenticate_token(text.strip(), _plain(client))
-        if actor is None:
-            raise self._unauthorized("The token is unknown, expired or revoked.", "invalid_token")
-        return actor
+        return str(text.strip())
 
     def missing(self, scope: str) -> Problem:
         """Return the error for a missing scope (RFC 6750, section 3.1)."""

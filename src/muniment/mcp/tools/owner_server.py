@@ -5,10 +5,11 @@ Source: tools, Owner-scoped server; decisions, sections 3 and 4.
 """
 
 from muniment import __version__
-from muniment.kernel.rate import Limiter
+from muniment.kernel.fairness import Fairness
 from muniment.mcp.declarations import Declarations
+from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.transport import Access, ToolServer
+from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.owner_companies import company_tools
 from muniment.mcp.tools.owner_documents import document_tools
@@ -52,12 +53,11 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
 
 
 def owner_server(
-    call: Bridge, *, gate: OriginPolicy, limiter: Limiter | None, base_url: str, registry_name: str, schema: Schema
+    call: Bridge, *, gate: OriginPolicy, fairness: Fairness, base_url: str, registry_name: str, schema: Schema
 ) -> ToolServer:
     authentication = BearerAuthentication(TokenAuthenticator(call, resource=address_of(base_url)), base_url)
     return ToolServer(
         owner_declarations(call, base_url=base_url, registry_name=registry_name, schema=schema),
         gate=gate,
-        limiter=limiter,
-        access=Access(authentication.authenticate, authentication.missing),
+        access=Access(authentication.authenticate, authentication.missing, authentication.is_known, fairness),
     )

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from typing import TypedDict
 
 from muniment import __version__
-from muniment.kernel.rate import Limiter
 from muniment.mcp.cards import Cards, Identity
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.tools.public import public_server
@@ -22,7 +21,6 @@ class Shared(TypedDict):
     """Arguments shared by both tool servers."""
 
     gate: OriginPolicy
-    limiter: Limiter
     base_url: str
     registry_name: str
     schema: Schema
@@ -32,7 +30,6 @@ def shared_arguments(app: App) -> Shared:
     config = app.config
     return {
         "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
-        "limiter": app.limiter,
         "base_url": config.base_url,
         "registry_name": config.registry_name,
         "schema": registry_schema(config.currency),
@@ -41,7 +38,7 @@ def shared_arguments(app: App) -> Shared:
 
 async def mount_public(app: App, reader: Reader, running: AsyncExitStack) -> None:
     """Let *app* answer the public tools and their cards until *running* ends."""
-    server = public_server(reader, **shared_arguments(app))
+    server = public_server(reader, limiter=app.fairness.requests, **shared_arguments(app))
     await running.enter_async_context(server.run())
     app.mounts[PUBLIC_PATH] = server
     app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)

@@ -17,7 +17,7 @@ class PublicToolAnswers:
         """Answer an ordinary call, or return None. The caller's rate is charged only for a response."""
         server = self._server
         headers, is_odd = headers_by_name(lines)
-        if is_odd or body[:1] != b"{":
+        if is_odd or body[:1] != b"{" or len(body) > server.max_body_bytes:
             return None
         try:
             server.admit(headers)

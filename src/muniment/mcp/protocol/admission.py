@@ -1,0 +1,96 @@
+"""
+Admission: who calls a tool server, and the limit that the request is charged to, before its body is read.
+
+Source: decisions, section 2, rate limit.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from muniment.kernel import fairness
+from muniment.kernel.actor import Actor
+from muniment.kernel.asgi import Scope
+from muniment.kernel.fairness import Fairness
+from muniment.kernel.problems import Problem, TooMany, Unauthorized
+from muniment.kernel.rate import Limiter
+from muniment.mcp.declarations import Caller, Tool
+
+
+class Admitted(NamedTuple):
+    """A caller, and what a tool call answers instead if the caller is over the limit."""
+
+    caller: Caller
+    refusal: TooMany | None
+
+
+def _never(_: Scope) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """
+    Authentication of the owner-scoped server, and its limits.
+
+    Args:
+        authenticate: gets the ASGI scope; returns the actor, or raises Unauthorized with WWW-Authenticate.
+        missing: gets a scope that the credential lacks; returns the error (403).
+        is_known: gets the ASGI scope; returns whether this process has seen the credential valid.
+        fairness: the limits; none by default.
+    """
+
+    authenticate: Callable[[Scope], Awaitable[Actor]]
+    missing: Callable[[str], Problem]
+    is_known: Callable[[Scope], bool] = _never
+    fairness: Fairness = field(default_factory=Fairness)
+
+    async def admit(self, scope: Scope, client: str) -> tuple[Actor, TooMany | None]:
+        """
+        Authenticate a request, and charge it to the account, or to the address without a valid credential.
+
+        A credential that was valid before does not depend on its address, so that users of one hosted agent do not
+        share a limit. Other requests of an address over its limit are refused before a query.
+
+        Raises:
+            Unauthorized: no valid credential.
+            TooMany: too many requests of this address had none.
+        """
+        limits = self.fairness
+        state = scope.setdefault("state", {})
+        is_known = self.is_known(scope)
+        if not is_known:
+            self._charge_address(state, client)
+        try:
+            actor = await self.authenticate(scope)
+        except Unauthorized:
+            if is_known:
+                self._charge_address(state, client)
+            raise
+        if not is_known:
+            limits.unauthenticated.refund(client)
+        verdict = state["verdict"] = limits.credentials.take(str(actor.account_id))
+        if verdict.allowed:
+            return actor, None
+        limits.count_refusal("credentials")
+        return actor, fairness.too_many("credentials", verdict.retry_after_s)
+
+    def hold_to_writes(self, tool: Tool, caller: Caller) -> None:
+        """Charge a call of a tool that may change something; raise TooMany over the account's limit."""
+        if not tool.read_only:
+            self.fairness.take("writes", str(caller.owner.account_id))
+
+    def _charge_address(self, state: dict[str, object], client: str) -> None:
+        verdict = state["verdict"] = self.fairness.unauthenticated.take(client)
+        if not verdict.allowed:
+            self.fairness.count_refusal("unauthenticated")
+            raise fairness.too_many("unauthenticated", verdict.retry_after_s)
+
+
+def charge_public(limiter: Limiter, scope: Scope, client: str) -> TooMany | None:
+    """Charge a request to the public server; return the refusal if its address is over the limit."""
+    verdict = scope.setdefault("state", {})["verdict"] = limiter.take(client)
+    if verdict.allowed:
+        return None
+    fairness.current().count_refusal("requests")
+    return fairness.too_many("requests", verdict.retry_after_s)
