@@ -19,6 +19,10 @@ MAX_WHOLE = 2**31 - 1
 Value = TypeVar("Value")
 
 
+FORWARDED_HEADERS: Final = ("X-Forwarded-For", "Forwarded", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP")
+"""Headers in which a proxy can name the client."""
+
+
 class ConfigError(Exception):
     """A setting has an invalid value. The message names the setting and the expected format."""
 
@@ -62,6 +66,22 @@ def _words(value: str) -> tuple[str, ...]:
 
 def _networks(value: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     return tuple(ipaddress.ip_network(word, strict=False) for word in _words(value))
+
+
+def _forwarded_header(value: str) -> str:
+    for name in FORWARDED_HEADERS:
+        if name.lower() == value.lower():
+            return name
+    message = f"must be one of {', '.join(FORWARDED_HEADERS)}"
+    raise ValueError(message)
+
+
+def _listen_address(value: str) -> str:
+    found = re.fullmatch(r"(?:\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})", value)
+    if value and (found is None or not 1 <= int(found[1]) < 2**16):
+        message = "must be host:port, such as 127.0.0.1:8001 or [::1]:8001"
+        raise ValueError(message)
+    return value
 
 
 def _matching(pattern: str, fault: str) -> Callable[[str], str]:
@@ -224,7 +244,16 @@ class Config:
         _limit,
         "CPU milliseconds per minute of an account's pages, five times as many at once; off disables it.",
     )
-    trusted_proxies = Setting("", _networks, "Networks whose Forwarded and X-Forwarded-For headers are trusted.")
+    trusted_proxies = Setting("", _networks, "Networks of the proxies whose forwarding headers are trusted.")
+    forwarded_header = Setting(
+        "X-Forwarded-For",
+        _forwarded_header,
+        "The one header in which trusted proxies name the client: X-Forwarded-For, Forwarded, X-Real-IP,"
+        " CF-Connecting-IP or True-Client-IP.",
+    )
+    admin_listen = Setting(
+        "", _listen_address, "host:port that alone serves /metrics and /readyz; default the address of the registry."
+    )
     allowed_hosts = Setting("", _words, "Additional Host names accepted by the tool servers.")
     allowed_origins = Setting("", _words, "Additional Origins that may call the tool servers on a loopback Host.")
     cache_mb = Setting("32", _natural, "Response cache of each process, in megabytes.")
@@ -307,6 +336,12 @@ class Config:
     def __setattr__(self, name: str, value: object) -> None:
         message = f"settings are read once; {name} cannot change"
         raise AttributeError(message)
+
+    @property
+    def admin_address(self) -> tuple[str, int] | None:
+        """Return the host and port of the administrative listener, if it is separate."""
+        host, _, port = self.admin_listen.rpartition(":")
+        return (host.strip("[]"), int(port)) if self.admin_listen else None
 
     @property
     def database_file(self) -> Path:

@@ -379,7 +379,8 @@ def test_behind_a_trusted_proxy_each_client_has_its_own_rate_and_an_ipv6_network
     _until_refused(limited, X_Forwarded_For="2001:db8:1:1::1")
     assert limited.get("/api/v1/stats", X_Forwarded_For="2001:db8:1:1:ffff::2").status == 429
     assert limited.get("/api/v1/stats", X_Forwarded_For="2001:db8:1:2::1").status == 200
-    assert limited.get("/api/v1/stats", Forwarded="for=198.51.100.77").status == 200
+    forged = {"Forwarded": "for=198.51.100.77", "X_Real_IP": "198.51.100.78", "CF_Connecting_IP": "198.51.100.79"}
+    assert limited.get("/api/v1/stats", X_Forwarded_For="2001:db8:1:1::3", **forged).status == 429
 
 
 @pytest.mark.requirement("rate.proxies")

@@ -8,7 +8,7 @@ import pytest
 
 from muniment.config import SETTINGS, Config, ConfigError
 from services.prepared import new_instance
-from services.product import run
+from services.product import Product, run
 
 
 def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
@@ -20,6 +20,20 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
     assert "MUNIMENT_RATE_LIMIT = 300  [default: 600]" in told
     assert "FAIL" not in told
     assert "60 company" in told
+
+
+def test_doctor_says_which_setting_to_change_when_the_proxy_sends_another_header(tmp_path):
+    data = new_instance(tmp_path / "data")
+    with Product(data, "--workers", "1", trusted_proxies="127.0.0.1") as product:
+        product.get("/api/v1/stats", X_Forwarded_For="198.51.100.1")
+        assert "WARN  proxies" not in run("doctor", data=data, trusted_proxies="127.0.0.1").stdout
+        for number in range(3):
+            product.get("/api/v1/stats", Forwarded=f"for=198.51.100.{number}")
+        assert product.output().count("set MUNIMENT_FORWARDED_HEADER=Forwarded") == 1
+    told = run("doctor", data=data, trusted_proxies="127.0.0.1").stdout
+    assert "WARN  proxies: the proxy 127.0.0.1 sends Forwarded without X-Forwarded-For" in told
+    told = run("doctor", data=data, trusted_proxies="127.0.0.1", forwarded_header="forwarded").stdout
+    assert "OK    proxies: 127.0.0.1/32 name clients in Forwarded" in told
 
 
 def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):

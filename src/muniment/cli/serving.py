@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import socket
 import sys
 
 import click
@@ -51,14 +52,29 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         is_taken = error.errno == errno.EADDRINUSE
         way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+    admin = _admin_listener(settings)
     settings = _with_base_url(settings, host, port)
     click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
     if workers > 1:
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
         first = [*command, "--demo"] if demo else command
-        sys.exit(Supervisor(listener, workers, command=command, first_command=first, folder=settings.data).run())
-    run(settings, listener, load=_load_demo if demo else None)
+        supervisor = Supervisor(
+            listener, workers, command=command, first_command=first, folder=settings.data, admin=admin
+        )
+        sys.exit(supervisor.run())
+    run(settings, listener, admin=admin, load=_load_demo if demo else None)
+
+
+def _admin_listener(settings: config.Config) -> socket.socket | None:
+    address = settings.admin_address
+    if address is None:
+        return None
+    try:
+        return bind(*address)
+    except OSError as error:
+        message = f"Cannot listen on {settings.admin_listen}: {error}; change MUNIMENT_ADMIN_LISTEN."
+        raise click.ClickException(message) from None
 
 
 def _with_base_url(settings: config.Config, host: str, port: int) -> config.Config:
@@ -72,7 +88,7 @@ def _with_base_url(settings: config.Config, host: str, port: int) -> config.Conf
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     member = WorkerProcess.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)
-    run(settings, member.listener, load=load if demo else None, member=member)
+    run(settings, member.listener, admin=member.admin, load=load if demo else None, member=member)
 
 
 def _load_demo(*, tells: bool = True) -> None:

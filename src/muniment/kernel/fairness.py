@@ -13,7 +13,7 @@ from muniment.kernel.problems import TooMany
 from muniment.kernel.rate import Limiter, Verdict
 
 LimitName = Literal[
-    "requests", "credentials", "unauthenticated", "registrations", "writes", "written_bytes", "page_cpu"
+    "requests", "probes", "credentials", "unauthenticated", "registrations", "writes", "written_bytes", "page_cpu"
 ]
 BURST_OF_WRITES: Final = 2
 """How many minutes' worth of changes an account may make at once."""
@@ -22,6 +22,8 @@ BURST_OF_CPU: Final = 5
 BYTES_A_MINUTE: Final = 1 << 20
 BURST_BYTES: Final = 4 << 20
 REGISTRATIONS_AN_HOUR: Final = 20
+PROBES_A_MINUTE: Final = 300
+BURST_OF_PROBES: Final = 100
 
 
 class _Words(NamedTuple):
@@ -36,6 +38,7 @@ _WORDS: Final[dict[LimitName, _Words]] = {
         "Too many requests from this address.",
         "Wait {wait_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
     ),
+    "probes": _Words("Too many health checks from this address.", "Wait {wait_s} s, then check again."),
     "credentials": _Words(
         "Too many tool calls by this account.", "Wait {wait_s} s, then call again; larger pages need fewer calls."
     ),
@@ -74,6 +77,8 @@ class Fairness:
     def __init__(self, *, rate: int = 0, burst: int = 1, writes: int = 0, page_cpu_ms: int = 0) -> None:
         self.requests = Limiter(rate, burst)
         """Requests by client address."""
+        self.probes = Limiter(PROBES_A_MINUTE if rate else 0, BURST_OF_PROBES)
+        """Health checks by address: they are not free, and must not use up the requests of the same address."""
         self.unauthenticated = Limiter(rate, burst)
         """Requests to the owner tool server without a valid credential, by client address."""
         self.credentials = Limiter(rate, burst)

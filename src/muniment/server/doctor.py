@@ -4,7 +4,9 @@ import contextlib
 import importlib.util
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +19,7 @@ from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server.app.startup import writable
+from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.observability.logs import masked
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
@@ -73,7 +76,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _published, _store, _billing, _model)
+    checks = (_database, _published, _store, _proxies, _billing, _model)
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks)]
 
 
@@ -143,6 +146,16 @@ def _store(config: Config) -> Finding:
     except (StorageUnavailable, OSError) as error:
         return _bad("document store", masked(f"{place} {error}"))
     return _good("document store", f"{place}: a probe was written, read and deleted")
+
+
+def _proxies(config: Config) -> Finding:
+    if not config.trusted_proxies:
+        return _good("proxies", "none is trusted; a client is the address that connects")
+    seen = OtherHeader.read(config.data, config.forwarded_header, time.time())
+    if seen is not None:
+        at = datetime.fromtimestamp(seen.at, UTC)
+        return _warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
+    return _good("proxies", f"{_shown(config.trusted_proxies)} name clients in {config.forwarded_header}")
 
 
 def _billing(config: Config) -> Finding:

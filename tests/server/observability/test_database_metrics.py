@@ -11,6 +11,7 @@ from muniment.server.observability import database_metrics as module
 from muniment.server.observability.database_metrics import DatabaseMetrics
 from muniment.server.observability.exposition import text
 from muniment.server.observability.metrics import Metrics
+from muniment.server.observability.outages import Outages
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +28,7 @@ def run(*steps, call):
     """Run steps over one instance in a loop of its own."""
 
     async def all_of_them():
-        database_metrics = DatabaseMetrics(call)
+        database_metrics = DatabaseMetrics(call, Outages())
         for step in steps:
             await step(database_metrics)
 

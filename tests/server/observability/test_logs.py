@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from muniment.config import Config
+from muniment.server.app.app import App
 from muniment.server.observability.logs import Json, TextFormatter, masked, request_id
 
 TOKEN = "mun_pat_" + "4" * 36
@@ -71,6 +73,27 @@ def test_a_line_for_machines_is_one_object_with_its_request():
         request_id.reset(token)
     assert (line["message"], line["requestId"], line["level"]) == ("seen", "abc-1", "info")
     assert line["odd"].startswith("<object")
+
+
+def test_the_line_of_a_request_has_method_path_and_status_as_fields(tmp_path):
+    app = App(Config({}, data=tmp_path, rate_limit=0))
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logger = logging.getLogger("muniment.server")
+    for formatter in (Json(), TextFormatter()):
+        handler.setFormatter(formatter)
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        try:
+            app.write_line("GET", b"/uploads/harbour?x=1", 404, 0.0021, client="192.0.2.1", request_id=b"abc-1")
+        finally:
+            logger.removeHandler(handler)
+    machine, person = stream.getvalue().splitlines()
+    line = json.loads(machine)
+    assert (line["method"], line["path"], line["status"]) == ("GET", "/uploads/***?x=1", 404)
+    assert (line["milliseconds"], line["client"], line["requestId"]) == (2.1, "192.0.2.1", "abc-1")
+    assert person.count("/uploads/***") == 1, "the message says it already"
+    assert "milliseconds=2.1" in person
 
 
 def test_a_structure_that_holds_itself_ends(written):

@@ -16,13 +16,15 @@ from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Fairness
-from muniment.kernel.problems import Internal, MethodNotAllowed, Problem, Unavailable
+from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses
+from muniment.server.http.forwarding_notice import ForwardingNotice
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
+from muniment.server.observability.outages import Outages
 
 if TYPE_CHECKING:
     from muniment.server.observability.traces import Traces
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 READ_ONLY: Final = "GET, HEAD"
-UNCOUNTED: Final = ("/static/", "/healthz", "/readyz", "/metrics")
+UNCOUNTED: Final = "/static/"
+ON_ADMIN: Final = "on_admin"
+"""The state of requests to the administrative listener."""
 MANAGE_PATH: Final = "/api/manage/mcp"
 PUBLIC_PATH: Final = "/api/mcp"
 log = logging.getLogger("muniment.server")
@@ -45,10 +49,12 @@ class App:
         self.fairness = fairness.use(Fairness(rate=config.rate_limit, burst=config.rate_burst, **limits))
         self.limiter = self.fairness.requests
         self.fast_path = FastPath(self.limiter)
-        self.clients = ClientAddresses(config.trusted_proxies)
+        notice = ForwardingNotice(config.data, config.forwarded_header)
+        self.clients = ClientAddresses(config.trusted_proxies, config.forwarded_header, notice)
         self.metrics = Metrics()
         limited = "Requests refused by a limit, by its name."
         self.metrics.counter("muniment_limited_total", limited, "limit", lambda: self.fairness.refused)
+        self.outages = Outages()
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by exact path."""
@@ -112,7 +118,8 @@ class App:
         self, method: str, target: bytes, status: int, seconds: float, *, client: str, request_id: bytes
     ) -> None:
         ours = {"milliseconds": round(seconds * 1000, 1), "client": client, "requestId": request_id.decode("ascii")}
-        log.info("%s %s %d", method, target.decode("latin-1"), status, extra=ours)
+        path = target.decode("latin-1")
+        log.info("%s %s %d", method, path, status, extra={"method": method, "path": path, "status": status, **ours})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
@@ -126,7 +133,7 @@ class App:
         scope["scheme"] = self.clients.scheme(peer, headers) or scope.get("scheme", "http")
         logs.request_id.set(shown)
         out = _Outgoing(self, send, request_id, scope)
-        if self.traces is None or scope["path"].startswith(UNCOUNTED):
+        if self.traces is None or scope["path"].startswith(UNCOUNTED) or scope["raw_path"] in _CHECKS:
             await self._settle(scope, receive, out)
         else:
             with self.traces.request(scope, shown) as span:
@@ -149,9 +156,8 @@ class App:
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         path: str = scope["path"]
         shown = path.rstrip("/") or "/"
-        if shown in _CHECKS:
-            out.surface = "health"
-            await self._check(shown, scope, out)
+        if shown in _CHECKS.values() or scope["state"].get(ON_ADMIN):
+            await self._check(scope, out)
             return
         mounted = self.mounts.get(shown)
         if mounted is not None:
@@ -214,9 +220,18 @@ class App:
         self.fairness.count_refusal("requests")
         raise fairness.too_many("requests", verdict.retry_after_s)
 
-    async def _check(self, path: str, scope: Scope, out: "_Outgoing") -> None:
+    async def _check(self, scope: Scope, out: "_Outgoing") -> None:
+        """Answer health checks at their exact paths: proxies hide only the forms of a path that they know."""
+        out.surface = "health"
+        path = _CHECKS.get(scope["raw_path"])
+        is_elsewhere = path != "/healthz" and bool(self.config.admin_listen) and not scope["state"].get(ON_ADMIN)
+        if path is None or is_elsewhere:
+            self._charge(scope["state"]["client"], out)
+            raise NotFound("Not found.", "The registry is at /, its API at /api/v1.")
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(scope["method"], READ_ONLY)
+        if not scope["state"].get(ON_ADMIN):
+            self.fairness.take("probes", scope["state"]["client"])
         if path == "/healthz":
             await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
         elif path == "/metrics":
@@ -239,7 +254,8 @@ def _target(scope: Scope) -> bytes:
 _ROOMS: Final = {"static": "static", "oauth": "oauth", "accounts": "accounts"}
 _JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
 """Appending ``.json`` to a page's address gives its API response."""
-_CHECKS: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+_CHECKS: Final = {b"/healthz": "/healthz", b"/readyz": "/readyz", b"/metrics": "/metrics"}
+"""Health checks by raw path."""
 
 
 def plain_answer(body: bytes, content_type: bytes) -> Response:

@@ -1,8 +1,5 @@
 """Readiness: the checks behind /readyz for load balancers."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -12,16 +9,17 @@ from muniment.config import Config
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import plain_answer
+from muniment.server.app.probe import Probe
 from muniment.server.app.startup import DATABASE_AWAY, writable
 from muniment.server.app.threads import Bridge
+from muniment.server.observability.outages import Outages
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
     from muniment.store.replica import ReplicaStatus
 
-CHECK_WAIT_S: Final = 3.0
 STORE_ASKED_EVERY_S: Final = 10.0
-log = logging.getLogger("muniment.server")
+"""Monitoring polls often, and a probe of the store writes."""
 
 
 class Readiness:
@@ -32,11 +30,11 @@ class Readiness:
     made them unready, none would be left to serve reads. Callers can include writes in the check.
     """
 
-    def __init__(self, config: Config, bridge: Bridge) -> None:
+    def __init__(self, config: Config, bridge: Bridge, outages: Outages) -> None:
         self._config = config
         self._bridge = bridge
-        self._store_answers_until = 0.0
-        self._store_probe: asyncio.Future[None] | None = None
+        self._database = Probe("database", lambda: bridge.call(_ask_database), outages)
+        self._store = Probe("document store", self._ask_store, outages, succeeded_for_s=STORE_ASKED_EVERY_S)
 
     async def look(
         self, reader: Reader | None, follower: "ReplicaStatus | None", fault: str, *, has_pages: bool, for_writes: bool
@@ -57,8 +55,8 @@ class Readiness:
             lacking.append("the data folder is not writable")
         is_away = fault == DATABASE_AWAY
         if has_pages:
-            is_away = not await _answers("database", self._bridge.call(_ask_database))
-            if not await _answers("document store", self._ask_store()):
+            is_away = not await self._database.answers()
+            if not await self._store.answers():
                 lacking.append("the document store does not answer")
         elif not is_away:
             lacking.append(fault or "the pages are still starting")
@@ -87,7 +85,7 @@ class Readiness:
 
     async def _ask_store(self) -> None:
         """
-        Write, read and delete a probe, unless one has succeeded recently: monitoring polls often.
+        Write, read and delete a probe.
 
         A local folder is checked together with the data folder, without importing the S3 client.
         """
@@ -95,23 +93,7 @@ class Readiness:
             return
         from muniment.documents.records import storage
 
-        clock = asyncio.get_running_loop().time
-        if clock() < self._store_answers_until:
-            return
-        if self._store_probe is None or self._store_probe.done():
-            # One probe at a time: an unresponsive store blocks one thread of the pool, not all of them.
-            self._store_probe = asyncio.ensure_future(self._bridge.call(lambda: storage().probe()))
-        await asyncio.shield(self._store_probe)
-        self._store_answers_until = clock() + STORE_ASKED_EVERY_S
-
-
-async def _answers(name: str, asking: Awaitable[None]) -> bool:
-    try:
-        await asyncio.wait_for(asking, CHECK_WAIT_S)
-    except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
-        log.warning("the %s does not answer: %s", name, error)
-        return False
-    return True
+        await self._bridge.call(lambda: storage().probe())
 
 
 def _ask_database() -> None:

@@ -111,8 +111,9 @@ class Startup:
             try:
                 self._prepare()
             except OperationalError as error:
+                if self.fault != DATABASE_AWAY:  # once: /readyz and `muniment_database_up` tell the rest
+                    log.warning("the database does not answer; retrying until it does: %s", error)
                 self.fault = DATABASE_AWAY
-                log.warning("the database does not answer; retrying in %d s: %s", wait_s, error)
             except Exception as error:
                 self.fault = f"{type(error).__name__} during start-up: see the log"
                 if not apps.ready and apps.app_configs:

@@ -2,29 +2,54 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from muniment.config import FORWARDED_HEADERS
 from muniment.kernel.asgi import Header
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-FORWARDING: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
+STANDARD: Final = "Forwarded"
+FORWARDING: Final = frozenset(
+    {b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port"}
+    | {name.lower().encode() for name in FORWARDED_HEADERS}
+)
+"""Headers that proxies write. Pages do not see them."""
+MAX_PROXIES: Final = 16
+"""Proxies between a client and this process. Earlier elements of a chain are not read."""
+MAX_ELEMENT: Final = 1024
+_LISTS: Final = frozenset({"X-Forwarded-For", STANDARD})
+"""Headers with a chain of addresses; the others hold one address."""
 _FOR: Final = re.compile(r'(?i)(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;,\s]+))')
-_PROTO: Final = re.compile(r'(?i)(?:^|;)\s*proto\s*=\s*"?(https?)"?')
+_PROTO: Final = re.compile(r'(?i)(?:^|;)\s*proto\s*=\s*"?(https?)"?\s*(?:;|$)')
 _REMEMBERED: Final = 4096
 
 
 class ClientAddresses:
     """
-    Determines the address of a client behind the *trusted* networks of proxies, whose forwarding headers it evaluates.
+    Determines the address of a client behind the *trusted* networks of proxies, from one *header* that they write.
 
-    Source: RFC 7239; decisions, section 2, rate limit.
+    No other header is evaluated: a proxy passes on what the client wrote into headers that it does not know.
+
+    Args:
+        on_other: called with proxy and header name if a trusted proxy sends another of these headers instead.
+
+    Source: RFC 7239; decision 33.
     """
 
-    def __init__(self, trusted: Iterable[Network]) -> None:
+    def __init__(
+        self,
+        trusted: Iterable[Network],
+        header: str = "X-Forwarded-For",
+        on_other: Callable[[str, str], object] = lambda _proxy, _header: None,
+    ) -> None:
         self._trusted = tuple(trusted)
+        self._header = header.lower().encode()
+        self._is_standard, self._is_list = header == STANDARD, header in _LISTS
+        self._others = {name.lower().encode(): name for name in FORWARDED_HEADERS if name != header}
+        self._on_other = on_other
         self.trusts_none = not self._trusted
         # Both are pure, and are called repeatedly for a few clients.
         self.trusts = lru_cache(_REMEMBERED)(self._trusts)
@@ -34,12 +59,15 @@ class ClientAddresses:
         """Return the client's address: the peer's, or the nearest untrusted one in the chain of trusted proxies."""
         if self.trusts_none or not self.trusts(peer):
             return peer
-        if standard := _values(headers, b"forwarded"):
-            chain = [_node(element) for element in _elements(standard)]
-        else:
-            forwarded = b",".join(_values(headers, b"x-forwarded-for")).decode("latin-1")
-            chain = [_plain(part) for part in forwarded.split(",") if forwarded]
-        for node in reversed(chain):
+        values = [value for name, value in headers if name == self._header]
+        if not values:
+            self._report_other(peer, headers)
+            return peer
+        if not self._is_list:
+            # A proxy that replaces the header sends it once; a second line comes from the client.
+            return (_plain(values[0].decode("latin-1")) if len(values) == 1 else None) or peer
+        for element in _nearest_first(values, quoted=self._is_standard):
+            node = _node(element) if self._is_standard else _plain(element)
             if node is None:
                 break  # anything before an invalid or hidden node cannot be trusted
             peer = node
@@ -48,17 +76,27 @@ class ClientAddresses:
         return peer
 
     def scheme(self, peer: str, headers: Iterable[Header]) -> str | None:
+        """Return the scheme that the proxy received; None if it does not say."""
         if self.trusts_none or not self.trusts(peer):
             return None
-        for element in reversed(_elements(_values(headers, b"forwarded"))):
-            found = _PROTO.search(element)
-            if found:
-                return found[1].lower()
-        for value in reversed(_values(headers, b"x-forwarded-proto")):
-            proto = value.decode("latin-1").rpartition(",")[2].strip().lower()
-            if proto in {"http", "https"}:
-                return proto
-        return None
+        if self._is_standard:
+            values = [value for name, value in headers if name == self._header]
+            for element in _nearest_first(values, quoted=True):
+                if found := _PROTO.search(element):
+                    return found[1].lower()
+                node = _node(element)
+                if node is None or not self.trusts(node):
+                    break  # earlier elements were written by the client
+            return None
+        values = [value for name, value in headers if name == b"x-forwarded-proto"]
+        proto = values[-1].decode("latin-1").rpartition(",")[2].strip().lower() if values else ""
+        return proto if proto in {"http", "https"} else None
+
+    def _report_other(self, peer: str, headers: Iterable[Header]) -> None:
+        for name, _ in headers:
+            if name in self._others:
+                self._on_other(peer, self._others[name])
+                return
 
     def _trusts(self, address: str) -> bool:
         try:
@@ -82,14 +120,35 @@ def rate_key(address: str) -> str:
     return f"{ipaddress.IPv6Address(int(known) >> 64 << 64)}/64"
 
 
-def _values(headers: Iterable[Header], wanted: bytes) -> list[bytes]:
-    return [value for name, value in headers if name == wanted]
+def _nearest_first(values: list[bytes], *, quoted: bool) -> Iterator[str]:
+    """
+    Yield the elements of a header from its end, where the nearest proxy appended its own.
+
+    Read from the end, a quotation mark that the client left open cannot hide what the proxies appended after it.
+    """
+    left = MAX_PROXIES
+    for value in reversed(values):
+        rest = value.decode("latin-1")
+        while left:
+            left -= 1
+            # A trusted proxy's element is short; a longer one is cut, which makes it invalid.
+            end = _last_comma(rest) if quoted else rest.rfind(",")
+            yield rest[end + 1 :][:MAX_ELEMENT]
+            if end < 0:
+                break
+            rest = rest[:end]
 
 
-def _elements(values: Iterable[bytes]) -> list[str]:
-    return [
-        part for value in values for part in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', value.decode("latin-1")[:4096])
-    ]
+def _last_comma(text: str) -> int:
+    """Return the place of the last comma outside of quotation marks, or -1."""
+    end = len(text)
+    while (comma := text.rfind(",", 0, end)) >= 0:
+        if text.count('"', comma) % 2 == 0:
+            return comma
+        end = text.rfind('"', 0, comma)  # continue before the quotation mark that opens
+        if end < 0:
+            return -1
+    return -1
 
 
 def _node(element: str) -> str | None:
@@ -105,6 +164,6 @@ def _plain(node: str) -> str | None:
     elif node.count(":") == 1:
         node = node.partition(":")[0]
     try:
-        return str(ipaddress.ip_address(node))
+        return str(ipaddress.ip_address(node.partition("%")[0]))
     except ValueError:
         return None

@@ -1,7 +1,6 @@
 """Database gauges: numbers that the database counts, queried rarely, in the thread pool, with a time limit."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
@@ -9,19 +8,20 @@ from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
 from muniment.server.observability.metrics import Family
+from muniment.server.observability.outages import Outages
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
 """How often whole tables are summed: credits and documents."""
 PATIENCE_S: Final = 1.0
-log = logging.getLogger("muniment.server")
 
 
 class DatabaseMetrics:
     """Queries the database by *call*, which runs an operation in a thread, and caches the results."""
 
-    def __init__(self, call: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, call: Callable[..., Awaitable[Any]], outages: Outages) -> None:
         self._call = call
+        self._outages = outages
         self._answers = False
         self._queue: list[Family] = []
         self._sums: list[Family] = []
@@ -45,8 +45,9 @@ class DatabaseMetrics:
                 self._sums = await self._call(_of_sums)
                 self._sums_at = clock()
             self._answers = True
+            self._outages.answered("database")
         except Exception as error:  # noqa: BLE001 - any failure means that the database is unavailable
-            log.warning("could not query the database for metrics: %s", error)
+            self._outages.failed("database", error)
             # Outdated numbers must not be mistaken for current ones.
             self._answers, self._queue, self._sums = False, [], []
             self._sums_at = float("-inf")

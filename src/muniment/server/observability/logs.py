@@ -31,6 +31,8 @@ _SECRET_NAMES: Final = re.compile(
 _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Word boundaries in camelCase names."""
 _DEEPEST: Final = 6
+_IN_MESSAGE: Final = frozenset({"method", "path", "status"})
+"""Fields of a request's line that its message contains, too; repeated for machines only."""
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -86,7 +88,9 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = masked(super().format(record))
         more = " ".join(
-            f"{name}={masked_value(value, name)}" for name, value in record.__dict__.items() if name not in _ACCOUNTED
+            f"{name}={masked_value(value, name)}"
+            for name, value in record.__dict__.items()
+            if name not in _ACCOUNTED and name not in _IN_MESSAGE
         )
         current = request_id.get()
         return " ".join(part for part in (line, more, f"request={current}" if current else "") if part)

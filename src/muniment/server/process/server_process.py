@@ -19,7 +19,7 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.asgi import Application
 from muniment.kernel.problems import Unavailable
-from muniment.server.app.app import App
+from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
@@ -56,7 +56,17 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
+        if self._process.admin is not None:
+            self.servers.append(await self._loop.create_server(self._admin_connection, sock=self._process.admin))
         await self._process.begin(self.server_state)
+
+    def _admin_connection(self) -> asyncio.Protocol:
+        chosen: Any = self.config.http_protocol_class
+        protocol: Any = LimitedProtocol if chosen is FastPathProtocol else chosen
+        connection: asyncio.Protocol = protocol(
+            config=self.config, server_state=self.server_state, app_state={ON_ADMIN: True}
+        )
+        return connection
 
     async def main_loop(self) -> None:
         """Wait for shutdown. Uvicorn's own loop polls ten times a second, also for limits that are not used here."""
@@ -80,12 +90,24 @@ class Server(uvicorn.Server):
 
 
 class Process:
-    """The background work of a server process: *load* is called once the database is ready."""
+    """
+    The background work of a server process.
+
+    Args:
+        admin: the administrative listener, if it is separate.
+        load: called once the database is ready.
+    """
 
     def __init__(
-        self, config: Config, *, load: Callable[[], None] | None = None, member: WorkerProcess | None = None
+        self,
+        config: Config,
+        *,
+        admin: socket.socket | None = None,
+        load: Callable[[], None] | None = None,
+        member: WorkerProcess | None = None,
     ) -> None:
         self.config = config
+        self.admin = admin
         self.front = App(config)
         self._member = member
         if member is not None:
@@ -103,7 +125,7 @@ class Process:
         """Polling and replication; canceled at the end."""
         self._tracing: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
-        self._readiness = Readiness(config, self.bridge)
+        self._readiness = Readiness(config, self.bridge, self.front.outages)
         self._stop: Callable[[], None] = lambda: None
 
     def run(self, listener: socket.socket) -> None:
@@ -247,7 +269,7 @@ class Process:
         links = FileLinks(self.bridge.call)
         self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
-        database_metrics = DatabaseMetrics(self.bridge.call)
+        database_metrics = DatabaseMetrics(self.bridge.call, self.front.outages)
         self.front.metrics.source_of_instance(database_metrics.families)
         self.front.refresh_gauges = database_metrics.refresh
         # A run with a model mostly waits; it must not delay text extraction of documents.
@@ -297,6 +319,7 @@ def serve(
     config: Config,
     listener: socket.socket,
     *,
+    admin: socket.socket | None = None,
     load: Callable[[], None] | None = None,
     member: WorkerProcess | None = None,
 ) -> None:
@@ -308,5 +331,5 @@ def serve(
             allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     began = time.monotonic()
-    Process(config, load=load, member=member).run(listener)
+    Process(config, admin=admin, load=load, member=member).run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})

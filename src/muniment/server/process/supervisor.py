@@ -77,11 +77,20 @@ class Supervisor:
         command: the arguments of ``muniment`` for each process; its place is appended.
         first_command: used instead until the first process has been ready once.
         folder: where the unnamed file of shared metrics is created.
+        admin: the administrative listener, if it is separate; any process answers for all.
     """
 
     def __init__(
-        self, listener: socket.socket, workers: int, *, command: list[str], first_command: list[str], folder: Path
+        self,
+        listener: socket.socket,
+        workers: int,
+        *,
+        command: list[str],
+        first_command: list[str],
+        folder: Path,
+        admin: socket.socket | None = None,
     ) -> None:
+        self._admin = admin
         share(listener)
         self._places = [WorkerSlot(listener), *(WorkerSlot(bind_beside(listener)) for _ in range(workers - 1))]
         self._command = command
@@ -142,7 +151,9 @@ class Supervisor:
         number = min({*range(1, len(self._children) + 2)} - {child.number for child in self._children})
         shared_metrics.clear(self._metrics.fileno(), number)
         ours, theirs = socket.socketpair()
-        inherited = (place.listener.fileno(), theirs.fileno(), self._metrics.fileno())
+        inherited = [place.listener.fileno(), theirs.fileno(), self._metrics.fileno()]
+        if self._admin is not None:
+            inherited.append(self._admin.fileno())
         command = self._first_command or self._command
         process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "muniment", *command, "--member", inheritance(number, *inherited)],
@@ -240,3 +251,5 @@ class Supervisor:
                 child.end()
         for place in self._places:
             place.listener.close()
+        if self._admin is not None:
+            self._admin.close()

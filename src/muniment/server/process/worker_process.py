@@ -20,18 +20,24 @@ class WorkerProcess(NamedTuple):
         number: its number, from 1; the first process has number 1.
         listener: its listening socket, which the slot's previous process may have used.
         supervisor: receives the progress of the process; when it closes, the process stops.
+        admin: the administrative listener, which all processes share, if it is separate.
     """
 
     number: int
     listener: socket.socket
     supervisor: socket.socket
     metrics: SharedMetrics
+    admin: socket.socket | None = None
 
     @classmethod
     def inherited(cls, text: str) -> Self:
-        number, listener, supervisor, metrics = map(int, text.split(","))
+        number, listener, supervisor, metrics, *admin = map(int, text.split(","))
         return cls(
-            number, socket.socket(fileno=listener), socket.socket(fileno=supervisor), SharedMetrics(metrics, number)
+            number,
+            socket.socket(fileno=listener),
+            socket.socket(fileno=supervisor),
+            SharedMetrics(metrics, number),
+            socket.socket(fileno=admin[0]) if admin else None,
         )
 
     def tell(self, progress: bytes) -> None:
@@ -55,6 +61,6 @@ class WorkerProcess(NamedTuple):
         loop.add_reader(self.supervisor, heard)
 
 
-def inheritance(number: int, listener: int, supervisor: int, metrics: int) -> str:
+def inheritance(number: int, *descriptors: int) -> str:
     """Encode a process's number and inherited descriptors as a command-line argument."""
-    return f"{number},{listener},{supervisor},{metrics}"
+    return ",".join(map(str, (number, *descriptors)))

@@ -1,0 +1,26 @@
+"""Outages of what a process needs: logged when they begin and when they end, not at each attempt between."""
+
+import logging
+import time
+from collections.abc import Callable
+
+log = logging.getLogger("muniment.server")
+
+
+class Outages:
+    """The open outages of a process, by the name of the service."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began: dict[str, float] = {}
+
+    def failed(self, service: str, error: object) -> None:
+        if service not in self._began:
+            self._began[service] = self._clock()
+            log.warning("the %s does not answer: %s", service, error, extra={"service": service})
+
+    def answered(self, service: str) -> None:
+        began = self._began.pop(service, None)
+        if began is not None:
+            seconds = round(self._clock() - began, 1)
+            log.warning("the %s answers again", service, extra={"service": service, "seconds": seconds})
