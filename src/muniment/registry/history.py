@@ -1,14 +1,24 @@
-"""History entries: changes in wire form, complete enough to revert."""
+"""History entries: changes in wire form, without what did not change, and how to read whole values of them."""
 
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, NamedTuple
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry.changed_parts import reduce_change, undo
 from muniment.registry.models import HistoryEntry
 from muniment.schema.record import Record
 
 _NAMES: Final = {"run_cost": "runCost"}
 """Columns of frameworks that have another name in history; the others keep theirs."""
+REQUESTS: Final = ("asked", "request withdrawn", "change refused")
+"""Actions that changed no field: a request waits for a reviewer."""
+MERGED: Final = "person merged"
+NOT_REVERTED: Final = (*REQUESTS, MERGED)
+"""Actions that cannot be reverted, and that are no edit of a listing."""
+ROUNDS: Final = "fundingRounds"
+ROUND: Final = "fundingRound"
+"""The one round that an edit changed; its values are whole."""
 
 
 def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject:
@@ -25,12 +35,81 @@ def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject
 
 def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, **subject: Any) -> HistoryEntry:
     """Return a new, unsaved history entry; *subject* is a company, person or framework, and a note."""
+    changed = reduce_change(before, after, whole=(ROUND,))
     return HistoryEntry(
         action=action,
         account_id=actor.account_id,
         via=actor.via,
         credential=actor.credential,
-        before=before,
-        after=after,
+        before=changed.before,
+        after=changed.after,
+        parts=changed.parts or None,
+        changed=names_of(after, before),
         **subject,
     )
+
+
+def names_of(*values: JSONMapping) -> list[str]:
+    """Return the names of fields, in their order."""
+    return list({name: None for each in values for name in each})
+
+
+class Change(NamedTuple):
+    """The values of an entry, as it is stored."""
+
+    before: JSONObject
+    after: JSONObject
+    parts: JSONObject | None
+
+    def part_of(self, name: str) -> JSONObject | None:
+        return (self.parts or {}).get(name)
+
+    def of(self, name: str) -> "Change | None":
+        """Return this change with the field *name* alone; None if it did not change."""
+        if name in self.before or name in self.after:
+            sides = (self.before, self.after, self.parts or {})
+            return Change(*({name: each[name]} if name in each else {} for each in sides))
+        if name != ROUNDS or ROUND not in self.after:
+            return None
+        old, new = self.before.get(ROUND), self.after[ROUND]
+        rows = ([each] if each else [] for each in (old, new))
+        places = {"from": [], "to": [] if old else [["", 0, new.get("id")]]}
+        return Change(*({ROUNDS: each} for each in (*rows, places)))
+
+
+def values_before(
+    change: Change, later: Iterable[Change], current: Callable[[Collection[str]], JSONMapping]
+) -> JSONObject:
+    """
+    Return the whole values before a change.
+
+    Args:
+        later: the changes of the same row after it, oldest first.
+        current: returns the present values of fields, in the form of the history.
+    """
+    undone = {name: [each] for name in change.before if change.part_of(name) is not None and (each := change.of(name))}
+    ends: JSONObject = {}
+    for each in later if undone else ():
+        for name in undone.keys() - ends.keys():
+            found = each.of(name)
+            if found is None:
+                continue
+            if found.part_of(name) is None:
+                ends[name] = found.before.get(name)
+            else:
+                undone[name].append(found)
+        if len(ends) == len(undone):
+            break
+    if missing := undone.keys() - ends.keys():
+        present = current(missing)
+        ends |= {name: present.get(name) for name in missing}
+    return {
+        name: _undo_all(name, ends[name], undone[name]) if name in undone else value
+        for name, value in change.before.items()
+    }
+
+
+def _undo_all(name: str, value: Any, changes: list[Change]) -> Any:
+    for each in reversed(changes):
+        value = undo(value, each.before.get(name), each.after.get(name), each.part_of(name))
+    return value

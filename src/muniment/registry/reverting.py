@@ -1,14 +1,17 @@
 """Revert a change in the history of a listing or a profile."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
-from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry.models import HistoryEntry
+import msgspec
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
-_REQUESTS: Final = ("asked", "request withdrawn", "change refused")
-"""Actions that changed no field: a request waits for a reviewer."""
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry import history
+from muniment.registry.history import Change
+from muniment.registry.models import HistoryEntry
 
 
 class LaterChanges(Conflict):
@@ -22,26 +25,53 @@ class LaterChanges(Conflict):
         )
 
 
-def values_before(entry: HistoryEntry, editable: Collection[str]) -> JSONObject:
+def values_before(
+    entry: HistoryEntry, editable: Collection[str], current: Callable[[Collection[str]], JSONMapping]
+) -> JSONObject:
     """
-    Return the values that *entry* replaced.
+    Return the whole values that *entry* replaced.
+
+    Args:
+        current: returns the present values of fields, in the form of the history.
 
     Raises:
         BadRequest: it changed no editable field.
     """
+    change = Change(entry.before, entry.after, entry.parts)
     values = {key: value for key, value in entry.before.items() if key in editable}
-    if entry.action in _REQUESTS or not values:
+    if entry.action in history.NOT_REVERTED or not values:
         raise BadRequest(
             "This history entry has no change that can be reverted.",
             "Choose an entry that shows a field before and after.",
         )
-    return values
+    return history.values_before(change._replace(before=values), _changes_after(entry), current)
+
+
+def _changes_after(entry: HistoryEntry) -> Iterator[Change]:
+    """Yield the later changes of the fields that are not whole in *entry*, oldest first."""
+    names = {*(entry.parts or ())}
+    if history.ROUNDS in names:
+        names.add(history.ROUND)
+    touching = Q(changed=None)
+    for name in names:
+        touching |= Q(names__contains=msgspec.json.encode(name).decode())
+    later = _later(entry).annotate(names=Cast("changed", TextField())).filter(touching).order_by("pk")
+    for values in later.values_list(*Change._fields).iterator(chunk_size=1):
+        yield Change(*values)
+
+
+def _later(entry: HistoryEntry) -> QuerySet[HistoryEntry]:
+    same = HistoryEntry.objects.filter(company=entry.company_id, person=entry.person_id, pk__gt=entry.pk)
+    return same.exclude(action__in=history.REQUESTS)
 
 
 def check_later(entry: HistoryEntry, fields: Collection[str]) -> None:
     """Raise LaterChanges if entries after *entry* changed any of *fields*."""
-    same = HistoryEntry.objects.filter(company=entry.company_id, person=entry.person_id, pk__gt=entry.pk)
-    later = same.exclude(action__in=_REQUESTS).values_list("after", flat=True)
-    touched = {name for after in later.iterator() for name in after}
+    later = _later(entry).exclude(action__in=history.NOT_REVERTED)
+    touched: set[str] = set()
+    for names in later.filter(changed__isnull=False).values_list("changed", flat=True).iterator():
+        touched.update(names)
+    for after in later.filter(changed=None).values_list("after", flat=True).iterator():
+        touched.update(after)
     if both := [name for name in fields if name in touched]:
         raise LaterChanges(both)

@@ -6,9 +6,10 @@ Each function is one transaction; the pages, the tool server and the command lin
 Source: decisions, section 5; tools, owner-scoped server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -329,11 +330,16 @@ def revert_company(
         if entry is None:
             raise no_company(slug)
         editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
-        change = CompanyChange(reverting.values_before(entry, editable))
+        change = CompanyChange(reverting.values_before(entry, editable, partial(_present_values, company)))
         edit = read_change(change, settings.SCHEMA)
         if not overwrite and not dry_run:
             reverting.check_later(entry, compare(company, edit, replace=True).after)
         return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run)
+
+
+def _present_values(company: Company, names: Iterable[str]) -> JSONObject:
+    """Return the values of fields that hold something, in the form of the history."""
+    return compare(company, dict.fromkeys(names), replace=True).before
 
 
 def open_funding_round(

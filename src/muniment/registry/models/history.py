@@ -13,7 +13,12 @@ from muniment.registry.models.people import Person
 
 
 class HistoryEntry(models.Model):
-    """A change: its actor, its channel, and each changed field before and after. Never changed or deleted."""
+    """
+    A change: its actor, its channel, and each changed field before and after. Never deleted.
+
+    ``parts``: how the values of fields that are not whole fit into the whole (:mod:`muniment.registry.changed_parts`).
+    ``changed``: the names of the changed fields. Entries of earlier versions have neither, and whole values.
+    """
 
     company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history")
     person = models.ForeignKey(Person, models.CASCADE, null=True, blank=True, related_name="history")
@@ -24,6 +29,8 @@ class HistoryEntry(models.Model):
     credential = Text(blank=True, default="")
     before = JSONText(default=dict)
     after = JSONText(default=dict)
+    parts = JSONText(null=True, blank=True)
+    changed = JSONText(null=True, blank=True)
     note = Text(blank=True, default="")
     at = models.DateTimeField(default=now)
 
