@@ -6,7 +6,8 @@ member with the other side, or is a list whose rows are not told apart by ids.
 
 Beside such a value stands its *part*, which says how the sides fit into the whole. Of an object, ``members`` holds the
 parts of members that are themselves incomplete. Of a list, ``from`` and ``to`` hold the places of rows that are on one
-side only or were moved, before and after, in runs: the id of the row in front (empty for the first), the index, the ids.
+side only or were moved, before and after, in runs: the ids of the rows in front and behind (empty at the ends), the
+index, the ids.
 """
 
 from bisect import bisect_left
@@ -18,7 +19,7 @@ import msgspec
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.record import MAX_DEPTH
 
-_encode = msgspec.json.encode
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Changed(NamedTuple):
@@ -132,13 +133,15 @@ def _runs(ids: Iterable[str], is_placed: Callable[[str], bool]) -> list[list[Any
     runs: list[list[Any]] = []
     former, is_open = "", False
     for index, each in enumerate(ids):
-        if not is_placed(each):
-            former, is_open = each, False
-            continue
-        if not is_open:
-            runs.append([former, index])
+        if is_placed(each):
+            if not is_open:
+                runs.append([former, "", index])
+            runs[-1].append(each)
             is_open = True
-        runs[-1].append(each)
+            continue
+        if is_open:
+            runs[-1][1] = each
+        former, is_open = each, False
     return runs
 
 
@@ -166,31 +169,35 @@ def _undo_object(value: JSONObject, before: JSONObject, after: JSONObject, parts
 
 def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping) -> list[Any]:
     former = {row["id"]: row for row in before}
-    placed = {each for _, _, *ids in part["to"] for each in ids}
+    placed = {each for _, _, _, *ids in part["to"] for each in ids}
     here = {row.get("id"): row for row in rows}
     kept = [former.get(row.get("id"), row) for row in rows if row.get("id") not in placed]
-    following: dict[str, list[Any]] = {}
-    homeless: list[tuple[int, list[Any]]] = []
     known = {"", *(row.get("id") for row in kept)}
-    for anchor, index, *ids in part["from"]:
-        run = [former.get(each) or here.get(each) for each in ids]
-        run = [row for row in run if row is not None]
-        if anchor in known and anchor not in following:
-            following[anchor] = run
+    behind: dict[str, list[Any]] = {}
+    ahead: dict[str, list[Any]] = {}
+    homeless: list[tuple[int, list[Any]]] = []
+    for front, back, index, *ids in part["from"]:
+        run = [row for each in ids if (row := former.get(each) or here.get(each)) is not None]
+        if front in known:
+            behind[front] = run
+        elif back in known and back:
+            ahead[back] = run
         else:
             homeless.append((index, run))
-    found = following.pop("", [])
+    found = behind.pop("", [])
     for row in kept:
+        found += ahead.pop(row.get("id"), ())
         found.append(row)
-        found += following.pop(row.get("id"), ())
-    for index, run in homeless:  # the row in front is gone
+        found += behind.pop(row.get("id"), ())
+    for index, run in homeless:
         found[index:index] = run
     return found
 
 
 def without_rows(part: JSONMapping, ids: Collection[str]) -> JSONObject:
     """Return a part of a list without the places of some rows."""
-    return {
-        side: [[anchor, index, *left] for anchor, index, *run in runs if (left := [e for e in run if e not in ids])]
-        for side, runs in part.items()
-    }
+    found: JSONObject = {}
+    for side, runs in part.items():
+        left = ([*run[:3], *(each for each in run[3:] if each not in ids)] for run in runs)
+        found[side] = [run for run in left if len(run) > 3]
+    return found

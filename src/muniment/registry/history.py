@@ -34,8 +34,15 @@ def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject
 
 
 def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, **subject: Any) -> HistoryEntry:
-    """Return a new, unsaved history entry; *subject* is a company, person or framework, and a note."""
-    changed = reduce_change(before, after, whole=(ROUND,))
+    """
+    Return a new, unsaved history entry.
+
+    Args:
+        subject: a company, person or framework, and a note. The values of a person are whole, since a merge joins the
+            histories of two people.
+    """
+    whole = after if "person" in subject else (ROUND,)
+    changed = reduce_change(before, after, whole=whole)
     return HistoryEntry(
         action=action,
         account_id=actor.account_id,
@@ -73,7 +80,7 @@ class Change(NamedTuple):
             return None
         old, new = self.before.get(ROUND), self.after[ROUND]
         rows = ([each] if each else [] for each in (old, new))
-        places = {"from": [], "to": [] if old else [["", 0, new.get("id")]]}
+        places = {"from": [], "to": [] if old else [["", "", 0, new.get("id")]]}
         return Change(*({ROUNDS: each} for each in (*rows, places)))
 
 

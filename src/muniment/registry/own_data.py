@@ -129,6 +129,7 @@ def _entry(row: HistoryEntry) -> JSONObject:
         "credential": row.credential,
         "before": row.before,
         "after": row.after,
+        **({"parts": row.parts} if row.parts else {}),
         "note": row.note,
     }
 

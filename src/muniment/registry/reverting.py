@@ -1,7 +1,6 @@
 """Revert a change in the history of a listing or a profile."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final
 
 import msgspec
 from django.db.models import Q, QuerySet, TextField
@@ -26,13 +25,13 @@ class LaterChanges(Conflict):
 
 
 def values_before(
-    entry: HistoryEntry, editable: Collection[str], current: Callable[[Collection[str]], JSONMapping]
+    entry: HistoryEntry, editable: Collection[str], current: Callable[[Collection[str]], JSONMapping] = lambda _: {}
 ) -> JSONObject:
     """
     Return the whole values that *entry* replaced.
 
     Args:
-        current: returns the present values of fields, in the form of the history.
+        current: returns the present values of fields, in the form of the history. Those of a person are whole there.
 
     Raises:
         BadRequest: it changed no editable field.
@@ -70,7 +69,7 @@ def check_later(entry: HistoryEntry, fields: Collection[str]) -> None:
     later = _later(entry).exclude(action__in=history.NOT_REVERTED)
     touched: set[str] = set()
     for names in later.filter(changed__isnull=False).values_list("changed", flat=True).iterator():
-        touched.update(names)
+        touched.update(names or ())
     for after in later.filter(changed=None).values_list("after", flat=True).iterator():
         touched.update(after)
     if both := [name for name in fields if name in touched]:

@@ -177,7 +177,8 @@ class _CompanyBatch:
         rows = without_used_slugs(self.run, "company", rows, stored)
         keys = [company.pk for company in stored.values()]
         parts = _parts(keys)
-        self.edits = edits_of("company", keys)
+        by_key = {company.pk: company for company in stored.values()}
+        self.edits = edits_of("company", keys, lambda key, member: self._member(by_key[key], member, parts))
         rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
         import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
         self._ignore_erased_people(rows)
@@ -231,6 +232,11 @@ class _CompanyBatch:
             "capTable": parts["cap_table"][company.pk],
             "fundingRounds": self._part_on_wire(parts["funding_rounds"][company.pk]),
         }
+
+    def _member(self, company: Company, member: str, parts: _Parts) -> Any:
+        """Return a stored member of a listing, of its object or beside it."""
+        line = self._on_wire(company, parts)
+        return line[member] if member in line else line["company"].get(member)
 
     def _without_unknown_people(
         self, rows: list[tuple[int, CompanyRow]], people: _People

@@ -8,14 +8,17 @@ Source: decisions, section 6: a field that an owner changed since the last impor
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
+from muniment.registry import history
+from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry, ImportMemory
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POSITIONS, PROPOSALS
 from muniment.schema.item_lists import ItemList
@@ -24,8 +27,6 @@ Fingerprint = str | list[list[str]]
 """The digest of a value; for a list, the id and the digest of each row."""
 
 IMPORTED: Final = "imported"
-REQUESTS: Final = ("asked", "request withdrawn", "change refused")
-"""Actions that changed no member: a request waits for a reviewer."""
 ROWS: Final[dict[str, ItemList]] = {
     "address": ADDRESSES,
     "positions": POSITIONS,
@@ -166,27 +167,56 @@ def _merge_rows(base: list[list[str]], current: Sequence[JSONObject], given: Seq
     return [*rows, *(row for row in given if row["id"] not in here and row["id"] not in brought)]
 
 
-def edits_of(subject: str, keys: Iterable[int]) -> dict[int, Edits]:
-    """Return the edits of the rows that people changed, by primary key; *subject* is company, person or framework."""
+@dataclass(slots=True)
+class _Edited:
+    """What people changed of one row: by member, the first change since an import brought it and those after it."""
+
+    first: dict[str, tuple[str, list[Change]]] = field(default_factory=dict)
+
+    def add(self, action: str, change: Change) -> None:
+        for name in change.after:
+            member = _ALIASES.get(name, name)
+            if action == IMPORTED:
+                self.first.pop(member, None)
+                if name == "extra":  # as earlier versions recorded additional members
+                    for each in {**(change.before[name] or {}), **(change.after[name] or {})}:
+                        self.first.pop(each, None)
+            elif member in self.first:
+                self.first[member][1].append(change)
+            elif action != history.MERGED:
+                self.first[member] = (name, [change])
+
+    def brought(self, current: Callable[[str], Any]) -> dict[str, Fingerprint]:
+        found = {}
+        for member, (name, (change, *later)) in self.first.items():
+            only = change._replace(before={name: change.before.get(name)})
+            values = history.values_before(only, later, lambda names: {each: current(each) for each in names})
+            found[member] = fingerprint(member, values[name])
+        return found
+
+
+def edits_of(
+    subject: str, keys: Iterable[int], current: Callable[[int, str], Any] = lambda _key, _member: None
+) -> dict[int, Edits]:
+    """
+    Return the edits of the rows that people changed, by primary key.
+
+    Args:
+        subject: company, person or framework.
+        current: returns the stored value of a member of a company, in the form of the history. That of people and
+            frameworks has whole values.
+    """
     column, keys = f"{subject}_id", list(keys)
-    entries = HistoryEntry.objects.filter(**{f"{column}__in": keys}).exclude(action__in=REQUESTS)
-    changed = entries.exclude(action=IMPORTED).values_list(column, flat=True).distinct() if keys else ()
-    touched = set(changed)
+    entries = HistoryEntry.objects.filter(**{f"{column}__in": keys}).exclude(action__in=history.REQUESTS)
+    changed = entries.exclude(action__in=(IMPORTED, history.MERGED)).values_list(column, flat=True).distinct()
+    touched = set(changed) if keys else set()
     if not touched:
         return {}
-    found: dict[int, Edits] = defaultdict(Edits)
-    entries = HistoryEntry.objects.filter(**{f"{column}__in": touched}).exclude(action__in=REQUESTS).order_by("pk")
-    for key, action, before, after in entries.values_list(column, "action", "before", "after").iterator():
-        brought = found[key].brought
-        for name in after:
-            member = _ALIASES.get(name, name)
-            if action != IMPORTED:
-                brought.setdefault(member, fingerprint(member, before.get(name)))
-                continue
-            brought.pop(member, None)
-            if name == "extra":  # as earlier versions recorded additional members
-                for each in {**(before[name] or {}), **(after[name] or {})}:
-                    brought.pop(each, None)
+    edited: dict[int, _Edited] = defaultdict(_Edited)
+    entries = HistoryEntry.objects.filter(**{f"{column}__in": touched}).exclude(action__in=history.REQUESTS)
+    for key, action, *values in entries.order_by("pk").values_list(column, "action", *Change._fields).iterator():
+        edited[key].add(action, Change(*values))
+    found = {key: Edits(each.brought(partial(current, key))) for key, each in edited.items()}
     memories = ImportMemory.objects.filter(**{f"{column}__in": touched})
     for key, members in memories.values_list(column, "members"):
         found[key].memory = members

@@ -26,6 +26,7 @@ from muniment.registry.models import (
     UnlistedBy,
 )
 from muniment.registry.people.erasing import find_person
+from muniment.registry.people.positions import team_of
 from muniment.registry.people.profiles import HINT, ProfileChange, ProfileUpdate, compare_profile, write_profile
 from muniment.registry.publishing.publisher import AffectedRows, publish
 
@@ -156,6 +157,8 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         merged, kept = (find_person(each) for each in (slug, into))  # as they are once they are locked
         if merged.account_id and kept.account_id:
             raise Conflict("Both people belong to an account.", "Unlink one of them first.")
+        named = list(Company.objects.filter(positions__person=merged).distinct().order_by("pk"))
+        before = {company.pk: team_of(company) for company in named}
         companies = _move_positions(merged, kept)
         account_id = merged.account_id or kept.account_id
         listed = kept.listed or merged.listed
@@ -174,7 +177,8 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         for company in Company.objects.filter(pk__in=companies).order_by("pk"):
             company.version, company.updated_at = company.version + 1, kept.updated_at
             company.save(update_fields=["version", "updated_at"])
-            history.entry(actor, "person merged", before={}, after={}, company=company).save()
+            teams = {"before": {"positions": before[company.pk]}, "after": {"positions": team_of(company)}}
+            history.entry(actor, history.MERGED, company=company, **teams).save()
         publish(AffectedRows().company(*companies).person(merged.pk, kept.pk))
         merged.delete()
         return kept

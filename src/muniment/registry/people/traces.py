@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
+from muniment.kernel.json import JSONObject
+from muniment.registry.changed_parts import without_rows
 from muniment.registry.models import HistoryEntry, PendingChange, Petition
 from muniment.registry.people.suppression import folded
 
@@ -76,8 +78,24 @@ def _naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> m
 
 def _clean(row: Any, columns: tuple[str, ...], person: Named) -> None:
     values = {column: without(getattr(row, column), person) for column in columns}
-    if len(values) > 1:  # before and after: a field that is now the same in both did not change
-        first, second = values.values()
-        for name in [name for name in first if name in second and first[name] == second[name]]:
-            del first[name], second[name]
+    if isinstance(row, HistoryEntry):
+        values = _without_unchanged(row, values["before"], values["after"])
     type(row)._default_manager.filter(pk=row.pk).update(**values)  # noqa: SLF001 - Django's public name
+
+
+def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObject) -> JSONObject:
+    """Return the columns of *entry* without the fields that are now the same before and after."""
+    parts = dict(entry.parts or {})
+    for name, part in parts.items():
+        if "from" in part:
+            of_all, left = (
+                {row["id"] for side in of for row in side[name]}
+                for of in ((entry.before, entry.after), (before, after))
+            )
+            parts[name] = without_rows(part, of_all - left)
+    for name in [name for name in before if name in after and before[name] == after[name]]:
+        if not any(parts.get(name, {}).values()):
+            del before[name], after[name]
+            parts.pop(name, None)
+    changed = None if entry.changed is None else [name for name in entry.changed if name in after or name in before]
+    return {"before": before, "after": after, "parts": parts or None, "changed": changed}

@@ -6,9 +6,6 @@ Each change raises BadRequest for an account without a profile.
 Source: decisions, section 5, listings.
 """
 
-from collections.abc import Iterable
-from functools import partial
-
 from django.conf import settings
 from django.db import transaction
 
@@ -19,7 +16,7 @@ from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import reverting
 from muniment.registry.company.access import expect_version
 from muniment.registry.company.company_change import read_fields
-from muniment.registry.company.difference import Difference, compare_field
+from muniment.registry.company.difference import Difference
 from muniment.registry.company.pictures import stored_path
 from muniment.registry.models import HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.profiles import (
@@ -78,20 +75,13 @@ def revert_profile(
         entry = HistoryEntry.objects.filter(person=person, pk=entry_id).first()
         if entry is None:
             raise NotFound(f"Your profile has no history entry {entry_id}.", "See /manage/profile/history.")
-        difference = _compare(person, reverting.values_before(entry, _editable(), partial(_present_values, person)))
+        difference = _compare(person, reverting.values_before(entry, _editable()))
         if not overwrite and not dry_run:
             reverting.check_later(entry, difference.after)
         if difference and not dry_run:
             difference.write_columns(person)
             write_profile(actor, person, "reverted", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
-
-
-def _present_values(person: Person, names: Iterable[str]) -> JSONObject:
-    found = Difference()
-    for name in names:
-        compare_field(person, settings.SCHEMA.person.by_name[name], None, found, replace=True)
-    return found.before
 
 
 def _compare(person: Person, values: JSONObject) -> Difference:
