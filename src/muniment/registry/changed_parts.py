@@ -4,7 +4,7 @@ The compact form of a change: of a list the rows that changed, of an object the 
 Where nothing is left out, a value stays whole: it is text or a number, was empty before or after, shares no row or
 member with the other side, or is a list whose rows are not told apart by ids.
 
-Beside such a value stands its *part*, which says how the sides fit into the whole. Of an object, ``members`` holds the
+A value that is not whole has a *part*, which says how the sides fit into the whole. Of an object, ``members`` holds the
 parts of members that are themselves incomplete. Of a list, ``from`` and ``to`` hold the places of rows that are on one
 side only or were moved, before and after, in runs: the ids of the rows in front and behind (empty at the ends), the
 index, the ids.
