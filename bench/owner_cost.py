@@ -25,15 +25,15 @@ MOST_LOOK_MS = 0.25
 MOST_UPDATE_MS = 6.0
 
 
-def cost_ms(work: Callable[[int], object], calls: int) -> float:
+def cost_ms(work: Callable[[int], object], calls: int, clock: Callable[[], int] = time.process_time_ns) -> float:
     """Return the median CPU milliseconds of *work*, which is called with the number of the round."""
     for number in range(20):
         work(number)
     found = []
     for number in range(20, 20 + calls):
-        began = time.process_time_ns()
+        began = clock()
         work(number)
-        found.append(time.process_time_ns() - began)
+        found.append(clock() - began)
     return statistics.median(found) / 1e6
 
 
@@ -90,27 +90,25 @@ def measure(calls: int, *, profile: bool) -> int:
         run = server.asker.loop.run_until_complete
 
         def update(number: int) -> object:
-            done = server.data(token, "update_my_company", slug=slug, changes={"teamSize": number + 10})
-            assert done["applied"] == ["teamSize"], done
+            changes = {"description": f"As told in round {number}."}
+            done = server.data(token, "update_my_company", slug=slug, changes=changes)
+            assert done["applied"] == ["description"], done
             return done
 
         looked = cost_ms(lambda _: run(server.doorkeeper(token, "suite/1")), calls)
         read = cost_ms(lambda _: server.data(token, "get_my_company", slug=slug), calls)
         updated = cost_ms(update, calls)
-        described = cost_ms(
-            lambda number: server.data(
-                token, "update_my_company", slug=slug, changes={"description": f"As told in round {number}."}
-            ),
-            calls,
-        )
+        waited = cost_ms(update, calls, time.perf_counter_ns)
         if profile:
-            show(lambda number: update_company(actor, slug, CompanyChange(team_size=number)), calls)
+            show(
+                lambda number: update_company(actor, slug, CompanyChange(description=f"As told in round {number}.")),
+                calls,
+            )
     bridge.close()
     connections.close_all()
     print(f"a warm look at a token          {looked:7.3f} ms")
     print(f"get_my_company                  {read:7.3f} ms")
-    print(f"update_my_company, teamSize     {updated:7.3f} ms")
-    print(f"update_my_company, description  {described:7.3f} ms")
+    print(f"update_my_company, description  {updated:7.3f} ms; {waited:.3f} ms of wall time")
     return int(looked > MOST_LOOK_MS or updated > MOST_UPDATE_MS)
 
 

@@ -24,6 +24,7 @@ import msgspec
 import zstandard
 
 from muniment.backup.contents import FORMAT, Part, hashed
+from muniment.durable_files import sync
 from muniment.kernel.problems import BadRequest, Conflict
 
 PIECE_BYTES: Final = 1 << 20
@@ -74,7 +75,7 @@ def write(path: Path, parts: Iterable[Part], *, verify: Callable[[Path], object]
         os.fsync(out.fileno())
         verify(draft)
         draft.rename(path)
-        _keep_name(path.parent)
+        sync(path.parent)
 
 
 @contextmanager
@@ -92,14 +93,6 @@ def _draft(path: Path) -> Iterator[tuple[Path, IO[bytes]]]:
             yield draft, out
         finally:
             draft.unlink(missing_ok=True)
-
-
-def _keep_name(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _archive(packed: IO[bytes], parts: Iterable[Part], folder: Path) -> None:

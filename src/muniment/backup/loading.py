@@ -6,7 +6,6 @@ commit. Blobs and keys are written before it: an empty instance that has some st
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from muniment.backup.snapshot import published_tally
 from muniment.config import Config
 from muniment.documents.models import Document
 from muniment.documents.storage import Storage
+from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
@@ -243,12 +243,9 @@ class _Loading:
         folder = self._config.data / "keys"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, content in self._keys.items():
-            draft = folder / f".{name}.{os.getpid()}"
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            with replacing(folder / name) as out:
                 out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            draft.replace(folder / name)
+        sync(folder.parent)
         file = folder / "django.key"
         secret = self._config.secret_key or (file.read_text() if file.exists() else "")
         if self.loaded.header.key_check not in {"", contents.key_check(secret)}:

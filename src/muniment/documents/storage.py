@@ -2,9 +2,11 @@
 Blob storage: a local folder or an S3-compatible store.
 
 The same streaming code serves both, and a file is never entirely in memory. A blob is written once, under a unique
-key, and becomes visible only when complete; names, types and digests are in the database.
+key, and becomes visible only when complete; names, types and digests are in the database. A stored blob survives a
+power cut: obstore does not sync local files, so this module does.
 """
 
+import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -18,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import obstore
 from obstore.store import LocalStore, S3Store
 
+from muniment.durable_files import sync, sync_with_folders
 from muniment.kernel.ids import new_id
 from muniment.kernel.json import JSONObject
 
@@ -63,6 +66,8 @@ class Storage:
     async def write_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
         """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
         await obstore.put_async(self._store, key, chunks, **_IN_PARTS)
+        if self.folder is not None:
+            await asyncio.to_thread(sync_with_folders, self.folder / key, self.folder)
 
     def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
         """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
@@ -70,6 +75,8 @@ class Storage:
             obstore.put(self._store, key, chunks, use_multipart=False)
         else:
             obstore.put(self._store, key, iter(chunks), **_IN_PARTS)
+        if self.folder is not None:
+            sync_with_folders(self.folder / key, self.folder)
 
     def delete(self, key: str) -> None:
         """Remove a blob; a missing one is not an error."""
@@ -157,7 +164,9 @@ class Storage:
 
 
 def _local(folder: Path) -> LocalStore:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not folder.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync(folder.parent)
     return LocalStore(folder, automatic_cleanup=False)
 
 

@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from muniment.durable_files import replacing, sync
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp, with_picture_addresses
 from muniment.schema.objects import Schema
@@ -186,9 +187,8 @@ class Exports:
                     return False
                 at = timestamp(datetime.now(UTC))
                 made = [self._write(connection, kind, form, edition, at) for kind in NAMES for form in ("jsonl", "csv")]
-            manifest = self._folder / "manifest.json.new"
-            manifest.write_bytes(msgspec.json.encode(made))
-            manifest.replace(self._folder / "manifest.json")
+            with replacing(self._folder / "manifest.json") as manifest:
+                manifest.write(msgspec.json.encode(made))
             self._clean({edition} | former)
         return True
 
@@ -218,6 +218,7 @@ class Exports:
         with part.open("rb") as finished:
             sha256 = hashlib.file_digest(finished, "sha256").hexdigest()
         size_bytes = part.stat().st_size
+        sync(part)  # its name is kept with the manifest's
         part.replace(self._folder / name)
         return ExportFile(name, rows, size_bytes, sha256, edition, at, self._base_url)
 

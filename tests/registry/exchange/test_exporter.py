@@ -1,6 +1,7 @@
 """Export: one consistent snapshot of what is public, in the import form."""
 
 import json
+import os
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_an_export_that_fails_leaves_the_former_files(filled, tmp_path, monkeypa
     export_registry(tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     operations.update_company(COMMAND, "tidal-works", CompanyChange(description="Later."))
-    monkeypatch.setattr(exporter.os, "fsync", lambda _: 1 / 0)
+    monkeypatch.setattr(os, "fsync", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_registry(tmp_path)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muniment.durable_files import sync
 from muniment.kernel.problems import BadRequest
 from muniment.registry.models import Picture
 
@@ -123,8 +124,12 @@ def write_files(folder: Path, digests: Iterable[str]) -> int:
             for side, content in zip((SMALL, LARGE), sizes, strict=True):
                 draft = folder / f".{digest}-{side}.{os.getpid()}"
                 draft.write_bytes(bytes(content))
+                sync(draft)
                 draft.replace(folder / f"{digest}-{side}.webp")
             written += 1
+    if written:
+        sync(folder)
+        sync(folder.parent)
     return written
 
 

@@ -7,7 +7,6 @@ history are not exported: a backup contains them.
 Source: decisions, section 6.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 import msgspec
 from django.conf import settings
 
+from muniment.durable_files import replacing
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.company import pictures
@@ -66,20 +66,13 @@ def _write_pictures(folder: Path) -> int:
 
 
 def _write(path: Path, rows: Iterator[JSONObject], progress: Callable[[int], object]) -> int:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     done = 0
-    try:
-        with draft.open("wb") as out:
-            for row in rows:
-                out.write(_encode(row) + b"\n")
-                done += 1
-                if done % CHUNK == 0:
-                    progress(done)
-            out.flush()
-            os.fsync(out.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(path) as out:
+        for row in rows:
+            out.write(_encode(row) + b"\n")
+            done += 1
+            if done % CHUNK == 0:
+                progress(done)
     progress(done)
     return done
 

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 from django.conf import settings
 
+from muniment.durable_files import replacing
 from muniment.kernel.ids import now
 from muniment.registry.models import Suppression
 
@@ -123,14 +124,16 @@ def write_beside(folder: Path) -> None:
     for digest, key, at in Suppression.objects.order_by("pk").values_list("digest", "key_check", "at"):
         lines.setdefault(digest, Line(digest=digest, key=key, at=at))
     if lines:
-        _write(folder / FILE_NAME, b"".join(msgspec.json.encode(line) + b"\n" for line in lines.values()))
+        with replacing(folder / FILE_NAME) as out:
+            out.writelines(msgspec.json.encode(line) + b"\n" for line in lines.values())
 
 
 def remember_folder(data: Path, folder: Path) -> None:
     """Remember in the data folder that *folder* has backups, so that later erasures are written there too."""
     known = folders_of(data)
     if folder.resolve() not in known:
-        _write(data / _FOLDERS, b"".join(os.fsencode(each) + b"\n" for each in [*known, folder.resolve()]))
+        with replacing(data / _FOLDERS) as out:
+            out.writelines(os.fsencode(each) + b"\n" for each in [*known, folder.resolve()])
 
 
 def folders_of(data: Path) -> list[Path]:
@@ -143,12 +146,3 @@ def _read(file: Path) -> list[Line]:
     if not file.exists():
         return []
     return [msgspec.json.decode(line, type=Line) for line in file.read_bytes().splitlines() if line.strip()]
-
-
-def _write(file: Path, content: bytes) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    draft.replace(file)

@@ -1,0 +1,58 @@
+"""A disk that loses power: ext4 on a loop device, stopped by its shutdown ioctl, the journal unflushed. Needs root."""
+
+import fcntl
+import os
+import struct
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_SHUTDOWN = 0x8004587D
+_WITHOUT_LOG_FLUSH = struct.pack("I", 2)
+
+
+class Disk:
+    """
+    A file system in a file, mounted in a context.
+
+    Writes that nothing syncs stay in memory: the journal commits only every five minutes, and a rename does not flush
+    the file.
+    """
+
+    def __init__(self, folder: Path, *, size_mb: int = 256) -> None:
+        self.path = folder / "mounted"
+        self._image = folder / "disk.img"
+        self.path.mkdir()
+        with self._image.open("wb") as image:
+            image.truncate(size_mb << 20)
+        _run("mkfs.ext4", "-q", "-F", str(self._image))
+
+    def mount(self) -> None:
+        _run("mount", "-o", "loop,commit=300,noauto_da_alloc", str(self._image), str(self.path))
+
+    def cut(self) -> None:
+        """Stop the disk: everything that is not on it is gone, and every later write fails."""
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(descriptor, _SHUTDOWN, _WITHOUT_LOG_FLUSH)
+        finally:
+            os.close(descriptor)
+
+    def unmount(self) -> None:
+        _run("umount", str(self.path))
+
+    def __enter__(self) -> Self:
+        self.mount()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if os.path.ismount(self.path):
+            self.unmount()
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"

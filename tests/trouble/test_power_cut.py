@@ -1,0 +1,119 @@
+"""Power cuts during mixed writes: every acknowledged change and document is there after the restart."""
+
+import hashlib
+import random
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from http.client import HTTPException
+
+import pytest
+
+from services.disk import Disk
+from services.product import Product
+from services.uploads import Owner
+
+pytestmark = [pytest.mark.proof, pytest.mark.sqlite]  # PostgreSQL syncs by itself; its blobs are the same code
+CUTS = 20
+
+
+class Writer:
+    """Writes until the power is cut, and remembers what was acknowledged."""
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+        self.description = 0
+        self.documents: dict[str, str] = {}
+        """The SHA-256 of acknowledged documents, by id."""
+        self.refused: list[object] = []
+        self._is_cut = threading.Event()
+
+    def edit(self) -> None:
+        while not self._is_cut.is_set():
+            number = self.description + 1
+            if "data" in self._call(
+                "update_my_company", slug=self.owner.slug, changes={"description": f"No. {number}"}
+            ):
+                self.description = number
+
+    def upload(self) -> None:
+        while not self._is_cut.is_set():
+            text = f"The board meets, {random.random()}.\n" * random.randrange(1, 120)
+            name = f"minutes-{len(self.documents)}.txt"
+            found = self._call("upload_document", companySlug=self.owner.slug, filename=name, text=text)
+            if "data" in found:
+                self.documents[found["data"]["documentId"]] = hashlib.sha256(text.encode()).hexdigest()
+
+    def _call(self, name: str, **arguments: object) -> dict[str, object]:
+        try:
+            found = self.owner.call(name, **arguments)
+        except (OSError, HTTPException, AssertionError):  # the server died, or says that it cannot write
+            time.sleep(0.01)
+            return {}
+        if "data" not in found and found["error"]["code"] != "internal_error":  # of the disk that is gone
+            self.refused.append(found)
+        return found
+
+    def until_the_cut(self, disk: Disk, product: Product, after_s: float) -> None:
+        threads = [threading.Thread(target=each) for each in (self.edit, self.upload, self.upload)]
+        for thread in threads:
+            thread.start()
+        time.sleep(after_s)  # the moment of the cut is the point
+        disk.cut()
+        self._is_cut.set()
+        product.kill()
+        for thread in threads:
+            thread.join(60)
+        disk.unmount()
+
+
+@pytest.mark.timeout(900)
+def test_nothing_acknowledged_is_lost_by_power_cuts(tmp_path):
+    lost: list[str] = []
+    edits = documents = 0
+    with Disk(tmp_path) as disk:
+        product = Product(disk.path, document_quota_mb="5000")
+        product.start()
+        product.wait_ready()
+        owner = Owner(product)
+        writer = Writer(owner)
+        for cut in range(CUTS):
+            if cut:
+                disk.mount()
+                product.start()
+                product.wait_ready()
+            before = (writer.description, len(writer.documents))
+            writer = _next(writer, owner)
+            writer.until_the_cut(disk, product, random.uniform(0.5, 2.5))
+            edits += writer.description - before[0]
+            documents += len(writer.documents) - before[1]
+            assert writer.refused == []
+            disk.mount()
+            lost += _missing(disk, writer)
+            disk.unmount()
+        print(f"\n{CUTS} power cuts: {edits} acknowledged changes, {documents} documents, {len(lost)} lost")
+    assert edits > CUTS
+    assert documents > CUTS
+    assert lost == []
+
+
+def _next(former: Writer, owner: Owner) -> Writer:
+    writer = Writer(owner)
+    writer.description, writer.documents = former.description, former.documents
+    return writer
+
+
+def _missing(disk: Disk, writer: Writer) -> list[str]:
+    """Return what was acknowledged and is not on the disk."""
+    with closing(sqlite3.connect(disk.path / "muniment.sqlite3")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        (found,) = database.execute("SELECT description FROM registry_company WHERE slug = ?", (writer.owner.slug,))
+        rows = dict(database.execute("SELECT id, blob_key FROM documents_document WHERE state = 'ready'"))
+    stored = int(str(found[0]).removeprefix("No. ") or 0) if found[0] else 0
+    missing = [f"change {number}" for number in range(stored + 1, writer.description + 1)]
+    for key, sha256 in writer.documents.items():
+        blob = disk.path / "blobs" / rows.get(key, "missing")
+        if not blob.is_file() or hashlib.sha256(blob.read_bytes()).hexdigest() != sha256:
+            missing.append(f"document {key}")
+    return missing
