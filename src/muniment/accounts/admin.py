@@ -1,12 +1,15 @@
 """Accounts in the operators' admin site."""
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from django.contrib import admin
+from django.forms import ModelForm
 from django.http import HttpRequest
 
 from muniment.accounts.models import Account, CredentialEdition, PersonalToken, SecurityEvent
 from muniment.accounts.read_only_admin import ReadOnly
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 
 
 @admin.register(Account)
@@ -20,6 +23,16 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
     date_hierarchy = "joined_at"
     fields = ("email", "name", "role", "is_active", "joined_at", "last_login")
     readonly_fields: ClassVar = ("email", "joined_at", "last_login")
+
+    def save_model(self, request: HttpRequest, obj: Account, form: ModelForm[Account], change: bool) -> None:  # noqa: FBT001 - Django's signature
+        """Save an account with the events of its new role and state, in the transaction of the page."""
+        before = Account.objects.select_for_update().get(pk=obj.pk)
+        super().save_model(request, obj, form, change)
+        actor = cast("Account", request.user).actor("web", "admin site")
+        if obj.role != before.role:
+            record(Event.ROLE_CHANGED, account=obj, actor=actor, detail={"was": before.role, "role": obj.role})
+        if obj.is_active != before.is_active:
+            record(Event.ACCOUNT_ENABLED if obj.is_active else Event.ACCOUNT_DISABLED, account=obj, actor=actor)
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
         return False

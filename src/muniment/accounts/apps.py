@@ -15,9 +15,15 @@ class AccountsConfig(AppConfig):
         from muniment.accounts import revocation, sessions, tokens
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
+        from muniment.accounts.security import mailing, retention, signals
 
         personal_data.register(own.PART)
         revocation.watch_accounts()
+        signals.watch()
+        register(mailing.HANDLER)
+        register(
+            Handler(kind="accounts.security_events_ended", work=lambda _: retention.sweep_events()), every_s=86_400
+        )
         register(Handler(kind="accounts.deletions_due", work=lambda _: deletion.delete_due_accounts()), every_s=3_600)
         register(Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry()), every_s=3_600)
         register(Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens()), every_s=86_400)

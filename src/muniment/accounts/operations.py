@@ -9,6 +9,8 @@ from django.core.validators import validate_email
 from django.db import transaction
 
 from muniment.accounts.models import Account
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 
@@ -44,6 +46,7 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
             raise Conflict(f"{address} already has an account.", "Use user role to change its role.")
         account = Account.objects.create_user(address, password, role=role)
         EmailAddress.objects.create(user=account, email=address, verified=True, primary=True)
+        record(Event.ACCOUNT_CREATED, account=account, actor=actor, detail={"role": role})
     return account
 
 
@@ -53,8 +56,10 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
     _check_role(role)
     with transaction.atomic():
         account = find_account(email)
-        account.role = role
+        was, account.role = account.role, role
         account.save(update_fields=["role"])
+        if was != role:
+            record(Event.ROLE_CHANGED, account=account, actor=actor, detail={"was": was, "role": role})
     return account
 
 

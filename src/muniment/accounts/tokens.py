@@ -19,8 +19,11 @@ from django.utils.translation import gettext
 
 from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
@@ -33,6 +36,7 @@ MAX_LIVE: Final = 50
 MADE_AN_HOUR: Final = 30
 WARNED_BEFORE: Final = timedelta(days=7)
 KEPT_AFTER_END: Final = timedelta(days=30)
+_BY_HOLDER: Final = "revoked by its holder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,7 @@ def create_token(
             lifetime_days=days,
             expires_at=expires_at,
         )
+        record(Event.TOKEN_CREATED, account=owner, actor=actor, detail=_detail(row))
     _mail_owner(row, gettext("A token was created"), gettext("A personal access token was created for your account."))
     return NewToken(row, text)
 
@@ -111,6 +116,7 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         row.created_at = now()
         row.save()
         revocation.bump()
+        record(Event.TOKEN_REGENERATED, account=row.account_id, actor=actor, detail=_detail(row))
     said = gettext("A personal access token of your account was regenerated.")
     _mail_owner(row, gettext("A token was regenerated"), said)
     return NewToken(row, text)
@@ -121,6 +127,7 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
     with transaction.atomic():
         row = _own(actor, token_id)
         _end_now(row)
+        record(Event.TOKEN_REVOKED, account=row.account_id, actor=actor, detail={"name": row.name})
     return row
 
 
@@ -138,6 +145,7 @@ def revoke_presented(text: str) -> bool:
         if row is None or row.revoked_at is not None:
             return False
         _end_now(row)
+        record(Event.TOKEN_REVOKED, account=row.account_id, by=None, detail={"name": row.name, "reason": _BY_HOLDER})
     said = gettext("A token was revoked by its holder. Create a new one if you still need it.")
     _mail_owner(row, gettext("A token was revoked"), said)
     return True
@@ -162,6 +170,10 @@ def warn_of_expiry(at: datetime | Unset = UNSET) -> int:
 def sweep_tokens() -> int:
     before = now() - KEPT_AFTER_END
     return PersonalToken.objects.filter(Q(revoked_at__lt=before) | Q(expires_at__lt=before)).delete()[0]
+
+
+def _detail(row: PersonalToken) -> JSONObject:
+    return {"name": row.name, "scopes": row.scopes.split(), "expires": _day(row)}
 
 
 def _account(actor: Actor) -> Account:

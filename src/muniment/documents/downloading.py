@@ -18,6 +18,8 @@ from django.core.cache import cache
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of
 from muniment.accounts.personal_data.parts import personal_data
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.operations import get_document
 from muniment.documents.records import no_document, storage
@@ -119,6 +121,7 @@ def create_archive(actor: Actor) -> str:
         size_bytes = file.tell()
         file.seek(0)
         storage().write(key, _pieces(file))
+    record(Event.DATA_EXPORTED, account=account, actor=actor)
     return "/downloads/" + signing.dumps([account.pk, key, size_bytes], salt=_ARCHIVE_SALT)
 
 

@@ -21,6 +21,8 @@ from django.utils.translation import gettext
 from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -56,16 +58,20 @@ def issue_code(
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
     code = CODE + random_text(token_pairs.SECRET_CHARACTERS)
-    AuthorizationCode.objects.create(
-        digest=token_digest(code),
-        client=client,
-        account_id=actor.account_id,
-        redirect_uri=redirect_uri,
-        challenge=challenge,
-        scopes=scopes.written(permitted),
-        resource=resource,
-        expires_at=now() + CODE_LIFETIME,
-    )
+    held = scopes.written(permitted)
+    with transaction.atomic():
+        AuthorizationCode.objects.create(
+            digest=token_digest(code),
+            client=client,
+            account_id=actor.account_id,
+            redirect_uri=redirect_uri,
+            challenge=challenge,
+            scopes=held,
+            resource=resource,
+            expires_at=now() + CODE_LIFETIME,
+        )
+        detail = {"app": str(client), "scopes": held.split()}
+        record(Event.APP_PERMITTED, account=actor.account_id, actor=actor, detail=detail)
     return code
 
 
@@ -129,6 +135,8 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
     )
     row.grant = grant
     row.save(update_fields=["grant"])
+    detail = {"app": str(grant.client), "scopes": grant.scopes.split()}
+    record(Event.APP_CONNECTED, account=grant.account_id, actor=_app(grant), detail=detail)
     return grant, pair
 
 
@@ -234,7 +242,7 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
         grant = rows.filter(pk=grant_id, account_id=actor.account_id, revoked_at=None).first()
         if grant is None:
             raise NotFound("Connected app not found.", "Your connected apps are at /manage/tokens.")
-        _end(grant, "disconnected")
+        _end(grant, "disconnected", actor)
     return grant
 
 
@@ -245,11 +253,18 @@ def sweep_grants() -> int:
     return gone + Grant.objects.filter(ended).delete()[0]
 
 
-def _end(grant: Grant, because: str) -> None:
+def _app(grant: Grant) -> Actor:
+    """Return the app as the actor of what it did at the token endpoint, from an address of its own."""
+    return Actor(account_id=None, role="owner", via="app", credential=str(grant.client), scopes=frozenset())
+
+
+def _end(grant: Grant, because: str, actor: Actor | None = None) -> None:
     if grant.revoked_at is None:
         grant.revoked_at, grant.revoked_because = now(), because
         grant.save(update_fields=["revoked_at", "revoked_because"])
         revocation.bump()
+        detail = {"app": str(grant.client), "reason": because}
+        record(Event.APP_DISCONNECTED, account=grant.account_id, actor=actor or _app(grant), detail=detail)
 
 
 def _mail_new_app(grant: Grant) -> None:

@@ -11,7 +11,9 @@ from muniment.accounts import mail, revocation
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of, find_account, require_operator
 from muniment.accounts.personal_data.parts import personal_data
-from muniment.kernel.actor import Actor
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
+from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 
@@ -33,6 +35,7 @@ def request_deletion(actor: Actor) -> Account:
         if account.delete_at is None:
             account.delete_at = now() + GRACE
             account.save(update_fields=["delete_at"])
+            record(Event.DELETION_REQUESTED, account=account, actor=actor)
             _tell(account, gettext("Your account will be deleted"), _scheduled(account.delete_at))
     return account
 
@@ -49,6 +52,7 @@ def cancel_deletion(actor: Actor) -> Account:
         if account.delete_at is not None:
             account.delete_at = None
             account.save(update_fields=["delete_at"])
+            record(Event.DELETION_CANCELED, account=account, actor=actor)
             _tell(account, gettext("Your account stays"), gettext("The deletion of your account was canceled."))
     return account
 
@@ -66,7 +70,7 @@ def delete_account(actor: Actor, email: str) -> None:
     with transaction.atomic():
         account = Account.objects.select_for_update().get(pk=find_account(email).pk)
         _require_another_operator(account)
-        _delete(account)
+        _delete(actor, account)
 
 
 def delete_due_accounts(*, at: datetime | None = None) -> int:
@@ -83,7 +87,7 @@ def delete_due_accounts(*, at: datetime | None = None) -> int:
             except Conflict:
                 log.warning("account not deleted: it is the only operator", extra={"account": pk})
                 continue
-            _delete(account)
+            _delete(SYSTEM, account)
             deleted += 1
     return deleted
 
@@ -102,7 +106,7 @@ def _require_another_operator(account: Account) -> None:
         raise Conflict("This is the only operator.", "Make another account operator first: muniment user role.")
 
 
-def _delete(account: Account) -> None:
+def _delete(actor: Actor, account: Account) -> None:
     """Delete the account's data in every feature, and leave an empty row under its number."""
     email = account.email
     personal_data.delete(account)
@@ -113,6 +117,7 @@ def _delete(account: Account) -> None:
     account.joined_at = account.deleted_at = now()
     account.save()
     revocation.bump()
+    record(Event.ACCOUNT_DELETED, account=account, actor=actor)
     subject, text = gettext("Your account was deleted"), gettext("Your account and its data were deleted.")
     transaction.on_commit(lambda: mail.send(email, subject, f"{text}\n"))
 

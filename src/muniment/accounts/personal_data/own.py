@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+import msgspec
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
@@ -12,6 +13,8 @@ from django.contrib.sessions.models import Session
 
 from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.security import retention
+from muniment.accounts.security.reading import events_of, own_wire
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 
@@ -57,6 +60,17 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
             for each in sessions
         ],
     )
+    yield ArchiveEntry("security-log.json", _events(account))
+
+
+def _events(account: Account) -> Iterator[bytes]:
+    """Yield the security log as a JSON array, line by line: it can be long."""
+    yield b"["
+    separator = b"\n"
+    for event in events_of(account).iterator():
+        yield separator + msgspec.json.encode(own_wire(event))
+        separator = b",\n"
+    yield b"\n]\n"
 
 
 def _token(row: PersonalToken) -> JSONObject:
@@ -72,6 +86,7 @@ def _token(row: PersonalToken) -> JSONObject:
 
 
 def _delete(account: Account) -> None:
+    retention.forget_account(account)
     keys = UserSession.objects.filter(user=account).values("session_key")
     Session.objects.filter(session_key__in=keys).delete()
     for model in (UserSession, EmailAddress, Authenticator, SocialAccount, LogEntry):

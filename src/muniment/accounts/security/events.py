@@ -17,7 +17,6 @@ class Event(StrEnum):
     ACCOUNT_CREATED = "account_created"
     PASSWORD_CHANGED = "password_changed"  # noqa: S105 - the name of an event
     PASSWORD_RESET = "password_reset"  # noqa: S105 - the name of an event
-    EMAIL_ADDED = "email_added"
     EMAIL_CHANGED = "email_changed"
     EMAIL_REMOVED = "email_removed"
     FACTOR_ADDED = "factor_added"
@@ -29,9 +28,12 @@ class Event(StrEnum):
     TOKEN_CREATED = "token_created"  # noqa: S105 - the name of an event
     TOKEN_REGENERATED = "token_regenerated"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - the name of an event
+    APP_PERMITTED = "app_permitted"
     APP_CONNECTED = "app_connected"
     APP_DISCONNECTED = "app_disconnected"
     OWNER_INVITED = "owner_invited"
+    OWNER_ADDED = "owner_added"
+    OWNER_LEFT = "owner_left"
     OWNERSHIP_GAINED = "ownership_gained"
     OWNERSHIP_ENDED = "ownership_ended"
     DATA_EXPORTED = "data_exported"
@@ -47,6 +49,7 @@ class Event(StrEnum):
     REQUEST_DECIDED = "request_decided"
     UNLISTED = "unlisted"
     RELISTED = "relisted"
+    PERSON_CORRECTED = "person_corrected"
     PEOPLE_MERGED = "people_merged"
     PERSON_ERASED = "person_erased"
     FRAMEWORK_CHANGED = "framework_changed"
@@ -62,7 +65,7 @@ class Meaning(NamedTuple):
 
     Args:
         is_audited: it is always in the audit log; others are if a command or another account's operator did them.
-        is_mailed: the account is told by mail.
+        is_mailed: the account is told by mail here; other operations send their own.
     """
 
     words: str | Promise
@@ -78,7 +81,6 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.ACCOUNT_CREATED: Meaning(gettext_lazy("Account created")),
     Event.PASSWORD_CHANGED: Meaning(gettext_lazy("Password changed"), is_mailed=True),
     Event.PASSWORD_RESET: Meaning(gettext_lazy("Password reset"), is_mailed=True),
-    Event.EMAIL_ADDED: Meaning(gettext_lazy("Email address added"), is_mailed=True),
     Event.EMAIL_CHANGED: Meaning(gettext_lazy("Email address changed"), is_mailed=True),
     Event.EMAIL_REMOVED: Meaning(gettext_lazy("Email address removed"), is_mailed=True),
     Event.FACTOR_ADDED: Meaning(gettext_lazy("Second factor added"), is_mailed=True),
@@ -87,17 +89,20 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.RECOVERY_CODE_USED: Meaning(gettext_lazy("Recovery code used"), is_mailed=True),
     Event.IDENTITY_ADDED: Meaning(gettext_lazy("Single sign-on connected"), is_mailed=True),
     Event.IDENTITY_REMOVED: Meaning(gettext_lazy("Single sign-on disconnected"), is_mailed=True),
-    Event.TOKEN_CREATED: Meaning(gettext_lazy("Token created"), is_mailed=True),
-    Event.TOKEN_REGENERATED: Meaning(gettext_lazy("Token regenerated"), is_mailed=True),
+    Event.TOKEN_CREATED: Meaning(gettext_lazy("Token created")),
+    Event.TOKEN_REGENERATED: Meaning(gettext_lazy("Token regenerated")),
     Event.TOKEN_REVOKED: Meaning(gettext_lazy("Token revoked")),
-    Event.APP_CONNECTED: Meaning(gettext_lazy("App connected"), is_mailed=True),
+    Event.APP_PERMITTED: Meaning(gettext_lazy("App permitted")),
+    Event.APP_CONNECTED: Meaning(gettext_lazy("App connected")),
     Event.APP_DISCONNECTED: Meaning(gettext_lazy("App disconnected")),
     Event.OWNER_INVITED: Meaning(gettext_lazy("Owner invited"), is_mailed=True),
+    Event.OWNER_ADDED: Meaning(gettext_lazy("Listing has another owner"), is_mailed=True),
+    Event.OWNER_LEFT: Meaning(gettext_lazy("Owner left a listing"), is_mailed=True),
     Event.OWNERSHIP_GAINED: Meaning(gettext_lazy("Ownership gained"), is_mailed=True),
     Event.OWNERSHIP_ENDED: Meaning(gettext_lazy("Ownership ended"), is_mailed=True),
     Event.DATA_EXPORTED: Meaning(gettext_lazy("Data downloaded"), is_mailed=True),
-    Event.DELETION_REQUESTED: Meaning(gettext_lazy("Account deletion requested"), is_mailed=True),
-    Event.DELETION_CANCELED: Meaning(gettext_lazy("Account deletion canceled"), is_mailed=True),
+    Event.DELETION_REQUESTED: Meaning(gettext_lazy("Account deletion requested")),
+    Event.DELETION_CANCELED: Meaning(gettext_lazy("Account deletion canceled")),
     Event.ACCOUNT_DELETED: Meaning(gettext_lazy("Account deleted"), is_audited=True),
     Event.ACCOUNT_DISABLED: Meaning(gettext_lazy("Account disabled"), is_audited=True, is_mailed=True),
     Event.ACCOUNT_ENABLED: Meaning(gettext_lazy("Account enabled"), is_audited=True, is_mailed=True),
@@ -108,6 +113,7 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.REQUEST_DECIDED: Meaning(gettext_lazy("Request reviewed"), is_audited=True),
     Event.UNLISTED: Meaning(gettext_lazy("Unlisted"), is_audited=True),
     Event.RELISTED: Meaning(gettext_lazy("Relisted"), is_audited=True),
+    Event.PERSON_CORRECTED: Meaning(gettext_lazy("Person corrected"), is_audited=True),
     Event.PEOPLE_MERGED: Meaning(gettext_lazy("People merged"), is_audited=True),
     Event.PERSON_ERASED: Meaning(gettext_lazy("Person erased"), is_audited=True),
     Event.FRAMEWORK_CHANGED: Meaning(gettext_lazy("Framework changed"), is_audited=True),

@@ -81,3 +81,8 @@ class SecurityEvent(models.Model):
 
     def delete(self, *_: Any, **__: Any) -> Never:
         raise AppendOnlyError
+
+    @property
+    def is_by_other(self) -> bool:
+        """Return whether another account did it, whose address and browser this one must not see."""
+        return self.actor_id is not None and self.actor_id != self.account_id

@@ -17,13 +17,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
+from muniment.accounts.security.signals import BROWSER_COOKIE
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
 
 View = Callable[..., HttpResponse]
 KEPT_FORM = "kept_form"
-AUTHOR = "author"
-"""Signed cookie with the account that was last signed in."""
+AUTHOR = BROWSER_COOKIE
 MAX_KEPT_BYTES = 200_000
 
 

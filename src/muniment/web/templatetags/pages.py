@@ -9,9 +9,10 @@ from django.forms.boundfield import BoundField
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from muniment.accounts.adapters import sentence_case
+from muniment.accounts.security.words import browser
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.web.context import own_address
@@ -80,33 +81,7 @@ def label(field: BoundField) -> str:
     return sentence_case(str(field.label)) if _is_foreign(field) else str(field.label)
 
 
-@register.filter
-def browser(user_agent: str) -> str:
-    """Return the browser and the system that *user_agent* names; "Other browser" where it is unknown."""
-    name = next((name for sign, name in BROWSERS if sign in user_agent), gettext("Other browser"))
-    system = next((name for sign, name in SYSTEMS if sign in user_agent), "")
-    return gettext("%(browser)s on %(system)s") % {"browser": name, "system": system} if system else name
-
-
-BROWSERS = (
-    ("Edg", "Edge"),
-    ("OPR/", "Opera"),
-    ("Firefox/", "Firefox"),
-    ("FxiOS/", "Firefox"),
-    ("CriOS/", "Chrome"),
-    ("Chrome/", "Chrome"),
-    ("Safari/", "Safari"),
-)
-"""Parts of user agents; a browser also contains the parts of those below it."""
-SYSTEMS = (
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("Android", "Android"),
-    ("Windows", "Windows"),
-    ("CrOS", "ChromeOS"),
-    ("Macintosh", "Mac"),
-    ("Linux", "Linux"),
-)
+register.filter("browser", browser)
 
 
 def _is_foreign(field: BoundField) -> bool:

@@ -1,0 +1,124 @@
+"""Security events in words, for pages and mail."""
+
+from typing import Any, Final
+
+from django.contrib.auth import get_user_model
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.accounts.security.events import MEANINGS, Event
+from muniment.accounts.security.models import SecurityEvent
+
+BROWSERS: Final = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+"""Parts of user agents; a browser also contains the parts of those below it."""
+SYSTEMS: Final = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "Mac"),
+    ("Linux", "Linux"),
+)
+_LABELS: Final[dict[str, str | Promise]] = {
+    "method": gettext_lazy("Method"),
+    "attempts": gettext_lazy("Attempts this day"),
+    "factor": gettext_lazy("Factor"),
+    "name": gettext_lazy("Name"),
+    "scopes": gettext_lazy("Permissions"),
+    "expires": gettext_lazy("Expires"),
+    "app": gettext_lazy("App"),
+    "provider": gettext_lazy("Identity provider"),
+    "email": gettext_lazy("Email address"),
+    "from": gettext_lazy("Former address"),
+    "to": gettext_lazy("New address"),
+    "was": gettext_lazy("Former role"),
+    "role": gettext_lazy("Role"),
+    "reason": gettext_lazy("Reason"),
+    "sessions": gettext_lazy("Sessions"),
+    "credits": gettext_lazy("Credits"),
+    "kind": gettext_lazy("Kind"),
+    "decision": gettext_lazy("Decision"),
+    "change": gettext_lazy("Change"),
+    "request": gettext_lazy("Request"),
+    "action": gettext_lazy("Action"),
+    "fields": gettext_lazy("Fields"),
+    "merged": gettext_lazy("Merged profile"),
+    "companies": gettext_lazy("Companies"),
+    "digest": gettext_lazy("Digest of the slug"),
+    "files": gettext_lazy("Files"),
+    "result": gettext_lazy("Result"),
+    "command": gettext_lazy("Command"),
+    "owner": gettext_lazy("Owner"),
+}
+_VALUES: Final[dict[str, str | Promise]] = {
+    "password": gettext_lazy("password"),
+    "code": gettext_lazy("emailed code"),
+    "reset code": gettext_lazy("emailed code for a new password"),
+    "passkey": gettext_lazy("passkey"),
+    "second factor": gettext_lazy("second factor"),
+    "single sign-on": gettext_lazy("single sign-on"),
+    "totp": gettext_lazy("authenticator app"),
+    "webauthn": gettext_lazy("passkey or security key"),
+    "recovery_codes": gettext_lazy("recovery codes"),
+    "refused": gettext_lazy("declined"),
+    "rejected": gettext_lazy("declined"),
+}
+
+
+def title_of(event: SecurityEvent) -> str:
+    """Return what happened, in a few words."""
+    return str(MEANINGS[Event(event.event)].words) if event.event in set(Event) else event.event
+
+
+def browser(user_agent: str) -> str:
+    """Return the browser and the system that *user_agent* names; "Other browser" where it is unknown."""
+    name = next((name for sign, name in BROWSERS if sign in user_agent), gettext("Other browser"))
+    system = next((name for sign, name in SYSTEMS if sign in user_agent), "")
+    return gettext("%(browser)s on %(system)s") % {"browser": name, "system": system} if system else name
+
+
+def means_of(event: SecurityEvent) -> str:
+    """Return by what the event was made, for its account: its browser, a token, an app, or another account."""
+    if event.is_by_other:
+        return gettext("An operator or reviewer") if event.is_audited else str(event.actor)
+    match event.via:
+        case "token":
+            return gettext("Token %(name)s") % {"name": event.credential}
+        case "app":
+            return gettext("App %(name)s") % {"name": event.credential}
+        case "command":
+            return gettext("Command line")
+        case "system":
+            return gettext("Muniment")
+    return browser(event.agent) if event.agent else gettext("Website")
+
+
+def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return label and value of each detail."""
+    lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    for name, value in event.detail.items():
+        if name == "changed":
+            lines += [(setting, " → ".join(map(_shown, pair))) for setting, pair in value.items()]
+        elif name == "owner":
+            owner = get_user_model().objects.filter(pk=value).first()
+            lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
+        elif name in _LABELS:
+            lines.append((str(_LABELS[name]), _shown(value)))
+    return lines
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value))
+    if value is None:
+        return gettext("none")
+    return str(_VALUES.get(value, value)) if isinstance(value, str) else str(value)
