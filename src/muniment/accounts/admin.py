@@ -24,7 +24,7 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
     fields = ("email", "name", "role", "is_active", "joined_at", "last_login")
     readonly_fields: ClassVar = ("email", "joined_at", "last_login")
 
-    def save_model(self, request: HttpRequest, obj: Account, form: ModelForm[Account], change: bool) -> None:  # noqa: FBT001 - Django's signature
+    def save_model(self, request: HttpRequest, obj: Account, form: "ModelForm[Account]", change: bool) -> None:  # noqa: FBT001 - Django's signature
         """Save an account with the events of its new role and state, in the transaction of the page."""
         before = Account.objects.select_for_update().get(pk=obj.pk)
         super().save_model(request, obj, form, change)

@@ -59,7 +59,7 @@ def test_events_are_append_only(owner):
     for change in changes:
         with pytest.raises(AppendOnlyError):
             change()
-    assert SecurityEvent.objects.get().event == Event.SIGNED_IN
+    assert SecurityEvent.objects.get(pk=event.pk).event == Event.SIGNED_IN
 
 
 def test_a_page_leaves_its_client_as_the_origin_and_nothing_behind():
