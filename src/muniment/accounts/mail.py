@@ -5,6 +5,7 @@ The folder makes the first run work without set-up: it receives the sign-in code
 """
 
 import logging
+import re
 import smtplib
 from collections.abc import Callable, Sequence
 from email.message import EmailMessage as Message
@@ -68,6 +69,22 @@ def send(to: str, subject: str, text: str) -> bool:
         log.warning("mail not sent: %s", subject)
         return False
     return True
+
+
+def without_links(text: str, limit: int = 80) -> str:
+    """
+    Return words that a user chose for a mail to other people: one line, cut, and without anything that becomes a link.
+
+    Mail programs turn URLs, domains and addresses in plain text into links, also without a scheme.
+    """
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    apart = _ADDRESS_SIGNS.sub(lambda sign: " " if sign[0] == "://" else f" {sign[0]} ", line)
+    short = apart[: limit - 1].rstrip() + "…" if len(apart) > limit else apart
+    return " ".join(short.split())
+
+
+_ADDRESS_SIGNS = re.compile(r"(?<=\S)(?:://|[.@/:\\\u2024\u3002\uff0e\uff61])(?=\w)")
+"""Signs inside of an address, with the full stops that IDNA takes as dots."""
 
 
 def _smtp(url: str) -> Smtp:

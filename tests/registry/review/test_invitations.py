@@ -6,8 +6,11 @@ from functools import partial
 import pytest
 
 from make.accounts import Letters
-from make.registry import draft, owner, reviewer
+from make.registry import draft, owner, published, reviewer
+from muniment.accounts import mail
 from muniment.accounts.models import Account
+from muniment.accounts.personal_data import deletion
+from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
@@ -118,7 +121,9 @@ def test_a_second_invitation_of_the_same_address_replaces_the_first(tokens):
     assert (Invitation.objects.count(), owns(guest, slug)) == (1, True)
 
 
-@pytest.mark.parametrize("end", ["left", "removed", "left and came back", "removed and came back", "deactivated"])
+@pytest.mark.parametrize(
+    "end", ["left", "removed", "left and came back", "removed and came back", "deactivated", "deleted"]
+)
 def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, end):
     me, partner, guest = owner(), owner(), owner(GUEST)
     slug = draft(me).slug
@@ -130,6 +135,8 @@ def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, 
         owners.leave_company(partner, slug)
     elif end.startswith("removed"):
         held.delete()
+    elif end == "deleted":
+        deletion.delete_account(COMMAND, Account.objects.get(pk=partner.account_id).email)
     else:
         Account.objects.filter(pk=partner.account_id).update(is_active=False)
     if end.endswith("back"):
@@ -220,7 +227,7 @@ def _key(slug):
 
 def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
     me, moment = owner(), now()
-    slug = draft(me).slug
+    slug = published(me).slug
     monkeypatch.setattr(invitations, "now", lambda: moment)  # the hour does not turn meanwhile
     for _ in range(20):
         invite(me, slug)
@@ -239,7 +246,103 @@ def test_the_mail_names_the_account_that_invites(settings, django_capture_on_com
     settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
     letters, me = Letters(), owner()
     with django_capture_on_commit_callbacks(execute=True):
-        invite(me, draft(me, name="Tidal Works").slug)
+        invite(me, published(me, name="Tidal Works").slug)
     [(subject, text)] = letters.to(GUEST)
     assert "Tidal Works" in subject
     assert str(Account.objects.get(pk=me.account_id)) in text
+
+
+def _letter(me, slug, settings, callbacks):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    letters = Letters()
+    with callbacks(execute=True):
+        invite(me, slug)
+    [(subject, text)] = letters.to(GUEST)
+    return subject, text
+
+
+def test_the_mail_about_a_draft_repeats_none_of_its_words(settings, django_capture_on_commit_callbacks):
+    me = owner()
+    slug = draft(me, name="URGENT verify https://evil.example/x now").slug
+    subject, text = _letter(me, slug, settings, django_capture_on_commit_callbacks)
+    assert "evil" not in subject + text
+    assert "URGENT" not in subject + text
+    assert subject == "[Muniment] Invitation to co-own a listing"
+    assert [word for word in text.split() if "://" in word] == [
+        next(word for word in text.split() if word.startswith("https://registry.example/manage/invitations/"))
+    ]
+
+
+def test_the_mail_about_a_published_listing_has_no_link_but_its_own(settings, django_capture_on_commit_callbacks):
+    me = owner()
+    slug = published(me, name="Tidal.example at https://evil.example/x").slug
+    subject, text = _letter(me, slug, settings, django_capture_on_commit_callbacks)
+    assert "Tidal . example" in subject
+    assert "evil.example" not in subject + text
+    assert sum("://" in word for word in text.split()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Quillmere Harbour Cooperative", "Quillmere Harbour Cooperative"),
+        ("St. Mary & Sons, Ltd.", "St. Mary & Sons, Ltd."),
+        ("https://evil.example/x", "https evil . example / x"),
+        ("me@evil.example", "me @ evil . example"),
+        ("evil\u3002example", "evil \u3002 example"),
+        ("a\r\nBcc: b\x1b\u202e", "a Bcc: b"),
+        ("x" * 100, "x" * 79 + "…"),
+    ],
+)
+def test_words_of_a_user_in_mail_to_others_are_one_short_line_without_links(words, shown):
+    assert mail.without_links(words) == shown
+
+
+def test_an_inviter_whose_address_is_a_sentence_is_not_quoted(settings, django_capture_on_commit_callbacks):
+    me = owner('"visit https://evil.example/x now"@harbour.example')
+    subject, text = _letter(me, draft(me).slug, settings, django_capture_on_commit_callbacks)
+    assert "evil.example" not in subject + text
+    assert text.startswith("An owner invites you")
+
+
+def test_an_account_sends_few_invitations_to_drafts_a_day(monkeypatch):
+    me, moment = owner(), now()
+    slug, reviewed = draft(me).slug, published(me).slug
+    monkeypatch.setattr(invitations, "now", lambda: moment)
+    for _ in range(invitations.MAX_OF_DRAFTS_PER_DAY):
+        invite(me, slug)
+    with pytest.raises(TooMany, match="unpublished"):
+        invite(me, slug)
+    invite(me, reviewed)
+    other = owner()
+    invite(other, draft(other).slug)
+
+
+def test_an_account_sends_a_bounded_number_of_invitations_a_day(monkeypatch):
+    me = owner()
+    slug = published(me).slug
+    start = now().replace(hour=1, minute=0)
+    for number in range(invitations.MAX_PER_DAY):
+        monkeypatch.setattr(invitations, "now", lambda hour=number // 20: start + timedelta(hours=hour))
+        invite(me, slug)
+    monkeypatch.setattr(invitations, "now", lambda: start + timedelta(hours=5))
+    with pytest.raises(TooMany, match="today"):
+        invite(me, slug)
+
+
+def test_ownership_is_in_the_logs_of_everyone_it_concerns(tokens):
+    me, partner, guest = owner(), owner(), owner(GUEST)
+    slug = draft(me).slug
+    owners.add_owner(me, slug, partner.account_id)
+    invite(me, slug)
+    invitations.accept_invitation(guest, "token 1")
+    owners.leave_company(guest, slug)
+    seen = {
+        each.account_id: list(
+            SecurityEvent.objects.filter(account=each.account_id).order_by("pk").values_list("event", flat=True)
+        )
+        for each in (me, partner, guest)
+    }
+    assert seen[me.account_id] == ["owner_added", "owner_invited", "owner_added", "owner_left"]
+    assert seen[partner.account_id] == ["ownership_gained", "owner_added", "owner_left"]
+    assert seen[guest.account_id] == ["ownership_gained", "ownership_ended"]

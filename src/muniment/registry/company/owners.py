@@ -2,6 +2,8 @@
 
 from django.db import transaction
 
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.registry import history
 from muniment.registry.company.access import no_company, owned
@@ -26,6 +28,8 @@ def make_owner(actor: Actor, company: Company, account_id: int) -> None:
     if created:
         history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
         publish_owners(company)
+        record(Event.OWNERSHIP_GAINED, account=account_id, actor=actor, subject=f"companies/{company.slug}")
+        _tell_others(Event.OWNER_ADDED, actor, company, account_id)
 
 
 def leave_company(actor: Actor, slug: str) -> None:
@@ -45,3 +49,13 @@ def leave_company(actor: Actor, slug: str) -> None:
         Invitation.objects.filter(company=company, invited_by=actor.account_id, accepted_at__isnull=True).delete()
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()
         publish_owners(company)
+        record(Event.OWNERSHIP_ENDED, account=actor.account_id, actor=actor, subject=f"companies/{company.slug}")
+        _tell_others(Event.OWNER_LEFT, actor, company, actor.account_id)
+
+
+def _tell_others(event: Event, actor: Actor, company: Company, owner_id: int | None) -> None:
+    """Record what changed for the other owners."""
+    others = Ownership.objects.filter(company=company).exclude(account=owner_id).order_by("pk")
+    for account_id in others.values_list("account_id", flat=True):
+        subject = f"companies/{company.slug}"
+        record(event, account=account_id, actor=actor, subject=subject, detail={"owner": owner_id})

@@ -5,6 +5,7 @@ Source: decisions, section 5, several owners.
 """
 
 import hashlib
+import re
 import secrets
 from datetime import timedelta
 
@@ -16,6 +17,8 @@ from django.utils.translation import gettext
 
 from muniment.accounts import mail
 from muniment.accounts.models import Account
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
@@ -31,6 +34,12 @@ MAX_OPEN = 20
 """Open invitations per listing, because the mail goes to arbitrary addresses."""
 MAX_PER_HOUR = 20
 """Invitations that an account can send in an hour."""
+MAX_PER_DAY = 60
+MAX_OF_DRAFTS_PER_DAY = 10
+"""Invitations to listings that no reviewer has approved, so that a new account reaches few strangers."""
+
+_PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}")
+"""Addresses without words: a quoted one can be a sentence."""
 
 
 def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invitation:
@@ -44,7 +53,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         NotFound: unknown, or not owned.
         BadFields: the address is invalid.
         Conflict: too many open invitations.
-        TooMany: the account sent too many within the hour.
+        TooMany: the account sent too many within the hour or the day.
     """
     address = email.strip().lower()
     try:
@@ -52,8 +61,8 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     except ValidationError:
         raise BadFields([Fault("email", "is not an email address")], "Use the form name@example.org.") from None
     account_id = require_account(actor, "Only accounts can send invitations.")
-    owned(actor, slug)
-    _check_rate(account_id)
+    is_reviewed = owned(actor, slug).published
+    _check_rate(account_id, is_reviewed=is_reviewed)
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
@@ -68,16 +77,40 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             company=company, email=address, token_digest=_digest(token), invited_by_id=account_id
         )
         history.entry(actor, "owner invited", before={}, after={"email": address}, company=company).save()
-        inviter = Account.objects.filter(pk=account_id).first()
-        text = gettext(
-            "%(inviter)s invites you to co-own the listing of %(name)s.\n\n%(link)s\n\n"
-            "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it.\n"
+        record(
+            Event.OWNER_INVITED,
+            account=account_id,
+            actor=actor,
+            subject=f"companies/{company.slug}",
+            detail={"email": address},
         )
-        link = f"{base_url}/manage/invitations/{token}"
-        text %= {"inviter": inviter or gettext("An owner"), "name": company.name, "link": link}
-        subject = gettext("Co-own the listing of %(name)s") % {"name": company.name}
+        subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
         transaction.on_commit(lambda: mail.send(address, subject, text))
         return invitation
+
+
+def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:
+    """
+    Return subject and text of the mail, which goes to a stranger: it repeats no words that no reviewer has read.
+
+    The name of a published listing was approved; it is cut, and its addresses do not become links.
+    """
+    address = Account.objects.values_list("email", flat=True).get(pk=account_id)
+    inviter = address if _PLAIN_ADDRESS.fullmatch(address) else gettext("An owner")
+    if company.published:
+        name = mail.without_links(company.name)
+        subject = gettext("Co-own the listing of %(name)s") % {"name": name}
+        said = gettext("%(inviter)s invites you to co-own the listing of %(name)s.") % {
+            "inviter": inviter,
+            "name": name,
+        }
+    else:
+        subject = gettext("Invitation to co-own a listing")
+        said = gettext("%(inviter)s invites you to co-own a listing that is not published yet.") % {"inviter": inviter}
+    closing = gettext(
+        "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it."
+    )
+    return subject, f"{said}\n\n{link}\n\n{closing}\n"
 
 
 def _expired() -> NotFound:
@@ -131,13 +164,27 @@ def accept_invitation(actor: Actor, token: str) -> Company:
         return company
 
 
-def _check_rate(account_id: int) -> None:
-    key = f"invitations-sent:{account_id}:{now():%Y%m%d%H}"
-    cache.add(key, 0, timeout=3_700)
-    if cache.incr(key) > MAX_PER_HOUR:
+def _check_rate(account_id: int, *, is_reviewed: bool) -> None:
+    moment = now()
+    if _count(f"invitations-sent:{account_id}:{moment:%Y%m%d%H}", 3_700) > MAX_PER_HOUR:
         raise TooMany(
             f"You have sent {MAX_PER_HOUR} invitations this hour.", "Try again in the next hour.", retry_after_s=3_600
         )
+    if _count(f"invitations-of-the-day:{account_id}:{moment:%Y%m%d}", 87_000) > MAX_PER_DAY:
+        raise TooMany(f"You have sent {MAX_PER_DAY} invitations today.", "Try again tomorrow.", retry_after_s=86_400)
+    if is_reviewed:
+        return
+    if _count(f"invitations-of-drafts:{account_id}:{moment:%Y%m%d}", 87_000) > MAX_OF_DRAFTS_PER_DAY:
+        raise TooMany(
+            f"You have sent {MAX_OF_DRAFTS_PER_DAY} invitations to unpublished listings today.",
+            "Try again tomorrow, or after the listing is published.",
+            retry_after_s=86_400,
+        )
+
+
+def _count(key: str, timeout_s: int) -> int:
+    cache.add(key, 0, timeout=timeout_s)
+    return cache.incr(key)
 
 
 def _digest(token: str) -> str:

@@ -131,12 +131,13 @@ def _notify_person(person: Person, subject: str, text: str, company: Company | N
     if person.account is None or not person.account.is_active:
         return True
     shown = _lines(titles)
-    values = {"company": company, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
+    name = mail.without_links(company.name, 200) if company else None
+    values = {"company": name, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
     return mail.send(person.account.email, subject % values, text % values)
 
 
 def _lines(titles: list[str]) -> str:
-    return "\n".join(f"- {' '.join(title.split())[:200] or gettext('(no title)')}" for title in titles[:50])
+    return "\n".join(f"- {mail.without_links(title, 200) or gettext('(no title)')}" for title in titles[:50])
 
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
