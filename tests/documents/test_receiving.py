@@ -9,8 +9,10 @@ from make.documents import SMALL, begin, send, token_of
 from make.documents import blob_keys as keys
 from muniment.documents import receiving, records, uploads
 from muniment.documents.models import Document, DocumentState
+from muniment.kernel import fairness
+from muniment.kernel.fairness import Fairness
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge, TooMany
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,6 +38,19 @@ def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company)
     with pytest.raises(BadRequest, match="accepts text/plain"):
         receiving.claim_link(token, len(SMALL), "text/html")
     assert receiving.claim_link(token, None, "text/plain; charset=utf-8").attempt == 1
+
+
+def test_an_upload_is_a_change_of_the_account_that_made_its_link(owner, company, monkeypatch):
+    limits = Fairness(writes=60)
+    monkeypatch.setattr(fairness, "_current", limits)
+    token = token_of(begin(owner, company))
+    limits.writes.charge(str(owner.account_id), 119)
+    assert receiving.claim_link(token, len(SMALL), "").attempt == 1
+    with pytest.raises(TooMany, match="Too many changes"):
+        receiving.claim_link(token, len(SMALL), "")
+    assert Document.objects.get().attempt == 1
+    limits.writes.charge(str(owner.account_id), -1)
+    assert receiving.claim_link(token, len(SMALL), "").attempt == 2
 
 
 def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):

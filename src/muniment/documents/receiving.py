@@ -14,6 +14,7 @@ from django.db import transaction
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import RECEIVING_S, make_room
 from muniment.documents.uploads import blob_key, current_attempt, record_blob, remove_blob, renew_lease
+from muniment.kernel import fairness
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 from muniment.kernel.tokens import token_digest
@@ -51,6 +52,7 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
     Raises:
         NotFound: the link is unknown, used, or expired.
         BadRequest, TooLarge: the size or the type is not as announced, or the quota no longer allows it.
+        TooMany: too many changes by the account.
     """
     with transaction.atomic():
         pending = Document.objects.filter(token_hash=token_digest(token), state=DocumentState.PENDING)
@@ -69,6 +71,7 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
                 f"This link accepts {document.content_type}, not {given[:100]}.",
                 f"Send Content-Type: {document.content_type}, or create a new upload.",
             )
+        fairness.current().take("writes", document.account_id)
         make_room(document.account_id, document.size_bytes, without=document.pk)
         document.attempt += 1
         document.receiving_until = moment + timedelta(seconds=RECEIVING_S)

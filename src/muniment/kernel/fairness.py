@@ -7,6 +7,7 @@ in each process.
 
 import threading
 from collections import defaultdict
+from contextvars import ContextVar
 from typing import Final, Literal, NamedTuple
 
 from muniment.kernel.problems import TooMany
@@ -121,6 +122,17 @@ def too_many(name: LimitName, wait_s: int) -> TooMany:
     return TooMany(words.message, words.hint.format(wait_s=wait_s), retry_after_s=wait_s)
 
 
+class Holder(NamedTuple):
+    """Who a request is answered for: an account by its key, or the visitors of an address."""
+
+    address: str
+    account: str = ""
+
+
+holder: ContextVar[Holder | None] = ContextVar("holder", default=None)
+"""The holder of the request that is being answered; None for work of the process itself."""
+ACCOUNT: Final = "muniment.account"
+"""Where the pages put the key of the signed-in account into the WSGI environment."""
 _current = Fairness()
 
 

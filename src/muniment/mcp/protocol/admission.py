@@ -11,7 +11,7 @@ from typing import NamedTuple
 from muniment.kernel import fairness
 from muniment.kernel.actor import Actor
 from muniment.kernel.asgi import Scope
-from muniment.kernel.fairness import Fairness
+from muniment.kernel.fairness import Fairness, Holder
 from muniment.kernel.problems import Problem, TooMany, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Caller, Tool
@@ -69,7 +69,9 @@ class Access:
             raise
         if not is_known:
             limits.unauthenticated.refund(client)
-        verdict = state["verdict"] = limits.credentials.take(str(actor.account_id))
+        account = str(actor.account_id)
+        fairness.holder.set(Holder(client, account))
+        verdict = state["verdict"] = limits.credentials.take(account)
         if verdict.allowed:
             return actor, None
         limits.count_refusal("credentials")

@@ -15,7 +15,7 @@ from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
-from muniment.kernel.fairness import Fairness
+from muniment.kernel.fairness import Fairness, Holder
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
@@ -132,6 +132,7 @@ class App:
         scope["client"] = (address, (scope.get("client") or ("", 0))[1] if address == peer else 0)
         scope["scheme"] = self.clients.scheme(peer, headers) or scope.get("scheme", "http")
         logs.request_id.set(shown)
+        fairness.holder.set(Holder(scope["state"]["client"]))
         out = _Outgoing(self, send, request_id, scope)
         if self.traces is None or scope["path"].startswith(UNCOUNTED) or scope["raw_path"] in _CHECKS:
             await self._settle(scope, receive, out)

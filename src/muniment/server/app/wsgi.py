@@ -1,10 +1,23 @@
-"""WSGI adapter: serve the Django pages in the thread pool."""
+"""
+WSGI adapter: serve the Django pages in the thread pool.
 
+The account of a request is known only after the session is looked up, in a thread. What the pages found out is
+remembered by session, so that the next request of the session waits for the turn of its account.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import MutableMapping
 from typing import Any, Final
 
 from a2wsgi.wsgi import WSGIResponder
+from cachetools import LRUCache
+from django.conf import settings
 
+from muniment.kernel import fairness
 from muniment.kernel.asgi import Message, Receive, Scope, Send
+from muniment.kernel.fairness import ACCOUNT, Holder
 from muniment.kernel.problems import TooLarge, Unavailable
 from muniment.server.app.threads import Bridge
 from muniment.server.http.client_address import FORWARDING
@@ -13,9 +26,23 @@ MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""
 MAX_WAITING_BYTES: Final = 96 << 20
 """For all forms being received at once."""
+MAX_SESSIONS: Final = 10_000
 
 
 class _Responder(WSGIResponder):
+    account = ""
+
+    def wsgi(self, environ: Any, start_response: Any) -> None:
+        """Answer the request in this thread, and charge its CPU time to the account."""
+        began_s = time.thread_time()
+        try:
+            super().wsgi(environ, start_response)
+        finally:
+            self.account = environ.get(ACCOUNT, "")
+            if self.account:
+                used_ms = (time.thread_time() - began_s) * 1000
+                fairness.current().page_cpu.charge(self.account, used_ms)
+
     def send(self, message: Any) -> None:
         # The queue has no limit, so the thread need not wait for the event loop to take each part of a response.
         self.loop.call_soon_threadsafe(self.send_queue.put_nowait, message)
@@ -31,8 +58,10 @@ class WSGIApplication:
 
     def __init__(self, application: Any, bridge: Bridge) -> None:
         self._application = application
-        self._pool = bridge.pool
+        self._bridge = bridge
         self._waiting_bytes = 0
+        self._accounts: MutableMapping[bytes, str] = LRUCache(MAX_SESSIONS)
+        """Accounts by the digest of their session's cookie."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kept = 0
@@ -60,9 +89,22 @@ class WSGIApplication:
                 return body.pop() if body else {"type": "http.disconnect"}
 
             whole = {**scope, "headers": tidied(scope, kept)}
-            await _Responder(self._application, self._pool, 0)(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
+            session = _session(whole["headers"])
+            holder = Holder(scope["state"]["client"], self._accounts.get(session, ""))
+            async with self._bridge.turn(holder) as thread:
+                responder = _Responder(self._application, thread, 0)  # type: ignore[arg-type]  # it needs only submit
+                await responder(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
+            if session and responder.account:
+                self._accounts[session] = responder.account
         finally:
             self._waiting_bytes -= kept
+
+
+def _session(headers: list[tuple[bytes, bytes]]) -> bytes:
+    """Return the digest of the session's cookie, or an empty value."""
+    cookies = next((value for name, value in headers if name == b"cookie"), b"")
+    found = _SESSION.search(cookies)
+    return hashlib.sha256(found[1]).digest() if found else b""
 
 
 def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
@@ -87,5 +129,6 @@ def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
     return kept
 
 
+_SESSION: Final = re.compile(rb"(?:^|;)\s*%s=([^;]*)" % re.escape(settings.SESSION_COOKIE_NAME.encode()))
 _OURS: Final = frozenset({b"x-request-id", b"content-length", b"transfer-encoding", b"proxy"})
 """Set by the server; also ``Proxy``, which some libraries would read as HTTP_PROXY."""

@@ -56,8 +56,11 @@ class ProblemMiddleware:
         return None
 
 
-def page(request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None) -> HttpResponse:
-    context = {
+def page(
+    request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None, **context: Any
+) -> HttpResponse:
+    """Return an error page; *context* is added to that of the template."""
+    context |= {
         "status": int(status),
         "problem_title": _TITLES.get(int(status), _TITLES[400]),
         "message": message,

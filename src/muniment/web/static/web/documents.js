@@ -8,6 +8,7 @@
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
   const KEY = "uploads";
   const AT_ONCE = 3;
+  const TRIES = 6;
   const waiting = [];
   let running = 0;
   let kept = 0;
@@ -29,13 +30,20 @@
   };
   const forget = (id) => remember(remembered().filter((each) => each.uploadId !== id));
 
-  const ask = async (address, fields) => {
+  // Many files at once are more changes than an account may make: the rest waits as long as told.
+  const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(Number(seconds) || 1, 60)));
+
+  const ask = async (address, fields, tries = TRIES) => {
     const answer = await fetch(address, {
       method: "POST",
       headers: { Accept: "application/json", "X-CSRFToken": token },
       body: new URLSearchParams(fields),
       redirect: "error",
     });
+    if (answer.status === 429 && tries > 1) {
+      await pause(answer.headers.get("Retry-After"));
+      return ask(address, fields, tries - 1);
+    }
     const found = await answer.json();
     if (found.error) throw new Error(`${found.error.message} ${found.error.hint}`);
     return found.data;
@@ -77,7 +85,7 @@
     };
   };
 
-  const put = (file, upload, shown) =>
+  const put = (file, upload, shown, tries = TRIES) =>
     new Promise((resolve, reject) => {
       const request = new XMLHttpRequest();
       request.open("PUT", new URL(upload.url).pathname);
@@ -88,6 +96,10 @@
       });
       request.addEventListener("load", () => {
         if (request.status === 201) return resolve();
+        if (request.status === 429 && tries > 1) {
+          const again = () => put(file, upload, shown, tries - 1);
+          return pause(request.getResponseHeader("Retry-After")).then(again).then(resolve, reject);
+        }
         let said = "The server rejected the file.";
         try {
           const { error } = JSON.parse(request.responseText);

@@ -1,0 +1,76 @@
+"""
+Limits of a signed-in account on the pages: changes per minute, and CPU time.
+
+A request over a limit is refused before its form is read and before a view runs. The page offers to submit the form
+again, with everything that was entered.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import parse_qsl
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext
+
+from muniment.kernel import fairness
+from muniment.kernel.fairness import ACCOUNT
+from muniment.kernel.problems import TooMany
+from muniment.web.requests import errors
+from muniment.web.requests.access import MAX_KEPT_BYTES
+
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|admin|accounts|oauth|reports)(?:/|$)")
+"""Pages for accounts. Other pages are the same for everybody, and are limited by address."""
+_ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
+"""Pages that an account reaches over its limits."""
+_CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate")
+MAX_FIELDS: Final = 1_000
+
+
+class LimitsMiddleware:
+    """Refuse requests of an account over its limits, and tell the server whose CPU time a request uses."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        is_change = request.method not in SAFE
+        if (is_change or _OF_ACCOUNTS.match(request.path)) and request.user.is_authenticated:
+            account = str(request.user.pk)
+            if not _ALWAYS.fullmatch(request.path):
+                try:
+                    fairness.current().check("page_cpu", account)
+                    if is_change and not _CHANGES_NOTHING.fullmatch(request.path):
+                        fairness.current().take("writes", account)
+                except TooMany as refusal:
+                    return _refused(request, refusal)
+            request.META[ACCOUNT] = account
+        return self.get_response(request)
+
+
+def _refused(request: HttpRequest, refusal: TooMany) -> HttpResponse:
+    if request.headers.get("Accept", "").startswith("application/json"):
+        headers = {**refusal.headers, "Cache-Control": "no-store"}
+        return JsonResponse(refusal.to_wire(), status=refusal.status, headers=headers)
+    if request.method in SAFE:
+        return errors.page(request, refusal.status, refusal.message, refusal.hint, refusal)
+    fields = _form(request)
+    if fields is None:
+        # A file cannot be put into a page.
+        kept = gettext("Then reload this page to submit the form again.")
+        return errors.page(request, refusal.status, refusal.message, f"{refusal.hint} {kept}", refusal)
+    again = {"address": request.get_full_path(), "fields": fields}
+    return errors.page(request, refusal.status, refusal.message, refusal.hint, refusal, again=again)
+
+
+def _form(request: HttpRequest) -> list[tuple[str, str]] | None:
+    """Return the fields of a form without files; None if it is too large to be put into a page."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if request.content_type != "application/x-www-form-urlencoded" or int(length) > MAX_KEPT_BYTES:
+        return None
+    try:
+        # The CSRF token stays the one that was sent, so a form of another site is refused when it comes again.
+        return parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return None

@@ -1,0 +1,156 @@
+"""Pages in threads: whose turn it is, and whose CPU time."""
+
+import asyncio
+import threading
+
+import pytest
+
+from muniment.kernel import fairness
+from muniment.kernel.fairness import ACCOUNT, Fairness
+from muniment.server.app.threads import Bridge
+from muniment.server.app.wsgi import WSGIApplication
+
+
+@pytest.fixture
+def limits():
+    before = fairness.current()
+    yield fairness.use(Fairness(page_cpu_ms=2_000))
+    fairness.use(before)
+
+
+def scope(client, cookie=b""):
+    return {
+        "type": "http",
+        "method": "GET",
+        "http_version": "1.1",
+        "scheme": "http",
+        "path": "/manage",
+        "raw_path": b"/manage",
+        "query_string": b"",
+        "headers": [(b"cookie", cookie)] if cookie else [],
+        "client": (client, 1),
+        "server": ("127.0.0.1", 80),
+        "state": {"client": client, "request_id": "r-1"},
+    }
+
+
+async def ask(application, *given, send=None):
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def keep(message):
+        sent.append(message)
+
+    await application(scope(*given), receive, send or keep)
+    return b"".join(message.get("body", b"") for message in sent)
+
+
+class Site:
+    """A WSGI application whose sessions name their accounts; pages of the account 7 wait until they may go on."""
+
+    def __init__(self):
+        self.go_on, self.began = threading.Event(), []
+
+    def __call__(self, environ, start_response):
+        account = environ.get("HTTP_COOKIE", "").partition("sessionid=")[2].partition(".")[0]
+        if account:
+            environ[ACCOUNT] = account
+        self.began.append(account)
+        if account == "7":
+            self.go_on.wait(30)
+        start_response("200 OK", [])
+        return [b"page"]
+
+
+@pytest.mark.usefixtures("limits")
+def test_an_account_known_by_its_session_uses_two_threads_from_any_address():
+    async def run():
+        site, bridge = Site(), Bridge()
+        pages = WSGIApplication(site, bridge)
+        site.go_on.set()
+        await ask(pages, "192.0.2.1", b"a=b; sessionid=7.secret; c=d")
+        site.go_on.clear()
+        site.began.clear()
+        slow = [asyncio.create_task(ask(pages, f"192.0.2.{number}", b"sessionid=7.secret")) for number in range(1, 9)]
+        for number in range(20, 24):
+            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}", b"sessionid=8.secret"), 30) == b"page"
+            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}"), 30) == b"page"
+        assert site.began.count("7") == 2
+        site.go_on.set()
+        assert await asyncio.gather(*slow) == [b"page"] * 8
+        bridge.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("limits")
+def test_unknown_sessions_of_one_address_use_two_threads():
+    async def run():
+        site, bridge = Site(), Bridge()
+        pages = WSGIApplication(site, bridge)
+        slow = [asyncio.create_task(ask(pages, "192.0.2.1", b"sessionid=7.secret%d" % number)) for number in range(8)]
+        assert await asyncio.wait_for(ask(pages, "192.0.2.2"), 30) == b"page"
+        assert site.began.count("7") == 2
+        site.go_on.set()
+        assert await asyncio.gather(*slow) == [b"page"] * 8
+        bridge.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_client_that_reads_slowly_holds_no_thread():
+    async def run():
+        site, bridge = Site(), Bridge()
+        pages = WSGIApplication(site, bridge)
+        may_read = asyncio.Event()
+
+        async def slowly(_):
+            await may_read.wait()
+
+        slow = [asyncio.create_task(ask(pages, "192.0.2.1", send=slowly)) for _ in range(8)]
+        assert await asyncio.wait_for(ask(pages, "192.0.2.1"), 30) == b"page"
+        may_read.set()
+        await asyncio.gather(*slow)
+        bridge.close()
+
+    asyncio.run(run())
+
+
+def test_cpu_time_is_charged_to_the_account_and_to_no_other(limits, monkeypatch):
+    async def run():
+        clock = iter(range(1_000))
+        monkeypatch.setattr("time.thread_time", lambda: next(clock) * 0.25)
+        site, bridge = Site(), Bridge()
+        pages = WSGIApplication(site, bridge)
+        for _ in range(4):
+            await ask(pages, "192.0.2.1", b"sessionid=8.secret")
+        await ask(pages, "192.0.2.1")
+        assert limits.page_cpu.peek("8").remaining in {9_000, 9_001, 9_002, 9_003}
+        assert limits.page_cpu.peek("9").remaining == 10_000
+        assert len(limits.page_cpu) == 1
+        bridge.close()
+
+    asyncio.run(run())
+
+
+def test_a_page_that_fails_is_charged_and_returns_its_thread(limits, monkeypatch):
+    async def run():
+        clock = iter(range(1_000))
+        monkeypatch.setattr("time.thread_time", lambda: float(next(clock)))
+
+        def broken(environ, _):
+            environ[ACCOUNT] = "8"
+            raise ZeroDivisionError
+
+        bridge = Bridge()
+        pages = WSGIApplication(broken, bridge)
+        for _ in range(5):
+            with pytest.raises(ZeroDivisionError):
+                await ask(pages, "192.0.2.1")
+        assert limits.page_cpu.peek("8").remaining < 5_500
+        bridge.close()
+
+    asyncio.run(run())
