@@ -118,6 +118,13 @@ def test_a_form_that_a_page_cannot_hold_is_submitted_again_by_a_reload(browser, 
 
 
 @pytest.mark.usefixtures("written")
+def test_a_page_repeats_no_password(browser):
+    page = submit(browser, "/accounts/password/change/", {"oldpassword": "four harbours"}).content.decode()
+    assert "four harbours" not in page
+    assert "reload this page" in page
+
+
+@pytest.mark.usefixtures("written")
 def test_a_form_of_another_site_gets_no_valid_csrf_token(owner):
     client = signed_in(owner, enforce_csrf_checks=True)
     page = submit(client, "/manage/tokens", {**TOKEN, "csrfmiddlewaretoken": "theirs"}).content.decode()

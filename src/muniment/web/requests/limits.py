@@ -55,9 +55,9 @@ def _refused(request: HttpRequest, refusal: TooMany) -> HttpResponse:
         return JsonResponse(refusal.to_wire(), status=refusal.status, headers=headers)
     if request.method in SAFE:
         return errors.page(request, refusal.status, refusal.message, refusal.hint, refusal)
-    fields = _form(request)
+    # A file cannot be put into a page, and a password should not be.
+    fields = None if request.path.startswith("/accounts/") else _form(request)
     if fields is None:
-        # A file cannot be put into a page.
         kept = gettext("Then reload this page to submit the form again.")
         return errors.page(request, refusal.status, refusal.message, f"{refusal.hint} {kept}", refusal)
     again = {"address": request.get_full_path(), "fields": fields}
