@@ -3,10 +3,17 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final, NamedTuple
 
+import msgspec
+from django.db import connection
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast, Coalesce, Length
+
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
 from muniment.registry.models import HistoryEntry
+from muniment.registry.sql import marks, rows
 from muniment.schema.record import Record
 
 _NAMES: Final = {"run_cost": "runCost"}
@@ -19,6 +26,8 @@ NOT_REVERTED: Final = (*REQUESTS, MERGED)
 ROUNDS: Final = "fundingRounds"
 ROUND: Final = "fundingRound"
 """The one round that an edit changed; its values are whole."""
+MAX_READ: Final = 2 << 20
+"""Characters of values that one page of the history reads."""
 
 
 def wire_values(columns: JSONObject, record: Record | None = None) -> JSONObject:
@@ -84,6 +93,9 @@ class Change(NamedTuple):
         return Change(*({ROUNDS: each} for each in (*rows, places)))
 
 
+_UNREAD: Final = Change({}, {}, None)
+
+
 def values_before(
     change: Change, later: Iterable[Change], current: Callable[[Collection[str]], JSONMapping]
 ) -> JSONObject:
@@ -120,3 +132,60 @@ def _undo_all(name: str, value: Any, changes: list[Change]) -> Any:
     for each in reversed(changes):
         value = undo(value, each.before.get(name), each.after.get(name), each.part_of(name))
     return value
+
+
+def touching(
+    entries: QuerySet[HistoryEntry], names: Iterable[str], *, actions: Collection[str] = ()
+) -> QuerySet[HistoryEntry]:
+    """
+    Return the entries that changed one of the fields *names*, and all of earlier versions, which do not tell.
+
+    Args:
+        actions: entries of these are returned too.
+    """
+    found = Q(changed=None) | Q(action__in=actions)
+    for name in names:
+        found |= Q(names__contains=msgspec.json.encode(name).decode())
+    return entries.annotate(names=Cast("changed", TextField())).filter(found)
+
+
+def read_page(
+    entries: QuerySet[HistoryEntry], page: int, page_size: int, *, with_values: bool = True
+) -> Page[HistoryEntry]:
+    """
+    Return a page of entries, latest first, each with the names of its fields.
+
+    Args:
+        with_values: also read the values, as long as those of the page have at most `MAX_READ` characters.
+    """
+    size = Length("before") + Length("after") + Coalesce(Length("parts"), 0)
+    light = entries.select_related("account").annotate(size=size).defer("before", "after", "parts")
+    found: Page[Any] = Page.of(light.order_by("-at", "-pk"), page, page_size)
+    left, chosen = MAX_READ, set()
+    for each in found.items:
+        if (with_values or each.changed is None) and each.size <= left:
+            left -= each.size
+            chosen.add(each.pk)
+    stored = HistoryEntry.objects.filter(pk__in=chosen)
+    values = {key: Change(*of) for key, *of in stored.values_list("pk", *Change._fields)}
+    for each in found.items:
+        change = values.get(each.pk, _UNREAD)
+        each.is_loaded = each.pk in values
+        each.before, each.after, each.parts = change
+        if each.changed is None and each.is_loaded:
+            each.changed = names_of(change.after, change.before)
+    unnamed = {each.pk: each for each in found.items if each.changed is None}
+    for key, names in _names_in_database(unnamed):
+        unnamed[key].changed = msgspec.json.decode(names)
+    return found
+
+
+def _names_in_database(keys: Collection[int]) -> list[tuple[int, str]]:
+    """Return the names of the fields of entries of earlier versions, without their values."""
+    if not keys:
+        return []
+    if connection.vendor == "postgresql":
+        names = "(SELECT COALESCE(json_agg(name), '[]')::text FROM json_object_keys(after::json) name)"
+    else:
+        names = "(SELECT json_group_array(key) FROM json_each(after))"
+    return rows(f"SELECT id, {names} FROM registry_historyentry WHERE id IN ({marks(keys)})", [*keys])

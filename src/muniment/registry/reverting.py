@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-import msgspec
-from django.db.models import Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import QuerySet
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
@@ -51,10 +49,7 @@ def _changes_after(entry: HistoryEntry) -> Iterator[Change]:
     names = {*(entry.parts or ())}
     if history.ROUNDS in names:
         names.add(history.ROUND)
-    touching = Q(changed=None)
-    for name in names:
-        touching |= Q(names__contains=msgspec.json.encode(name).decode())
-    later = _later(entry).annotate(names=Cast("changed", TextField())).filter(touching).order_by("pk")
+    later = history.touching(_later(entry), names).order_by("pk")
     for values in later.values_list(*Change._fields).iterator(chunk_size=1):
         yield Change(*values)
 

@@ -128,13 +128,14 @@ class ManageTools:
 
     @staticmethod
     def _history(arguments: Arguments, caller: Caller) -> list[JSONObject]:
-        found = operations.company_history(caller.owner, arguments["slug"], page_size=_HISTORY_ROWS)
+        slug = arguments["slug"]
+        found = operations.company_history(caller.owner, slug, page_size=_HISTORY_ROWS, with_values=False)
         return [
             {
                 "id": entry.pk,
                 "at": timestamp(entry.at),
                 "action": entry.action,
-                "fields": [*entry.after, *(name for name in entry.before if name not in entry.after)],
+                "fields": entry.changed,
                 "via": entry.credential or entry.via,
                 "note": entry.note or None,
             }

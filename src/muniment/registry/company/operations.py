@@ -290,16 +290,20 @@ def _request_review(
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 
 
-def company_history(actor: Actor, slug: str, *, page: int = 1, page_size: int = 100) -> Page[HistoryEntry]:
+def company_history(
+    actor: Actor, slug: str, *, page: int = 1, page_size: int = 100, with_values: bool = True
+) -> Page[HistoryEntry]:
     """
     Return the history of a listing that *actor* owns, latest first.
+
+    Args:
+        with_values: read what each entry changed, unless it is too large.
 
     Raises:
         NotFound: unknown, or not owned.
     """
     company = owned(actor, slug)
-    entries = HistoryEntry.objects.filter(company=company).select_related("account")
-    return Page.of(entries.order_by("-at", "-pk"), page, page_size)
+    return history.read_page(HistoryEntry.objects.filter(company=company), page, page_size, with_values=with_values)
 
 
 def revert_company(

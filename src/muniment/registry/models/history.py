@@ -42,5 +42,8 @@ class HistoryEntry(models.Model):
             models.Index(fields=["framework", "at"], name="history_framework"),
         ]
 
+    is_loaded = True
+    """False on an entry of a page whose values are too large to be loaded."""
+
     def __str__(self) -> str:
         return f"{self.action} at {self.at}"

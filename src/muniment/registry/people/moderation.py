@@ -54,8 +54,7 @@ def person_history(actor: Actor, slug: str) -> list[HistoryEntry]:
         NotFound: no person has the slug.
     """
     require_reviewer(actor, "see every person")
-    entries = HistoryEntry.objects.filter(person=find_person(slug)).select_related("account")
-    return list(entries.order_by("-at", "-pk")[:SHOWN])
+    return history.read_page(HistoryEntry.objects.filter(person=find_person(slug)), 1, SHOWN, with_values=False).items
 
 
 def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpdate:

@@ -13,7 +13,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
-from muniment.registry import reverting
+from muniment.registry import history, reverting
 from muniment.registry.company.access import expect_version
 from muniment.registry.company.company_change import read_fields
 from muniment.registry.company.difference import Difference
@@ -36,8 +36,7 @@ def profile_history(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page
     person = get_profile(actor)
     if person is None:
         return Page([], page, page_size, 0)
-    entries = HistoryEntry.objects.filter(person=person).select_related("account")
-    return Page.of(entries.order_by("-at", "-pk"), page, page_size)
+    return history.read_page(HistoryEntry.objects.filter(person=person), page, page_size)
 
 
 def can_revert(entry: HistoryEntry) -> bool:

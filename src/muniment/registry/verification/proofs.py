@@ -90,7 +90,7 @@ def _addresses(company: Company, claim: Claim) -> list[str]:
 def _is_reviewed(company: Company, address: str) -> bool:
     """Return whether a reviewer or operator has seen *address* on the listing: owners can put any address there."""
     entries = HistoryEntry.objects.filter(company=company).select_related("account").order_by("-at", "-pk")
-    for entry in entries.iterator():
+    for entry in history.touching(entries, ("socials",), actions=("approved",)).iterator(chunk_size=1):
         if entry.action == "approved":
             return True
         if (entry.after.get("socials") or {}).get("email") == address:

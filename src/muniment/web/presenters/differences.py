@@ -1,19 +1,23 @@
 """Show changes side by side, with the differing words marked."""
 
-import difflib
 import json
-import re
 from collections.abc import Mapping
-from html import escape
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from django.conf import settings
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from muniment.kernel.json import JSONMapping
+from muniment.registry import history
+from muniment.registry.history import Change
+from muniment.registry.models import HistoryEntry
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 from muniment.schema.item_lists import ITEM_ID
+from muniment.web.presenters.marking import Budget, mark, shared_beginning
 
 _LABELS = {
     "state": gettext_noop("State"),
@@ -24,10 +28,25 @@ _LABELS = {
     "unlistedBy": gettext_noop("Unlisted by"),
 }
 """What history names beside fields of the schema."""
-MAX_MARKED = 6_000
-"""Longer texts are shown without marks: comparing them word by word would take too long."""
-MAX_WHOLE = 25
-"""Of longer lists, only the rows that differ are shown."""
+MAX_SHOWN: Final = 6_000
+"""Characters of one side of a field; of a longer one, the part from shortly before the first difference."""
+MIN_SHOWN: Final = 100
+"""Characters of one side of a field where the page has no room left."""
+PAGE_CHARACTERS: Final = 150_000
+"""Of all fields of a page, beside `MIN_SHOWN` of each."""
+MAX_WHOLE: Final = 25
+"""Of longer lists, only the first rows that differ are shown."""
+_BEFORE: Final = 200
+"""Characters that are shown in front of the first difference."""
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+@dataclass(slots=True)
+class Room:
+    """What differences may still take of a page: work, and characters."""
+
+    budget: Budget = field(default_factory=Budget)
+    characters: int = PAGE_CHARACTERS
 
 
 class DiffLine(NamedTuple):
@@ -50,28 +69,91 @@ def label_of(name: str) -> str:
 
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
     """Return the lines of ``{field: {before, after}}``."""
-    return [line(label_of(field), each["before"], each["after"]) for field, each in difference.items()]
+    room = Room()
+    return [line(label_of(field), each["before"], each["after"], room=room) for field, each in difference.items()]
 
 
-def lines_between(before: JSONMapping, after: JSONMapping) -> list[DiffLine]:
-    keys = [*after, *(key for key in before if key not in after)]
-    return [line(label_of(key), before.get(key), after.get(key)) for key in keys]
+def lines_of_entry(entry: HistoryEntry, room: Room) -> list[DiffLine]:
+    """Return the lines of an entry of the history; *room* is that of its page."""
+    change = Change(entry.before, entry.after, entry.parts)
+    names = history.names_of(change.after, change.before)
+    return [
+        line(label_of(name), change.before.get(name), change.after.get(name), change.part_of(name), room=room)
+        for name in names
+    ]
 
 
-def line(label: str, before: Any, after: Any) -> DiffLine:
-    was, now = said(before), said(after)
-    if isinstance(before, list) and isinstance(after, list) and max(len(before), len(after)) > MAX_WHOLE:
-        was, now = _changed_rows(before, after), _changed_rows(after, before)
-    return DiffLine(label, was, now, *_marked(was, now))
+def labels_of(entry: HistoryEntry) -> str:
+    return ", ".join(map(label_of, entry.changed or ()))
+
+
+def line(label: str, before: Any, after: Any, part: JSONMapping | None = None, *, room: Room | None = None) -> DiffLine:
+    """
+    Return a field before and after.
+
+    Args:
+        part: how values that are not whole fit into the whole.
+        room: what the differences of the page may still take.
+    """
+    room = room or Room()
+    (was, more), (now, rest) = _cut(*_said_both(before, after, part), room)
+    old, new = mark(was, now, room.budget)
+    return DiffLine(label, was + more, now + rest, format_html("{}{}", old, more), format_html("{}{}", new, rest))
+
+
+def _said_both(before: Any, after: Any, part: JSONMapping | None) -> tuple[str, str]:
+    if isinstance(before, list) and isinstance(after, list):
+        moved = _moved(before, part or {})
+        if part is not None or max(len(before), len(after)) > MAX_WHOLE:
+            was, now = _changed_rows(before, after), _changed_rows(after, before)
+            return was, "\n".join(filter(None, (now, moved)))
+    if part is not None and isinstance(before, dict) and isinstance(after, dict):
+        names, of = history.names_of(before, after), part["members"]
+        sides = [(_inner_label(each), _said_both(before.get(each), after.get(each), of.get(each))) for each in names]
+        was, now = ("\n".join(f"{label}: {both[side] or '–'}" for label, both in sides) for side in (0, 1))
+        return was, now
+    return said(before), said(after)
+
+
+def _moved(before: list[Any], part: JSONMapping) -> str:
+    """Return how many rows have another place, in words; nothing if none has."""
+    changed = {row["id"] for row in before} if part else set()
+    count = sum(each not in changed for run in part.get("from", ()) for each in run[3:])
+    return ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": f"{count:,}"} if count else ""
 
 
 def _changed_rows(rows: list[Any], others: list[Any]) -> str:
-    """Return the *rows* that are not among *others*, and the number of those that are."""
-    known = {json.dumps(each, sort_keys=True) for each in others}
-    changed = [row for row in rows if json.dumps(row, sort_keys=True) not in known]
-    same = len(rows) - len(changed)
-    left = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", same) % {"count": f"{same:,}"}
-    return "\n".join([said(changed), left] if changed else [left])
+    """Return the first *rows* that are not among *others*, and the numbers of the rest."""
+    known = {_encode(each) for each in others}
+    changed = [row for row in rows if _encode(row) not in known]
+    same, more = len(rows) - len(changed), len(changed) - MAX_WHOLE
+    found = [said(changed[:MAX_WHOLE])] if changed else []
+    if more > 0:
+        found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": f"{more:,}"})
+    if same:
+        left = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", same)
+        found.append(left % {"count": f"{same:,}"})
+    return "\n".join(found)
+
+
+def _cut(was: str, now: str, room: Room) -> list[tuple[str, str]]:
+    """Return of both texts what the page has room for, from shortly before the first difference, and what is left."""
+    most = max(MIN_SHOWN, min(MAX_SHOWN, room.characters // 2))
+    start = 0
+    if max(len(was), len(now)) > most:
+        start = max(0, shared_beginning(was, now) - min(_BEFORE, most // 2))
+    shown = [_part_of(text, start, most) for text in (was, now)]
+    room.characters = max(0, room.characters - sum(len(part) for part, _ in shown))
+    return shown
+
+
+def _part_of(text: str, start: int, most: int) -> tuple[str, str]:
+    part = text[start : start + most]
+    if len(part) == len(text):
+        return text, ""
+    whole = gettext("(%(count)s characters in all)") % {"count": f"{len(text):,}"}
+    rest = "…" if start + most < len(text) else ""
+    return f"{'…' if start else ''}{part}", f"{rest} {whole}"
 
 
 def said(value: Any) -> str:
@@ -111,15 +193,3 @@ def _item(value: Any) -> str:
         ]
         return ", ".join(parts)
     return str(value)
-
-
-def _marked(was: str, now: str) -> tuple[SafeString, SafeString]:
-    if not was or not now or len(was) + len(now) > MAX_MARKED:
-        return mark_safe(escape(was)), mark_safe(escape(now))  # noqa: S308 - escaped
-    old, new = re.findall(r"\s+|[^\s]+", was), re.findall(r"\s+|[^\s]+", now)
-    left, right = [], []
-    for what, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        before, after = escape("".join(old[a:b])), escape("".join(new[c:d]))
-        left.append(before if what == "equal" else f"<del>{before}</del>" if before else "")
-        right.append(after if what == "equal" else f"<ins>{after}</ins>" if after else "")
-    return mark_safe("".join(left)), mark_safe("".join(right))  # noqa: S308 - every part passed through escape

@@ -302,8 +302,7 @@ def test_the_history_of_a_long_list_shows_the_rows_that_changed(client, listing)
     client.post(address, {**fields, f"{named(fields, 'Person 3')}-title": "Chair"})
     html = client.get(f"/manage/companies/{SLUG}/history").content.decode()
     assert "Person 3, <ins>Chair</ins>" in html or "Chair" in html
-    assert "79 unchanged rows" in html
-    assert "Person 70" not in html
+    assert "Person 7" not in html
 
 
 def test_funding_rounds_are_rows_too(client, listing):

@@ -213,12 +213,14 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     found = operations.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    room = differences.Room()
     entries = [
         {
             "entry": entry,
-            "lines": differences.lines_between(entry.before, entry.after),
+            "lines": differences.lines_of_entry(entry, room),
+            "labels": differences.labels_of(entry),
             "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
-            and any(key in entry.before for key in entry.after),
+            and (not entry.is_loaded or any(key in entry.before for key in entry.after)),
         }
         for entry in found.items
     ]

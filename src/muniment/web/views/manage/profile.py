@@ -102,10 +102,11 @@ def history(request: HttpRequest) -> HttpResponse:
     """Show every change of the profile with its diff and a button to revert it."""
     actor = actor_of(request)
     found = withdrawal.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    room = differences.Room()
     entries = [
         {
             "entry": entry,
-            "lines": differences.lines_between(entry.before, entry.after),
+            "lines": differences.lines_of_entry(entry, room),
             "is_mine": entry.account_id == actor.account_id,
             "can_revert": withdrawal.can_revert(entry),
         }

@@ -60,7 +60,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         **_frame(f"company:{slug}", mine.name),
         **_compared(actor, mine, shown),
-        "history": operations.company_history(actor, slug, page_size=8).items,
+        "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
     }
     return manage_page(request, "review/company.html", context)
