@@ -1,0 +1,99 @@
+"""While one address attacks, directly or through a proxy, other addresses and other accounts notice nothing."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attacks import methods  # noqa: F401 - declares the attacks
+from attacks.conftest import FRONTS
+from attacks.harness import ATTACKS, BEHIND_PROXIES, Attacker, Site, resident_bytes
+from services.mcp import legacy
+from services.victims import Plan, Result, victims
+
+SLOWEST_S = 0.25
+PROOF_S = 20.0
+"""Per proxy: a minute for each attack."""
+GROWTH_BYTES = 64 << 20
+_sources = iter(f"127.1.{number >> 7}.{(number & 127) + 1}" for number in range(10_000))
+
+
+def plan(site: Site, front: str, *, clients: int, pause_s: float) -> Plan:
+    lines, call = legacy("tools/call", {"name": "get_my_company", "arguments": {"slug": site.victim_company}})
+    tools = {**{name: value for name, value in lines if name != "host"}, "authorization": f"Bearer {site.victim_token}"}
+    asked = [
+        ("stats", "GET", "/api/v1/stats", {}, ""),
+        ("sign-in page", "GET", "/accounts/login/", {}, ""),
+        ("owner's call", "POST", "/api/manage/mcp", tools, call.decode()),
+    ]
+    return Plan(site.ports[front], [next(_sources) for _ in range(clients)], asked, pause_s)
+
+
+def under(site: Site, front: str, name: str, seconds: float | None, **more: Any) -> tuple[Attacker, dict[str, Result]]:
+    """Attack while honest clients ask; return what both were answered."""
+    with victims(plan(site, front, **more)) as results:
+        by = Attacker(site, front, next(_sources), seconds)
+        asyncio.run(ATTACKS[name](by))
+    return by, results
+
+
+def unharmed(results: dict[str, Result]) -> None:
+    for kind, result in results.items():
+        assert result.faults == [], kind
+        assert result.seconds, kind
+
+
+def allowed(by: Attacker) -> int:
+    """Return how many requests the default rate allows one address until now: a burst of 100, and 10 a second."""
+    return 100 + 10 * int(by.elapsed + 2)
+
+
+Check = Callable[[Attacker], bool]
+EXPECTED: dict[str, Check] = {
+    "other_addresses_in_headers": lambda by: by.counts[200] <= allowed(by) and by.counts[429] > 0,
+    "any_entity_tag": lambda by: by.counts[200] + by.counts[304] <= allowed(by) and by.counts[429] > 0,
+    "long_argument_names": lambda by: by.counts[413] >= 6,
+    # The proxies hide all but /healthz.
+    "health_checks": lambda by: (
+        by.counts[429] > 0 if by.front == "direct" else by.counts[404] >= 7 * by.counts[200] > 0
+    ),
+    "client_registrations": lambda by: by.counts[429] > 0,
+    "passwords": lambda by: by.counts[302] == 0 and by.counts[200] > 0,
+    "unfinished_bodies": lambda by: by.front == "caddy" or by.counts["held"] <= 256,
+    "silent_connections": lambda by: by.front != "direct" or by.counts["held"] <= 256,
+}
+"""What the attacker must have met, beside what others must not."""
+
+
+@pytest.mark.parametrize(
+    ("name", "front"),
+    [(name, front) for front in FRONTS for name in ATTACKS if front == "direct" or name in BEHIND_PROXIES],
+)
+def test_no_other_client_is_refused_while_one_address_attacks(site, name, front):
+    by, results = under(site, front, name, None, clients=1, pause_s=0.3)
+    unharmed(results)
+    assert by.counts
+    assert EXPECTED.get(name, lambda _: True)(by), by.counts
+    assert "Traceback" not in site.log()
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ATTACKS)
+def test_other_clients_are_answered_in_time_while_one_address_attacks(site, name, capsys):
+    before = resident_bytes(site.pid)
+    slow = {}
+    for front in FRONTS:
+        by, results = under(site, front, name, PROOF_S, clients=3, pause_s=0.4)
+        figures = {kind: round(result.percentile(0.99) * 1000) for kind, result in results.items() if result.seconds}
+        asked = sum(len(result.seconds) for result in results.values())
+        with capsys.disabled():
+            print(f"\n{name}, {front}: p99 ms {figures} of {asked}; attacker {dict(by.counts)}")  # noqa: T201
+        unharmed(results)
+        assert EXPECTED.get(name, lambda _: True)(by), (front, by.counts)
+        slow |= {(front, kind): ms for kind, ms in figures.items() if ms > SLOWEST_S * 1000}
+    assert not slow
+    assert "Traceback" not in site.log()
+    growth = resident_bytes(site.pid) - before
+    assert growth < GROWTH_BYTES, f"{growth >> 20} MB more memory"
