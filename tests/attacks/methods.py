@@ -30,8 +30,20 @@ async def other_addresses_in_headers(by: Attacker) -> None:
 @attack(proxies_matter=True)
 async def unfinished_bodies(by: Attacker) -> None:
     """Announce a large body on many connections, and send one byte of it."""
-    head = by.head("POST", "/api/mcp", {**KINDS, "Content-Length": "1000000"})
-    await by.hold(lambda _: head + b"{", connections=2000 if by.seconds else 320)
+    announced = (
+        ("/api/mcp", 60_000),
+        ("/api/manage/mcp", 1_000_000),
+        ("/accounts/login/", 10_000_000),
+        ("/oauth/token", 60_000),
+        ("/uploads/no-such-link", 40_000_000),
+    )
+
+    def first(number: int) -> bytes:
+        path, size = announced[number % len(announced)]
+        method = "PUT" if path.startswith("/uploads") else "POST"
+        return by.head(method, path, {**KINDS, "Content-Length": str(size)}) + b"{"
+
+    await by.hold(first, connections=2000 if by.seconds else 320)
 
 
 @attack(proxies_matter=True)
