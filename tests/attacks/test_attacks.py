@@ -87,7 +87,7 @@ def test_other_clients_are_answered_in_time_while_one_address_attacks(site, name
         figures = {kind: round(result.percentile(0.99) * 1000) for kind, result in results.items() if result.seconds}
         asked = sum(len(result.seconds) for result in results.values())
         with capsys.disabled():
-            print(f"\n{name}, {front}: p99 ms {figures} of {asked}; attacker {dict(by.counts)}")  # noqa: T201
+            print(f"\n{name}, {front}: p99 ms {figures} of {asked}; attacker {dict(by.counts)}")  # noqa: T201 - the figures of the proof
         unharmed(results)
         assert EXPECTED.get(name, lambda _: True)(by), (front, by.counts)
         slow |= {(front, kind): ms for kind, ms in figures.items() if ms > SLOWEST_S * 1000}

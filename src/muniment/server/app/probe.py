@@ -13,7 +13,7 @@ PROBE_EVERY_S: Final = 1.0
 
 class Probe:
     """
-    Asks a service whether it answers, at most once per second whoever requests it.
+    Asks a service whether it answers, at most once per second however many requests need it.
 
     Args:
         succeeded_for_s: how long a success is reused.
@@ -57,6 +57,6 @@ class Probe:
 
 
 def _retrieve(asked: "asyncio.Future[object]") -> None:
-    """Take the exception of a probe that nobody waits for any more."""
+    """Take the exception of a probe that no request waits for any more."""
     if not asked.cancelled():
         asked.exception()
