@@ -75,6 +75,31 @@ def test_a_run_costs_nothing_until_it_is_executed_and_is_paid_when_it_ends():
     assert ended["reportId"] == runs.get_report(me, started["runId"]).pk
 
 
+def test_an_account_prepares_a_bounded_number_of_runs():
+    me, of = owner(), framework()
+    slug = company(me)
+    first = start(me, slug, of, idempotency_key="first").run.row.pk
+    row = ReportRun.objects.get(pk=first)
+    copies = [ReportRun(**{**fields_of(row), "id": f"{first[:-3]}{n:03}", "idempotency_key": None}) for n in range(49)]
+    ReportRun.objects.bulk_create(copies)
+    with pytest.raises(Conflict, match="50 report runs that are not executed; at most 50 are allowed") as refusal:
+        start(me, slug, of)
+    assert "Execute or cancel some of them" in refusal.value.hint
+    assert start(me, slug, of, idempotency_key="first").run.row.pk == first
+    stranger = owner()
+    start(stranger, company(stranger), of)
+    runs.cancel_run(me, first)
+    start(me, slug, of)
+    ReportRun.objects.filter(pk=copies[0].pk).update(expires_at=now() - timedelta(seconds=1))
+    start(me, slug, of)
+    with pytest.raises(Conflict, match="at most 50"):
+        start(me, slug, of)
+
+
+def fields_of(row):
+    return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
+
+
 def test_the_migration_counts_the_criteria_of_earlier_runs():
     me, of = owner(), framework()
     started = start(me, company(me), of).to_wire()

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 
+from muniment.accounts.models import Account
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.credits import operations as credits_
@@ -21,6 +22,7 @@ from muniment.documents import operations as documents
 from muniment.documents.records import own_company
 from muniment.jobs import queue
 from muniment.kernel.actor import SYSTEM, Actor
+from muniment.kernel.fairness import MAX_UNEXECUTED_RUNS
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -131,7 +133,8 @@ def start_run(
 
     Raises:
         NotFound: the company or a document is not the actor's; the framework is unknown.
-        Conflict: the framework is closed; a run of the two is active; the key was used for another run.
+        Conflict: the framework is closed; a run of the two is active; the key was used for another run; the account
+            has too many runs that are not executed.
     """
     chosen = list(dict.fromkeys(document_ids))
     _check_arguments(chosen, idempotency_key)
@@ -148,6 +151,7 @@ def start_run(
                 f"The framework {framework_id!r} is closed and takes no runs.",
                 "Choose one with isOpen true in list_frameworks.",
             )
+        _make_room_for_run(actor.account_id)
         _require_no_active_run(company, framework)
         for document_id in chosen:
             _check_document(actor, company, document_id)
@@ -214,6 +218,17 @@ def _require_no_active_run(company: Company, framework: Framework) -> None:
         raise Conflict(
             f"A run of this framework for this company is already active: {active.pk}.",
             "Poll it with get_report_run_status; start another when it has ended.",
+        )
+
+
+def _make_room_for_run(account_id: int) -> None:
+    """Refuse another run beyond the limit. In the caller's transaction: the lock serializes those of one account."""
+    Account.objects.select_for_update().get(pk=account_id)
+    waiting = ReportRun.objects.filter(account_id=account_id, state=RunState.CREATED, expires_at__gt=now()).count()
+    if waiting >= MAX_UNEXECUTED_RUNS:
+        raise Conflict(
+            f"You have {waiting} report runs that are not executed; at most {MAX_UNEXECUTED_RUNS} are allowed.",
+            f"Execute or cancel some of them; each expires {EXPIRES_AFTER_HOURS} hours after it was prepared.",
         )
 
 

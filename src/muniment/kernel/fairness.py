@@ -22,6 +22,10 @@ BURST_OF_CPU: Final = 5
 """How many minutes' worth of CPU time an account's pages may use at once: a save of the largest listing fits."""
 BYTES_A_MINUTE: Final = 1 << 20
 BURST_BYTES: Final = 4 << 20
+MAX_DRAFTS: Final = 20
+"""Listings of an account that were never published; more of them from before stay."""
+MAX_UNEXECUTED_RUNS: Final = 50
+"""Report runs of an account that are prepared and neither executed, canceled nor expired."""
 REGISTRATIONS_AN_HOUR: Final = 20
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100

@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce, Length
 
+from muniment.kernel import fairness
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
@@ -26,6 +27,7 @@ NOT_REVERTED: Final = (*REQUESTS, MERGED)
 ROUNDS: Final = "fundingRounds"
 ROUND: Final = "fundingRound"
 """The one round that an edit changed; its values are whole."""
+_LIMITED: Final = ("web", "token", "app")
 MAX_READ: Final = 2 << 20
 """Characters of values that one page of the history reads."""
 
@@ -63,6 +65,19 @@ def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, *
         changed=names_of(after, before),
         **subject,
     )
+
+
+def charge(actor: Actor, *values: Any) -> None:
+    """
+    Charge an account for the bytes that a change writes, before it is written.
+
+    Raises:
+        TooMany: the account has changed too much text in a short time.
+    """
+    if actor.account_id is not None and actor.via in _LIMITED:
+        size = sum(len(msgspec.json.encode(each)) for each in values if each)
+        # A change that is larger than the limit needs all of it.
+        fairness.current().take("written_bytes", actor.account_id, min(size, fairness.BURST_BYTES))
 
 
 def names_of(*values: JSONMapping) -> list[str]:

@@ -4,6 +4,7 @@ Edit listings: compare a change with the stored rows, write it with history and 
 Used by the operations of owners and reviewers, each of which is one transaction.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -136,13 +137,24 @@ def _refuse_cut_text(name: str, value: str, stored: str) -> None:
         )
 
 
+def present_values(company: Company, names: Iterable[str]) -> JSONObject:
+    """Return the values of fields of a listing in the form of the history; empty lists are left out."""
+    return compare(company, dict.fromkeys(names), replace=True).before
+
+
 def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:
     """
     Write *difference* with its history and publish it. The last step of an operation.
 
     Returns:
         The published view of the company, or None if it is not public.
+
+    Raises:
+        TooMany: the account has changed too much text in a short time.
     """
+    values = {"before": difference.before, "after": difference.after}
+    entry = history.entry(actor, action, **values, company=company, note=note)
+    history.charge(actor, entry.before, entry.after, entry.parts)
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
     difference.write_columns(company)
@@ -155,7 +167,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         step(affected)
     if {"fundingRound", "fundingRounds"} & difference.after.keys():
         note_raising(company)
-    history.entry(actor, action, before=difference.before, after=difference.after, company=company, note=note).save()
+    entry.save()
     publish_company(company, affected, changed=set(difference.after))
     return loaded.get(company.pk)
 

@@ -6,7 +6,7 @@ Each function is one transaction; the pages, the tool server and the command lin
 Source: decisions, section 5; tools, owner-scoped server.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -25,8 +25,9 @@ from muniment.registry import history, reverting
 from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.difference import Difference, without_unchanged
-from muniment.registry.company.editing import compare, write
+from muniment.registry.company.editing import compare, present_values, write
 from muniment.registry.company.funding import not_closed
+from muniment.registry.company.owners import make_room_for_draft
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.exchange.batch import reserve_slug
@@ -154,6 +155,8 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     Raises:
         BadFields: a value is invalid, or the slug is taken.
         Forbidden: the actor has no account.
+        Conflict: the account has too many listings that were never published.
+        TooMany: the account has changed too much text in a short time.
 
     Source: decisions, section 2, slugs: never given again.
     """
@@ -165,6 +168,8 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
         raise BadFields([Fault("slug", fault)], "Omit the slug to derive one from the name.")
     try:
         with transaction.atomic():
+            if not decides(actor):
+                make_room_for_draft(account_id)
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
             given = slug or reserve_slug("company", edit["name"])
@@ -202,6 +207,7 @@ def update_company(
         BadFields: a value is invalid, or a list is shorter than the stored one without a sign that it is meant so;
             names the field.
         Conflict: *expected_version* is not the current version.
+        TooMany: the account has changed too much text in a short time.
 
     Source: service document, owner-scoped tool server, update_my_company; decisions, section 5.
     """
@@ -334,16 +340,11 @@ def revert_company(
         if entry is None:
             raise no_company(slug)
         editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
-        change = CompanyChange(reverting.values_before(entry, editable, partial(_present_values, company)))
+        change = CompanyChange(reverting.values_before(entry, editable, partial(present_values, company)))
         edit = read_change(change, settings.SCHEMA)
         if not overwrite and not dry_run:
             reverting.check_later(entry, compare(company, edit, replace=True).after)
         return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run)
-
-
-def _present_values(company: Company, names: Iterable[str]) -> JSONObject:
-    """Return the values of fields that hold something, in the form of the history."""
-    return compare(company, dict.fromkeys(names), replace=True).before
 
 
 def open_funding_round(

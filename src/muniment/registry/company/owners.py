@@ -1,14 +1,21 @@
-"""Owners of a listing: add one, leave."""
+"""Owners of a listing: add one, leave, and how many listings an account may prepare."""
+
+from typing import Final
 
 from django.db import transaction
 
+from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
+from muniment.kernel.fairness import MAX_DRAFTS
+from muniment.kernel.problems import Conflict
 from muniment.registry import history
 from muniment.registry.company.access import no_company, owned
 from muniment.registry.company.editing import publish_owners
-from muniment.registry.models import Company, Invitation, Ownership
+from muniment.registry.models import Company, Invitation, Ownership, State
+
+_UNPUBLISHED: Final = (State.DRAFT, State.SUBMITTED, State.CHANGES_REQUESTED, State.REJECTED)
 
 
 def add_owner(actor: Actor, slug: str, account_id: int) -> None:
@@ -59,3 +66,14 @@ def _tell_others(event: Event, actor: Actor, company: Company, owner_id: int | N
     for account_id in others.values_list("account_id", flat=True):
         subject = f"companies/{company.slug}"
         record(event, account=account_id, actor=actor, subject=subject, detail={"owner": owner_id})
+
+
+def make_room_for_draft(account_id: int) -> None:
+    """Refuse another draft beyond the limit. In the caller's transaction: the lock serializes those of one account."""
+    Account.objects.select_for_update().get(pk=account_id)
+    unpublished = Company.objects.filter(ownerships__account_id=account_id, state__in=_UNPUBLISHED)
+    if unpublished.count() >= MAX_DRAFTS:
+        raise Conflict(
+            f"You have {unpublished.count()} listings that are not published yet; at most {MAX_DRAFTS} are allowed.",
+            "Delete drafts that you no longer need at /manage, or submit them and wait for the reviewers' decisions.",
+        )

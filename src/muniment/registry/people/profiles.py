@@ -105,6 +105,7 @@ def own_profile(actor: Actor, hint: str = "Claim or create your profile first.")
 
 def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
     """Save a person with the history, and publish them and, after a new name or state, the companies that show it."""
+    history.charge(actor, before, after)
     person.version += 1
     person.updated_at = now()
     person.save()

@@ -12,6 +12,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
+from muniment.registry import history
 from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
 from muniment.registry.company.editing import compare
@@ -76,6 +77,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
         NotFound: there is no such public listing.
         BadFields: nothing changes, or a value is invalid.
         Conflict: the actor already has an open suggestion for it.
+        TooMany: the account has changed too much text in a short time.
     """
     _account(actor)
     company = _public_company(slug)
@@ -86,6 +88,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
         fault = Fault("text", "is empty, and no field has changed")
         raise BadFields([fault], "Change a field, or describe what is wrong.")
     text = _check_text(text, needed=False)
+    history.charge(actor, changes)
     return _save_request(actor, Petition(kind="suggestion", company=company, changes=changes, text=text))
 
 
