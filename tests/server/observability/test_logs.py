@@ -3,11 +3,15 @@
 import io
 import json
 import logging
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muniment.config import Config
 from muniment.server.app.app import App
+from muniment.server.observability import logs
 from muniment.server.observability.logs import Json, TextFormatter, masked, request_id
 
 TOKEN = "mun_pat_" + "4" * 36
@@ -116,3 +120,77 @@ def test_an_error_is_logged_without_the_secrets_of_its_message():
     assert "harbour" not in trace
     assert TOKEN not in trace
     assert masked(trace) == trace
+
+
+LINKS = ["uploads/", "downloads/", "accounts/confirm-email/", "accounts/password/reset/key/1-", "manage/invitations/"]
+LINKS += [
+    "reports/shared/",
+    "uploads//",
+    "uploads/./",
+    "?next=/manage/invitations/",
+    "x?token=",
+    "x?a=1&code=",
+    "mun_pat_",
+]
+SECRETS = st.text("abcdefghijkLMNOPQ0123456789-_", min_size=16, max_size=43)
+
+
+def fully_decoded(text):
+    for _ in range(20):
+        text = unquote(text)
+    return text
+
+
+@st.composite
+def disguised(draw, text):
+    """Percent-encode any characters of *text*, then any of the result, up to five times."""
+    for _ in range(draw(st.integers(0, 5))):
+        chosen = draw(st.sets(st.integers(0, len(text) - 1), max_size=12))
+        text = "".join(f"%{ord(each):02x}" if place in chosen else each for place, each in enumerate(text))
+    return text
+
+
+@pytest.mark.requirement("ops.logs")
+@given(st.data(), st.sampled_from(LINKS), SECRETS)
+def test_a_link_with_a_secret_is_masked_however_it_is_encoded(data, link, secret):
+    address = data.draw(disguised(f"/{link}{secret}"))
+    for text in (f"GET {address} 404", f"see https://registry.example{address}, then sign in", address):
+        assert secret not in fully_decoded(masked(text)), text
+
+
+@pytest.mark.requirement("ops.logs")
+@given(st.data(), st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40))
+def test_a_password_in_an_address_is_masked_whatever_it_contains(data, password):
+    password = f"kept{password}secret"
+    place = data.draw(st.sampled_from(["postgresql://muniment:", "s3://KEY:", "smtp://me@mail.example:", "redis://:"]))
+    text = masked(f"cannot reach {place}{password}@store.example:5432/registry?x=1, retrying")
+    assert password not in text
+    assert "kept" not in text
+    assert "store.example:5432" in text
+    assert "retrying" in text
+    assert password not in masked(
+        f"FATAL: host=store user=muniment password={password}".replace("&", "").replace("'", "")
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "100% of 50% done",
+        "GET /companies?q=a%20b 200",
+        "http://127.0.0.1:8000/companies/quillmere answered",
+        "exit code=1, state=ready",
+        "a replica is 3 s behind: /var/lib/muniment",
+    ],
+)
+def test_a_text_without_a_secret_stays_as_it_is(text):
+    assert masked(text) == text
+
+
+def test_masking_takes_time_in_proportion_to_the_text(monkeypatch):
+    looked_at = []
+    once = logs._masked_once
+    monkeypatch.setattr(logs, "_masked_once", lambda word: looked_at.append(len(word)) or once(word))
+    word = "%" + "25" * 5000 + "41" + "://a:" * 1000
+    assert masked(word) == "***", "encoded more often than any honest address"
+    assert sum(looked_at) < 12 * len(word)
