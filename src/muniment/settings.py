@@ -1,35 +1,15 @@
 """Django settings, derived from :mod:`muniment.config`. Nothing here reads the environment."""
 
-import os
-import secrets
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from muniment import config as process
+from muniment.accounts.keys import key_file
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
+from muniment.kernel.secret_keys import is_strong, listed
 from muniment.schema.objects import registry_schema
 
 config = process.current()
-
-
-def _secret_key(folder: Path) -> str:
-    """Return the secret key from *folder*; create it at the first start."""
-    file = folder / "django.key"
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if not file.exists():
-        draft = folder / f"django.key.{os.getpid()}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as out:
-            out.write(secrets.token_urlsafe(48))
-        try:
-            file.hardlink_to(draft)  # atomic: the first of several starting processes wins
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return file.read_text()
 
 
 def database(config: process.Config) -> dict[str, Any]:
@@ -60,7 +40,10 @@ def database(config: process.Config) -> dict[str, Any]:
     }
 
 
-SECRET_KEY = config.secret_key or _secret_key(config.data / "keys")
+SECRET_KEYS_TEXT = key_file.secret_text(config)
+# Until the database says which of them it uses (accounts/keys/keyring.py).
+SECRET_KEY, *_others = listed(SECRET_KEYS_TEXT)
+SECRET_KEY_FALLBACKS = [key for key in _others if is_strong(key)]
 DEBUG = False
 ALLOWED_HOSTS = ["*"]  # mail and metadata use the base URL; Host affects only its sender's response
 BASE_URL = config.base_url

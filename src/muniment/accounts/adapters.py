@@ -1,5 +1,6 @@
 """Adapters of django-allauth and Django: sign-up, redirects, mail, encrypted second factors, common passwords."""
 
+import logging
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -8,14 +9,18 @@ from urllib.parse import urlsplit
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
 from allauth.mfa.adapter import DefaultMFAAdapter
+from cryptography.fernet import InvalidToken
 from django.contrib.auth import password_validation
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.encryption import seal, unseal
 from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import Conflict
 
 _FACTOR = "second factor"
+log = logging.getLogger(__name__)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
@@ -47,7 +52,15 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
         return seal(text.encode(), _FACTOR)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return unseal(encrypted_text, _FACTOR).decode()
+        """Decrypt a secret; raise Conflict if the secret key is missing under which it was encrypted."""
+        try:
+            return unseal(encrypted_text, _FACTOR).decode()
+        except InvalidToken:
+            log.error("a second factor does not open with the secret keys of this node; see: muniment keys")  # noqa: TRY400 - the trace has no more to say
+            raise Conflict(
+                gettext("Your second factor cannot be checked: the registry's secret key has changed."),
+                gettext("Sign in with a passkey if you have one, or ask the operator to remove your second factors."),
+            ) from None
 
 
 def sentence_case(words: str) -> str:

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs.handlers import Handler, register
+from muniment.jobs.handlers import Handler, register, watch_clock
 
 
 class AccountsConfig(AppConfig):
@@ -13,11 +13,14 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts import revocation, sessions, tokens
+        from muniment.accounts.keys import holders
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.accounts.security import mailing, retention, signals
 
         personal_data.register(own.PART)
+        reporter = holders.Reporter()
+        watch_clock(reporter.look, reporter.leave)
         revocation.watch_accounts()
         signals.watch()
         register(mailing.HANDLER)

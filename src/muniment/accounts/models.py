@@ -88,6 +88,10 @@ class Account(AbstractBaseUser):
     def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
         return self.is_staff
 
+    def session_hash_under(self, key: str) -> str:
+        """Return the proof, stored in a session, that the password has not changed since, as *key* makes it."""
+        return str(self._get_session_auth_hash(secret=key))  # type: ignore[attr-defined]  # not in the stubs
+
     def actor(self, via: Via, credential: str = "") -> Actor:
         """Return the account's actor, with every scope; *credential* appears in the history."""
         role = self.role
@@ -129,3 +133,49 @@ class CredentialEdition(models.Model):
 
     def __str__(self) -> str:
         return str(self.number)
+
+
+class SecretKey(models.Model):
+    """A secret key that the instance uses, by its fingerprint; the key itself is never stored."""
+
+    class State(models.TextChoices):
+        """Whether the key seals and signs, or only opens and verifies."""
+
+        CURRENT = "current"
+        FORMER = "former"
+
+    fingerprint = models.CharField(max_length=16, primary_key=True)
+    state = models.CharField(max_length=8, choices=State.choices)
+    since = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["state"], condition=models.Q(state="current"), name="account_key_one_is_current"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.fingerprint} ({self.state})"
+
+
+class KeptSecret(models.Model):
+    """A secret that stays when the secret key is rotated, sealed under that key; see `keys.kept`."""
+
+    name = models.CharField(max_length=16, primary_key=True)
+    sealed = models.TextField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class KeyHolder(models.Model):
+    """A running process and the keys that it has; see `keys.holders`."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    fingerprints = models.TextField()
+    signs_with = models.CharField(max_length=16)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -23,7 +23,7 @@ from muniment.kernel.tokens import random_text, token_digest
 
 SECRET_CHARACTERS = 43  # 256 bits
 KEY_CHARACTERS = 40  # the length of the column: 160 bits of the digest
-_PURPOSE = "session"
+PURPOSE = "session"
 
 
 class Key(str):
@@ -51,12 +51,12 @@ class SessionStore(Rows):
         return Key.of(random_text(SECRET_CHARACTERS))
 
     def encode(self, session_dict: JSONObject) -> str:
-        return seal(self.serializer().dumps(session_dict), _PURPOSE)
+        return seal(self.serializer().dumps(session_dict), PURPOSE)
 
     def decode(self, session_data: bytes | str) -> JSONObject:
         """Decrypt session data; return an empty session if it was encrypted with another key."""
         try:
-            return cast("JSONObject", self.serializer().loads(unseal(session_data, _PURPOSE)))
+            return cast("JSONObject", self.serializer().loads(unseal(session_data, PURPOSE)))
         except InvalidToken:
             return {}
 

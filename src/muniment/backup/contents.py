@@ -122,5 +122,5 @@ def digest_of(pieces: Iterable[bytes]) -> str:
 
 
 def key_check(secret_key: str) -> str:
-    """Return a value that is equal for two instances with the same secret key."""
+    """Return a value that is equal for two instances with the same text of secret keys."""
     return hashlib.pbkdf2_hmac("sha256", secret_key.encode(), b"muniment.backup", 100_000).hex() if secret_key else ""

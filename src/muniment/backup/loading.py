@@ -17,6 +17,8 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from muniment import __version__
+from muniment.accounts.keys import key_file
+from muniment.accounts.models import SecretKey
 from muniment.backup import contents, rows
 from muniment.backup.container import Damaged
 from muniment.backup.contents import Header, Manifest, Part, Tally, hashed
@@ -27,6 +29,7 @@ from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.kernel.secret_keys import candidates, fingerprint
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher
@@ -220,13 +223,12 @@ class _Loading:
 
     def _erase_again(self) -> None:
         """Erase the people who were erased after the backup was made."""
-        secret = self._config.secret_key or self._keys.get("django.key", b"").decode()
-        key = suppression.SuppressionKey(secret)
+        keys = suppression.keys_in_use(candidates(self._secret_text()))
         suppression.add_from(*self._suppressed)
-        self.loaded.erased = erase_suppressed(key)
+        self.loaded.erased = erase_suppressed(keys)
         if self.loaded.erased:
             self.loaded.notes.append(f"{self.loaded.erased:,} people who were erased since then were erased again.")
-        self.loaded.notes += [f"{message}." for message in suppression.warnings(key)]
+        self.loaded.notes += [f"{message}." for message in suppression.warnings(keys)]
 
     def _note(self, manifest: Manifest) -> None:
         notes, header = self.loaded.notes, self.loaded.header
@@ -246,9 +248,34 @@ class _Loading:
             with replacing(folder / name) as out:
                 out.write(content)
         sync(folder.parent)
-        file = folder / "django.key"
-        secret = self._config.secret_key or (file.read_text() if file.exists() else "")
-        if self.loaded.header.key_check not in {"", contents.key_check(secret)}:
+        self._note_keys()
+
+    def _secret_text(self) -> str:
+        """Return the secret keys with which the instance will start."""
+        if self._config.secret_key:
+            return self._config.secret_key
+        if key_file.NAME in self._keys:
+            return self._keys[key_file.NAME].decode()
+        file = key_file.path_of(self._config)
+        return file.read_text() if file.exists() else ""
+
+    def _note_keys(self) -> None:
+        text = self._secret_text()
+        own = {fingerprint(key) for key in candidates(text)}
+        lacking = SecretKey.objects.exclude(fingerprint__in=own).order_by("state").first()
+        if lacking is not None and lacking.state == SecretKey.State.CURRENT:
+            self.loaded.notes.append(
+                f"The secret key with the fingerprint {lacking.fingerprint} is missing here, and servers will not start"
+                f" without it: set it in MUNIMENT_SECRET_KEY, or as keys/{key_file.NAME} in the data folder. If it is"
+                " lost, run muniment keys adopt --replace: everybody then signs in again, and second factors must be"
+                " set up again."
+            )
+        elif lacking is not None:
+            self.loaded.notes.append(
+                f"The former secret key {lacking.fingerprint} is missing here; what is still sealed under it does not"
+                " open. See muniment keys."
+            )
+        elif not SecretKey.objects.exists() and self.loaded.header.key_check not in {"", contents.key_check(text)}:
             self.loaded.notes.append(
                 "The other instance used a different secret key, set in MUNIMENT_SECRET_KEY there or here."
                 " Set the same key here to keep people signed in and apps connected."

@@ -25,12 +25,12 @@ Migrations = Collection[tuple[str, str]]
 BATCH: Final = 500
 CHUNK_BYTES: Final = 1 << 20
 CHANGES: Final = "published_change"
-LEFT_OUT: Final = frozenset({"documents_blobhold"})
+LEFT_OUT: Final = frozenset({"documents_blobhold", "accounts_keyholder"})
 """Only used by a running process."""
 IN_EVERY_INSTANCE: Final = frozenset(
     {
         *("django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"),
-        "accounts_securityevent",
+        *("accounts_securityevent", "accounts_secretkey"),
     }
 )
 """Tables that are not empty in a new instance: migrations and a server that starts write to them."""

@@ -22,6 +22,7 @@ MODULES: Final = {
     **dict.fromkeys(("credits", "user"), "accounts"),
     **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
+    "keys": "keys",
     "person": "people",
     "serve": "serving",
     "worker": "worker",
@@ -82,6 +83,22 @@ def use_django() -> None:
 def migrated() -> "Upgrade":
     """Load Django, and bring the database and the published documents to this version."""
     use_django()
+    with key_refusals():
+        return _upgraded()
+
+
+@contextmanager
+def key_refusals() -> Iterator[None]:
+    """Turn the refusal of a database that uses another secret key into an error message."""
+    from muniment.accounts.keys.keyring import WrongKey
+
+    try:
+        yield
+    except WrongKey as error:
+        raise click.ClickException(str(error)) from None
+
+
+def _upgraded() -> "Upgrade":
     from django.db import DatabaseError
 
     from muniment.registry.publishing.upgrade import bring_up_to_date

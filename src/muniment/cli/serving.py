@@ -14,7 +14,7 @@ from muniment.server.observability import logs
 from muniment.server.process.server_process import serve as run
 from muniment.server.process.sockets import bind
 from muniment.server.process.supervisor import Supervisor
-from muniment.server.process.worker_process import WorkerProcess
+from muniment.server.process.worker_process import REFUSED, WorkerProcess
 
 
 @main.command()
@@ -63,7 +63,8 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
             listener, workers, command=command, first_command=first, folder=settings.data, admin=admin
         )
         sys.exit(supervisor.run())
-    run(settings, listener, admin=admin, load=_load_demo if demo else None)
+    if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else None):
+        raise click.ClickException(refusal)
 
 
 def _admin_listener(settings: config.Config) -> socket.socket | None:
@@ -88,7 +89,8 @@ def _with_base_url(settings: config.Config, host: str, port: int) -> config.Conf
 def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
     member = WorkerProcess.inherited(inherited)
     load = functools.partial(_load_demo, tells=member.number == 1)
-    run(settings, member.listener, admin=member.admin, load=load if demo else None, member=member)
+    if run(settings, member.listener, admin=member.admin, load=load if demo else None, member=member):
+        sys.exit(REFUSED)
 
 
 def _load_demo(*, tells: bool = True) -> None:

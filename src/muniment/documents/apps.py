@@ -1,5 +1,7 @@
 """The Django app of documents."""
 
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -11,6 +13,9 @@ class DocumentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.documents.tasks  # noqa: F401 - importing it registers them
+        from muniment.accounts.keys import signed
         from muniment.documents import personal_data
+        from muniment.documents.downloading import LINK_S
 
         personal_data.register()
+        signed.register("download links", timedelta(seconds=LINK_S))

@@ -40,6 +40,7 @@ class Handler:
 
 _handlers: dict[str, Handler] = {}
 _periodic: dict[str, int] = {}
+clock_watchers: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
 
 def register(handler: Handler, *, every_s: int = 0) -> None:
@@ -47,6 +48,11 @@ def register(handler: Handler, *, every_s: int = 0) -> None:
     _handlers[handler.kind] = handler
     if every_s:
         _periodic[handler.kind] = every_s
+
+
+def watch_clock(look: Callable[[], None], leave: Callable[[], None]) -> None:
+    """Call *look* every few seconds in each process that runs jobs, and *leave* when it stops."""
+    clock_watchers.append((look, leave))
 
 
 def unregister(kind: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from django.db import close_old_connections, connections
 
-from muniment.jobs import queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost
 from muniment.kernel import tracing
 
@@ -18,6 +18,8 @@ POLL_S: Final = 1.0
 """How often a worker polls for jobs of other processes; jobs of its own process wake it at once."""
 CLOCK_S: Final = 10.0
 """How often periodic jobs are checked."""
+WATCH_S: Final = 5.0
+"""How often features look at what other processes have changed."""
 SHORTEST_PAUSE_S: Final = 0.02
 AGAIN_S: Final = 0.3
 """Pause before a failed renewal is retried; shorter for short leases."""
@@ -112,7 +114,7 @@ class Worker:
     def _run_heartbeat(self) -> None:
         """Renew each lease at a third of its length; check the queue for idle workers, and the periodic jobs."""
         renew_at: dict[JobRun, float] = {}
-        look_at = clock_at = 0.0
+        look_at = clock_at = watch_at = 0.0
         while not self._stopping.is_set() or self._held:
             moment = time.monotonic()
             with self._lock:
@@ -128,6 +130,7 @@ class Worker:
                     close_old_connections()  # the next statement checks the connection first
                     if not self._stopping.is_set():
                         queue.enqueue_periodic()
+                watch_at = _watch(moment, watch_at)
                 if moment >= look_at:
                     look_at = moment + POLL_S
                     if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
@@ -138,4 +141,22 @@ class Worker:
             next_at = min([look_at, *renew_at.values()])
             self._wake.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost
+        _leave()
         connections.close_all()
+
+
+def _watch(moment: float, due: float) -> float:
+    """Let features look at what other processes have changed, if that is due; return when it is due again."""
+    if moment < due:
+        return due
+    for look, _ in handlers.clock_watchers:
+        look()
+    return moment + WATCH_S
+
+
+def _leave() -> None:
+    try:
+        for _, leave in handlers.clock_watchers:
+            leave()
+    except Exception:
+        log.exception("the end of this process could not be reported")

@@ -13,9 +13,11 @@ class OAuthConfig(AppConfig):
     verbose_name = "Connected apps"
 
     def ready(self) -> None:
+        from muniment.accounts.keys import signed
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.oauth import clients, grants
 
         personal_data.register(grants.PERSONAL_DATA)
+        signed.register("retries of connected apps", grants.WINDOW)
         register(Handler(kind="oauth.grants_ended", work=lambda _: grants.sweep_grants()), every_s=86_400)
         register(Handler(kind="oauth.clients_unused", work=lambda _: clients.reap_clients()), every_s=3_600)

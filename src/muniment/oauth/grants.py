@@ -40,6 +40,7 @@ ACCESS_LIFETIME: Final = timedelta(hours=1)
 REFRESH_LIFETIME: Final = timedelta(days=90)
 WINDOW: Final = timedelta(seconds=120)
 KEPT_AFTER_END: Final = timedelta(days=30)
+_NOT_ISSUED: Final = "The refresh token was not issued to this client."
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
     Source: RFC 6749, section 6; RFC 9700, section 4.14.2; decisions, section 4, lifetimes.
     """
     handle = token_pairs.handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
-    outcome: Issued | Refusal = Refusal("invalid_grant", "The refresh token was not issued to this client.")
+    outcome: Issued | Refusal = Refusal("invalid_grant", _NOT_ISSUED)
     if handle is not None:
         with transaction.atomic():
             rows = Grant.objects.select_related("client", "account").select_for_update(of=("self",))
@@ -173,15 +174,20 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
     if not grant.is_live(at) or not grant.account.is_active:
         return Refusal("invalid_grant", "The connection has ended; ask the user to connect again.")
     if not is_current and not (is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW):
-        # Its tag is valid, so it was issued, and is being used long after it was replaced.
-        _end(grant, "refresh token used again")
-        return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
+        return (
+            _used_again(grant)
+            if is_replaced or token_pairs.was_issued(token)
+            else Refusal("invalid_grant", _NOT_ISSUED)
+        )
     if resource is not None and resource != grant.resource:
         return Refusal("invalid_target", "resource is not the one the user agreed to.")
     wanted = scopes.read(asked) & scopes.read(grant.scopes)
     if asked.split() and not wanted:
         return Refusal("invalid_scope", "The user agreed to none of these scopes.")
     pair = token_pairs.next_pair(grant.handle, token)
+    if is_replaced:  # it may have been replaced under a former secret key
+        pairs = token_pairs.next_pairs(grant.handle, token)
+        pair = next((each for each in pairs if token_digest(each.refresh) == grant.refresh_digest), pair)
     if is_current:
         grant.replaced_access_digest = grant.access_digest
         grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
@@ -196,6 +202,12 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
         return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
     left = int((grant.access_expires_at - at).total_seconds())
     return Issued(pair, max(left, 0), grant.access_scopes or grant.scopes)
+
+
+def _used_again(grant: Grant) -> Refusal:
+    """End a connection whose refresh token is used long after it was replaced: somebody else has it."""
+    _end(grant, "refresh token used again")
+    return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
 
 
 def revoke(token: str) -> None:
@@ -220,8 +232,16 @@ def revoke(token: str) -> None:
         elif token.startswith(REFRESH):
             handle = token_pairs.handle_of(token)
             grant = rows.filter(handle=handle).first() if handle else None
+            if grant is not None and not _is_of(grant, presented) and not token_pairs.was_issued(token):
+                grant = None
         if grant is not None:
             _end(grant, "revoked by the app")
+
+
+def _is_of(grant: Grant, presented: str) -> bool:
+    """Return whether a refresh token with this digest is the current or the replaced one."""
+    is_current = hmac.compare_digest(presented, grant.refresh_digest)
+    return is_current or hmac.compare_digest(presented, grant.replaced_refresh_digest)
 
 
 def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Grant]:

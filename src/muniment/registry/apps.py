@@ -24,11 +24,16 @@ class RegistryConfig(AppConfig):
         """Create the tables of published documents with the others, and register the jobs."""
         import muniment.registry.company.tasks
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
+        from muniment.accounts.keys import kept, signed
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.registry import own_data
+        from muniment.registry.people import suppression
+        from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
 
         personal_data.register(own_data.PART)
+        kept.register(suppression.SECRET)
+        signed.register("codes that prove a domain", CODE_VALID_FOR)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -94,7 +94,7 @@ def find_person(slug: str, *, lock: bool = False) -> Person:
 
 def _erase(actor: Actor, person: Person) -> list[str]:
     overwrite_deleted()
-    named = _remove_traces(actor, person, suppression.SuppressionKey())
+    named = _remove_traces(actor, person, suppression.keys_in_use()[0])
     person.listed = False
     person.save(update_fields=["listed"])
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
@@ -151,7 +151,7 @@ def _remove_steps(slug: str) -> None:
     Step.objects.filter(pk__in=list(steps.filter(text__contains=slug).values_list("pk", flat=True))).delete()
 
 
-def erase_suppressed(key: suppression.SuppressionKey) -> int:
+def erase_suppressed(keys: list[suppression.SuppressionKey]) -> int:
     """
     Erase the people of a restored database who are on the suppression list, before its documents are published.
 
@@ -159,10 +159,10 @@ def erase_suppressed(key: suppression.SuppressionKey) -> int:
         How many people were erased.
     """
     overwrite_deleted()
-    listed, erased = suppression.Suppressions(key), 0
+    listed, erased = suppression.Suppressions(keys), 0
     for person in list(Person.objects.select_related("account")) if listed else ():
         if listed.has_person(person.slug, person.document_id):
-            _remove_traces(SYSTEM, person, key)
+            _remove_traces(SYSTEM, person, keys[0])
             for slug in (person.slug, *person.merged.values_list("slug", flat=True)):
                 redact_feed("person", slug, is_followed=False)
             person.delete()

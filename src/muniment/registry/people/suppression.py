@@ -1,8 +1,9 @@
 """
 The suppression list: digests of erased people, which imports, restores and new slugs respect.
 
-Digests are keyed by the secret key, so the list alone does not tell who is on it. A line of the file form is a JSON
-object with the members of a row; the file is written beside the backups, which may still contain the people.
+Digests are keyed by a secret derived from the secret key, so the list alone does not tell who is on it. A line of the
+file form is a JSON object with the members of a row; the file is written beside the backups, which may still contain
+the people.
 """
 
 import hashlib
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from django.conf import settings
 
+from muniment.accounts.keys import kept
 from muniment.durable_files import replacing
 from muniment.kernel.ids import now
 from muniment.registry.models import Suppression
 
 FILE_NAME: Final = "suppressions.jsonl"
+SECRET: Final = "suppression"  # noqa: S105 - a name
+"""The kept secret that keys the digests: it stays when the secret key is rotated."""
 _FOLDERS: Final = "suppressions.folders"
 """Names the folders of backups, in the data folder."""
 
@@ -34,11 +37,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuppressionKey:
-    """The key of the digests, derived from a secret key. ``check`` tells keys apart without revealing them."""
+    """A key of digests. ``check`` tells keys apart without revealing them."""
 
-    def __init__(self, secret_key: str = "") -> None:
-        given = (secret_key or settings.SECRET_KEY).encode()
-        self._key = hashlib.blake2b(given, digest_size=32, person=b"suppression").digest()
+    def __init__(self, secret: bytes) -> None:
+        self._key = secret
         self.check = self._digest("key")[:16]
 
     def _digest(self, *texts: str) -> str:
@@ -55,29 +57,36 @@ class SuppressionKey:
         return self._digest("place", company, folded(name))
 
 
+def keys_in_use(secret_keys: Iterable[str] = ()) -> list[SuppressionKey]:
+    """Return the key of new digests, then others whose digests count; *secret_keys* replace those of this process."""
+    return [SuppressionKey(secret) for secret in kept.secrets_for(SECRET, secret_keys)]
+
+
 class Suppressions:
     """The list, loaded once for many comparisons."""
 
-    def __init__(self, key: SuppressionKey | None = None) -> None:
-        self.key = key or SuppressionKey()
-        self._digests = set(Suppression.objects.filter(key_check=self.key.check).values_list("digest", flat=True))
+    def __init__(self, keys: list[SuppressionKey] | None = None) -> None:
+        known = set(Suppression.objects.values_list("key_check", flat=True).distinct())
+        self._keys = [key for key in keys or keys_in_use() if key.check in known]
+        checks = [key.check for key in self._keys]
+        self._digests = set(Suppression.objects.filter(key_check__in=checks).values_list("digest", flat=True))
 
     def __bool__(self) -> bool:
         return bool(self._digests)
 
     def has_slug(self, slug: str) -> bool:
-        return bool(self._digests) and self.key.slug(slug) in self._digests
+        return any(key.slug(slug) in self._digests for key in self._keys)
 
     def has_person(self, slug: str, document_id: str = "") -> bool:
         if self.has_slug(slug):
             return True
-        return bool(self._digests and document_id) and self.key.document(document_id) in self._digests
+        return bool(document_id) and any(key.document(document_id) in self._digests for key in self._keys)
 
     def has_place(self, company: str, slug: str, name: str) -> bool:
         """Return whether a position names an erased person, by slug or by the name that they had at that company."""
         if slug:
             return self.has_slug(slug)
-        return bool(self._digests) and self.key.place(company, name) in self._digests
+        return any(key.place(company, name) in self._digests for key in self._keys)
 
 
 def folded(name: str) -> str:
@@ -86,7 +95,7 @@ def folded(name: str) -> str:
 
 
 def is_suppressed(slug: str) -> bool:
-    return Suppression.objects.filter(digest=SuppressionKey().slug(slug)).exists()
+    return Suppression.objects.filter(digest__in=[key.slug(slug) for key in keys_in_use()]).exists()
 
 
 def suppress(key: SuppressionKey, slugs: Iterable[str], document_id: str, name: str, companies: Iterable[str]) -> None:
@@ -100,9 +109,9 @@ def _add(lines: Iterable[Line]) -> None:
     Suppression.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def warnings(key: SuppressionKey | None = None) -> list[str]:
+def warnings(keys: list[SuppressionKey] | None = None) -> list[str]:
     """Return what the operator must know: digests made with another secret key suppress nothing."""
-    others = Suppression.objects.exclude(key_check=(key or SuppressionKey()).check).count()
+    others = Suppression.objects.exclude(key_check__in=[key.check for key in keys or keys_in_use()]).count()
     message = f"{others:,} suppressions of erased people were made with another secret key and have no effect"
     return [f"{message}; set that key again, or erase the people again"] if others else []
 

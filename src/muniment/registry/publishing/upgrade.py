@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from muniment.accounts.keys import keyring
 from muniment.registry.publishing.publisher import renew_outdated
-from muniment.store.database.migrations import migrate
+from muniment.store.database.migrations import has_begun, migrate
 
 
 class Upgrade(NamedTuple):
@@ -20,5 +21,13 @@ class Upgrade(NamedTuple):
 
 
 def bring_up_to_date() -> Upgrade:
-    """Apply pending migrations and render outdated documents, after waiting for any other process that does."""
-    return Upgrade(migrate(), renew_outdated())
+    """
+    Apply pending migrations and render outdated documents, after waiting for any other process that does.
+
+    Raises:
+        WrongKey: the database uses a secret key that this process lacks.
+    """
+    is_new = not has_begun()
+    migrations = migrate()
+    keyring.settle(is_new=is_new and migrations > 0)
+    return Upgrade(migrations, renew_outdated())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -249,7 +250,7 @@ def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
             raise NotFound("No code was sent.", "Send a code first.")
         usable = proof.code_expires_at is not None and proof.code_expires_at > now() and proof.attempts < MAX_ATTEMPTS
         typed = "".join(sign for sign in code.upper() if sign.isalnum())
-        right = usable and constant_time_compare(proof.code_digest, _code_digest(proof, typed))
+        right = usable and _is_code(proof, typed)
         if right:
             verify(actor, proof)
         else:
@@ -264,9 +265,16 @@ def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
     return proof
 
 
-def _code_digest(proof: DomainProof, code: str) -> str:
+def _is_code(proof: DomainProof, typed: str) -> bool:
+    """Return whether *typed* is the mailed code, which may have been sent under a former secret key."""
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return any(constant_time_compare(proof.code_digest, _code_digest(proof, typed, key)) for key in keys)
+
+
+def _code_digest(proof: DomainProof, code: str, key: str = "") -> str:
     """Return a keyed digest: who reads the database cannot find the code by trying all."""
-    return salted_hmac("muniment.domain-proof", f"{proof.pk}:{proof.address}:{code}", algorithm="sha256").hexdigest()
+    text, key = f"{proof.pk}:{proof.address}:{code}", key or settings.SECRET_KEY
+    return salted_hmac("muniment.domain-proof", text, secret=key, algorithm="sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,10 @@ DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
 
 
+class Refusal(Exception):  # noqa: N818 - its message is for the operator
+    """This process must not serve this database."""
+
+
 class Startup:
     """
     Runs once in its own thread, and notifies the event loop of its progress.
@@ -39,6 +43,7 @@ class Startup:
         on_database: called in the loop when all migrations are applied.
         on_pages: called in the loop with the WSGI application.
         on_published: a method that receives the publisher's signal, in the publishing thread.
+        on_refusal: called in the loop with the reason if this process must not serve this database.
         load: called in the start-up thread when the database is ready, for example to load the demo registry.
     """
 
@@ -51,6 +56,7 @@ class Startup:
         on_database: Callable[[], None],
         on_pages: Callable[[Any], None],
         on_published: Callable[..., object],
+        on_refusal: Callable[[str], None],
         load: Callable[[], None] | None = None,
     ) -> None:
         self._config = config
@@ -59,6 +65,7 @@ class Startup:
         self._on_database = on_database
         self._on_pages = on_pages
         self._on_published = on_published
+        self._on_refusal = on_refusal
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
@@ -110,6 +117,11 @@ class Startup:
         while not self._stopping.is_set():
             try:
                 self._prepare()
+            except Refusal as error:
+                self.fault = "this node must not serve this database: see the log"
+                log.error("%s", error)  # noqa: TRY400 - the trace has no more to say
+                self._notify(self._on_refusal, str(error))
+                return False
             except OperationalError as error:
                 if self.fault != DATABASE_AWAY:  # once: /readyz and `muniment_database_up` tell the rest
                     log.warning("the database does not answer; retrying until it does: %s", error)
@@ -156,10 +168,14 @@ class Startup:
         import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
 
     def _bring_up_database(self) -> None:
+        from muniment.accounts.keys.keyring import WrongKey
         from muniment.registry.publishing import publisher
         from muniment.registry.publishing.upgrade import bring_up_to_date
 
-        upgrade = bring_up_to_date()
+        try:
+            upgrade = bring_up_to_date()
+        except WrongKey as error:
+            raise Refusal(str(error)) from None
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})
             gc.collect()  # the models of every migration refer to each other

@@ -127,6 +127,8 @@ class Process:
         self._worker: Worker | None = None
         self._readiness = Readiness(config, self.bridge, self.front.outages)
         self._stop: Callable[[], None] = lambda: None
+        self.refusal = ""
+        """Why this process does not serve its database; it then ends."""
 
     def run(self, listener: socket.socket) -> None:
         self._registry_file.open()
@@ -177,6 +179,7 @@ class Process:
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
             on_published=self._published,
+            on_refusal=self._refuse,
             load=self._load_first if self._load is not None else None,
         )
         self._startup.start()
@@ -185,6 +188,10 @@ class Process:
         if self._member is not None:
             self._member.watch(loop, self._stop)
             self._member.tell(LISTENING)
+
+    def _refuse(self, reason: str) -> None:
+        self.refusal = reason
+        self._stop()
 
     async def _follow(self) -> None:
         """Replicate from the first moment: it needs neither Django nor migrations."""
@@ -322,7 +329,8 @@ def serve(
     admin: socket.socket | None = None,
     load: Callable[[], None] | None = None,
     member: WorkerProcess | None = None,
-) -> None:
+) -> str:
+    """Serve until a signal; return why the process refused to serve its database, or an empty string."""
     logs.set_up(config.log_format)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = config.max_connections + 512
@@ -331,5 +339,7 @@ def serve(
             allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     began = time.monotonic()
-    Process(config, admin=admin, load=load, member=member).run(listener)
+    process = Process(config, admin=admin, load=load, member=member)
+    process.run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})
+    return process.refusal

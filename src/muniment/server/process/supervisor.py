@@ -22,7 +22,7 @@ from typing import Final
 
 from muniment.server.process import shared_metrics
 from muniment.server.process.sockets import bind_beside, share
-from muniment.server.process.worker_process import LISTENING, READY, inheritance
+from muniment.server.process.worker_process import LISTENING, READY, REFUSED, inheritance
 
 STEADY_S: Final = 10.0
 """A process that dies sooner is restarted after a pause."""
@@ -201,7 +201,7 @@ class Supervisor:
 
     def _died(self, place: WorkerSlot, child: Child) -> None:
         code = child.process.returncode
-        if not self._has_listened:
+        if not self._has_listened or code == REFUSED:
             self._status = 1  # it has logged the cause; another attempt would fail too
             self._end_all(signal.SIGTERM)
             return

@@ -1,0 +1,46 @@
+"""The text of this process's secret keys: the setting, or a file in the data folder. No Django."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from muniment.config import Config
+from muniment.durable_files import replacing, sync
+from muniment.kernel.secret_keys import new_key
+
+NAME: Final = "django.key"
+
+
+def path_of(config: Config) -> Path:
+    return config.data / "keys" / NAME
+
+
+def secret_text(config: Config) -> str:
+    """Return the keys of this process as text; create the file with one key at the first start."""
+    if config.secret_key:
+        return config.secret_key
+    file = path_of(config)
+    if not file.exists():
+        _create(file)
+    return file.read_text()
+
+
+def write(file: Path, keys: list[str]) -> None:
+    """Write one key on each line, atomically."""
+    with replacing(file) as out:
+        out.write(("".join(f"{key}\n" for key in keys) if len(keys) > 1 else keys[0]).encode())
+
+
+def _create(file: Path) -> None:
+    file.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.parent.mkdir(mode=0o700, exist_ok=True)
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    with replacing(draft) as out:
+        out.write(new_key().encode())
+    try:
+        file.hardlink_to(draft)  # atomic: the first of several starting processes wins
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    sync(file.parent)

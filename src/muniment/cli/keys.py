@@ -1,0 +1,114 @@
+"""Commands for the secret keys."""
+
+import click
+
+from muniment.cli.command import main, migrated, problems_as_errors, use_django
+from muniment.kernel.actor import COMMAND
+from muniment.kernel.secret_keys import new_key
+
+
+@main.group(invoke_without_command=True)
+@click.pass_context
+def keys(context: click.Context) -> None:
+    """Show and rotate the secret keys. Without a command: `status`."""
+    if context.invoked_subcommand is None:
+        context.invoke(status)
+
+
+@keys.command("status")
+def status() -> None:
+    """Show each key by its fingerprint, what is sealed under it, and when a former one can go."""
+    _ready()
+    from muniment.accounts.keys import rotation
+
+    found = rotation.status()
+    for key in found.keys:
+        click.echo(f"{key.fingerprint}  {key.state or 'not in use yet'}{'' if key.is_here else ', MISSING HERE'}")
+        needed = [f"{count:,} {words}" for words, count in key.needed_by.items() if count]
+        if needed:
+            click.echo(f"    sealed under it: {', '.join(needed)}")
+        if key.signed_until is not None:
+            click.echo(f"    signed links and codes are accepted until {key.signed_until:%Y-%m-%d %H:%M} UTC")
+        if key.can_go:
+            click.echo(f"    nothing depends on it: run muniment keys drop {key.fingerprint}")
+    if unopened := [f"{count:,} {words}" for words, count in found.unopened.items() if count]:
+        click.echo(f"no key of this node opens {', '.join(unopened)}")
+    if not any(key.state for key in found.keys):
+        click.echo("The database has no fingerprint of its key: run muniment keys adopt.")
+    for process in found.processes:
+        click.echo(f"{process.name} signs with {process.signs_with}")
+
+
+@keys.command("new")
+def new() -> None:
+    """Print a new random key. It changes nothing."""
+    click.echo(new_key())
+
+
+@keys.command("adopt")
+@click.option("--replace", is_flag=True, help="The key of this database is lost; go on without what it sealed.")
+def adopt(*, replace: bool) -> None:
+    """
+    Record this node's key as the key of the database.
+
+    Nodes with another key then refuse to start. Servers do this by themselves where they can tell which key is right.
+    With --replace, everybody signs in again, and second factors that were set up before must be removed by
+    `muniment user remove-factors` and set up again.
+    """
+    _ready()
+    from muniment.accounts.keys import rotation
+
+    with problems_as_errors():
+        fingerprint = rotation.adopt(COMMAND, replace=replace)
+    click.echo(f"The database uses the key {fingerprint}.")
+    unopened = rotation.status().unopened
+    if any(unopened.values()):
+        kinds = ", ".join(f"{count:,} {words}" for words, count in unopened.items() if count)
+        click.echo(f"Lost with the former key: {kinds}.", err=True)
+
+
+@keys.command("rotate")
+def rotate() -> None:
+    """
+    Replace the secret key by a new one, and seal everything again under it.
+
+    Where the key is a file in the data folder, this command makes the new key. Where MUNIMENT_SECRET_KEY is set, make
+    it with `muniment keys new`, set MUNIMENT_SECRET_KEY=NEW,PRESENT on every node and restart them first. Servers stay
+    up. The command waits until every running process has the new key, and can be repeated if it was interrupted.
+    """
+    migrated()
+    from muniment.accounts.keys import rotation
+
+    with problems_as_errors():
+        rotation.rotate(COMMAND, tell=lambda doing: click.echo(doing, err=True))
+        found = rotation.status()
+    for key in found.keys:
+        if key.state == "current":
+            click.echo(f"{key.fingerprint} is the key now.")
+        elif key.state == "former" and key.signed_until is not None:
+            click.echo(
+                f"{key.fingerprint} can go after {key.signed_until:%Y-%m-%d %H:%M} UTC:"
+                f" run muniment keys drop {key.fingerprint}"
+            )
+
+
+@keys.command("drop")
+@click.argument("fingerprint")
+def drop(fingerprint: str) -> None:
+    """Remove the former key FINGERPRINT. Refused while something depends on it."""
+    migrated()
+    from muniment.accounts.keys import rotation
+
+    with problems_as_errors():
+        is_in_file = rotation.drop(COMMAND, fingerprint)
+    where = "" if is_in_file else " Remove it from MUNIMENT_SECRET_KEY on every node."
+    click.echo(f"{fingerprint} is no longer a key of this database.{where}")
+
+
+def _ready() -> None:
+    """Load Django without settling on a key: these commands also run where the key is wrong."""
+    use_django()
+    from muniment.store.database.migrations import pending
+
+    if pending():
+        raise click.ClickException("Migrations are pending. Run muniment migrate first.")
