@@ -286,6 +286,37 @@ def test_a_changed_key_refuses_the_retry_and_ends_nothing(app, settings):
     assert app.refresh(second.refresh).pair
 
 
+def test_a_retry_works_across_a_rotation_and_a_connection_needs_no_former_key(app, settings):
+    first = app.connect()
+    second = app.refresh(first.refresh).pair
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next key of this instance", [settings.SECRET_KEY]
+    assert app.refresh(first.refresh).pair == second
+    settings.SECRET_KEY_FALLBACKS = []
+    third = app.refresh(second.refresh).pair
+    assert app.opens(third.access)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "yet another key", ["the next key of this instance"]
+    app.refresh(third.refresh)
+    with refused("invalid_grant"):
+        app.refresh(f"mun_rt_{Grant.objects.get().handle}_{'A' * 55}")  # made up, so nothing ends
+    assert Grant.objects.get().revoked_at is None
+
+
+def test_a_stolen_token_of_before_a_rotation_ends_the_connection(app, settings):
+    first = app.connect()
+    app.refresh(app.refresh(first.refresh).pair.refresh)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next key of this instance", [settings.SECRET_KEY]
+    with refused("invalid_grant"):
+        app.refresh(first.refresh)
+    assert Grant.objects.get().revoked_because == "refresh token used again"
+
+
+def test_an_app_ends_its_connection_with_a_token_of_a_key_that_is_gone(app, settings):
+    pair = app.connect()
+    settings.SECRET_KEY = "the next key of this instance"
+    grants.revoke(pair.refresh)
+    assert Grant.objects.get().revoked_because == "revoked by the app"
+
+
 def test_neither_the_rows_nor_the_key_give_a_token(app):
     """What follows is derived from the presented token, of which the database has the digest only."""
     pair = app.connect()

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 import html5lib
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from click.testing import CliRunner
 from django.test import Client
 
@@ -136,6 +137,22 @@ def test_an_authenticator_is_asked_for_and_its_secret_rests_encrypted():
     codes = client.get("/accounts/2fa/recovery-codes/").content.decode()
     recovery = codes.partition('id="recovery_codes">')[2].split()[0]
     assert other.post("/accounts/2fa/authenticate/", {"code": recovery})["Location"] == "/manage"
+
+
+def test_a_factor_whose_key_is_missing_is_a_page_that_says_the_way_out(settings):
+    person = account(NEW, password=PASSWORD)
+    TOTP.activate(person, "JBSWY3DPEHPK3PXP")
+    RecoveryCodes.activate(person)
+    settings.SECRET_KEY = "another key of this instance"
+    client = Client()
+    client.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    answer = client.post("/accounts/2fa/authenticate/", {"code": "123456"})
+    assert answer.status_code == 403
+    assert "ask the operator to remove your second factors" in answer.content.decode()
+    assert command("user", "remove-factors", NEW, "--yes").exit_code == 0
+    assert not Authenticator.objects.filter(user=person).exists()
+    again = Client().post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    assert again["Location"] == "/manage"
 
 
 def totp(secret):

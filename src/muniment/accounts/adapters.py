@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from muniment import config
 from muniment.accounts.encryption import seal, unseal
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Conflict
+from muniment.kernel.problems import Forbidden
 
 _FACTOR = "second factor"
 log = logging.getLogger(__name__)
@@ -52,12 +52,12 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
         return seal(text.encode(), _FACTOR)
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Decrypt a secret; raise Conflict if the secret key is missing under which it was encrypted."""
+        """Decrypt a secret; raise Forbidden if the secret key is missing under which it was encrypted."""
         try:
             return unseal(encrypted_text, _FACTOR).decode()
         except InvalidToken:
             log.error("a second factor does not open with the secret keys of this node; see: muniment keys")  # noqa: TRY400 - the trace has no more to say
-            raise Conflict(
+            raise Forbidden(
                 gettext("Your second factor cannot be checked: the registry's secret key has changed."),
                 gettext("Sign in with a passkey if you have one, or ask the operator to remove your second factors."),
             ) from None

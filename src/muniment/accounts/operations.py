@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.utils.translation import gettext
 
+from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
@@ -61,6 +64,24 @@ def set_role(actor: Actor, email: str, role: str) -> Account:
         if was != role:
             record(Event.ROLE_CHANGED, account=account, actor=actor, detail={"was": was, "role": role})
     return account
+
+
+def remove_factors(actor: Actor, email: str) -> int:
+    """
+    Remove every second factor and passkey of the account *email*, which lost them; return how many.
+
+    Its owner is told by mail. The password, or an emailed code, then signs in.
+    """
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        count: int = Authenticator.objects.filter(user=account).delete()[0]
+        if count:
+            record(Event.FACTOR_REMOVED, account=account, actor=actor, detail={"count": count})
+    if count:
+        told = gettext("The operator removed all second factors and passkeys of your account. Set them up again soon.")
+        mail.send(account.email, gettext("Your second factors were removed"), told)
+    return count
 
 
 def list_accounts(actor: Actor) -> Iterable[Account]:

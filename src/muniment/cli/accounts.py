@@ -84,6 +84,26 @@ def user_role(email: str, role: str) -> None:
     click.echo(f"{account.email} is now {account.role}.")
 
 
+@user.command("remove-factors")
+@click.argument("email")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def user_remove_factors(email: str, *, yes: bool) -> None:
+    """
+    Remove every second factor and passkey of the account EMAIL.
+
+    For an account that has lost them, or whose factors no longer open after the secret key was lost. First make sure
+    that it is the owner who asks. The owner is told by mail.
+    """
+    migrated()
+    from muniment.accounts.operations import remove_factors
+
+    if not yes:
+        click.confirm(f"Remove all second factors of {email}?", abort=True, err=True)
+    with problems_as_errors():
+        count = remove_factors(COMMAND, email)
+    click.echo(f"{count} second factors and passkeys of {email} removed.")
+
+
 @user.command("export")
 @click.argument("email")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))

@@ -68,7 +68,14 @@ def adopt(*, replace: bool) -> None:
 
 
 @keys.command("rotate")
-def rotate() -> None:
+@click.option(
+    "--wait",
+    type=click.IntRange(0, 3_600),
+    default=90,
+    show_default=True,
+    help="Seconds to wait for processes that lack the new key.",
+)
+def rotate(wait: int) -> None:
     """
     Replace the secret key by a new one, and seal everything again under it.
 
@@ -80,7 +87,7 @@ def rotate() -> None:
     from muniment.accounts.keys import rotation
 
     with problems_as_errors():
-        rotation.rotate(COMMAND, tell=lambda doing: click.echo(doing, err=True))
+        rotation.rotate(COMMAND, tell=lambda doing: click.echo(doing, err=True), wait_s=wait)
         found = rotation.status()
     for key in found.keys:
         if key.state == "current":

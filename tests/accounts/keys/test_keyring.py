@@ -1,0 +1,222 @@
+"""Which key a process uses, and when it refuses a database."""
+
+import logging
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP
+from django.contrib.sessions.models import Session
+
+from make.accounts import account
+from muniment import config
+from muniment.accounts.encryption import seal_under
+from muniment.accounts.keys import keyring, rotation
+from muniment.accounts.models import KeptSecret, SecretKey
+from muniment.accounts.security.models import SecurityEvent
+from muniment.accounts.sessions import SessionStore
+from muniment.kernel.actor import COMMAND
+from muniment.kernel.problems import BadRequest, Conflict
+from muniment.kernel.secret_keys import fingerprint
+
+OLD, NEW, LONGER = "old-key-" * 5, "new-key-" * 5, "third-key" * 5
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def node(settings, monkeypatch):
+    """Return a function that gives this process the keys of a node, as after a start."""
+    SecretKey.objects.all().delete()
+
+    def has(text):
+        values = {each.name: getattr(config.current(), each.name) for each in config.SETTINGS}
+        monkeypatch.setattr(config, "_current", config.Config({}, **{**values, "secret_key": text}))
+        settings.SECRET_KEYS_TEXT = text
+        settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS = text.split(",")
+
+    return has
+
+
+def recorded():
+    return dict(SecretKey.objects.values_list("fingerprint", "state"))
+
+
+def sealed_factor(key):
+    factor = TOTP.activate(account("ada@harbour.example"), "JBSWY3DPEHPK3PXP").instance
+    factor.data = {"secret": seal_under(key, b"JBSWY3DPEHPK3PXP", "second factor")}
+    factor.save()
+    return factor
+
+
+def test_the_first_start_of_a_new_instance_records_its_key(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    assert recorded() == {fingerprint(OLD): "current"}
+
+
+def test_a_database_without_anything_sealed_waits_for_the_operator(node):
+    node(OLD)
+    keyring.settle()
+    assert recorded() == {}
+    assert rotation.adopt(COMMAND) == fingerprint(OLD)
+    assert recorded() == {fingerprint(OLD): "current"}
+    assert SecurityEvent.objects.filter(event="keys_rotated").count() == 1
+
+
+def test_the_key_that_opens_what_is_sealed_is_recorded_whatever_the_order(node):
+    sealed_factor(OLD)
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    assert recorded() == {fingerprint(OLD): "current"}
+
+
+@pytest.mark.parametrize("key", [f"{OLD},{NEW}", "tr0ub4dor,3", f"{OLD}, with a comma"])
+def test_a_single_key_that_contains_a_comma_keeps_working(node, settings, key):
+    sealed_factor(key)
+    node(key)
+    keyring.settle()
+    assert recorded() == {fingerprint(key): "current"}
+    assert key == settings.SECRET_KEY
+    assert settings.SECRET_KEY_FALLBACKS == []
+    node(f"{NEW},{key}")
+    keyring.settle()
+    assert key == settings.SECRET_KEY
+
+
+def test_nodes_of_different_keys_are_told_and_not_refused_as_long_as_nothing_is_recorded(node, caplog):
+    sealed_factor(OLD)
+    node(NEW)
+    with caplog.at_level(logging.WARNING):
+        keyring.settle()
+    assert "have used different secret keys" in caplog.text
+    assert recorded() == {}
+
+
+def test_a_node_with_another_key_is_refused_and_told_which_it_lacks(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    node(NEW)
+    with pytest.raises(keyring.WrongKey, match=f"{fingerprint(OLD)}, which this node lacks; it has {fingerprint(NEW)}"):
+        keyring.settle()
+
+
+def test_a_node_signs_with_the_key_of_the_database_whatever_its_own_order(node, settings):
+    node(OLD)
+    keyring.settle(is_new=True)
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    assert (settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS) == (OLD, [NEW])
+    rotation.rotate(COMMAND)
+    assert (settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS) == (NEW, [OLD])
+    assert recorded() == {fingerprint(OLD): "former", fingerprint(NEW): "current"}
+
+
+def test_a_short_key_is_neither_a_new_key_nor_accepted_beside_another(node, settings):
+    node(OLD)
+    keyring.settle(is_new=True)
+    node(f"{OLD},guessable")
+    keyring.settle()
+    assert settings.SECRET_KEY_FALLBACKS == []
+    with pytest.raises(BadRequest, match="shorter"):
+        rotation.rotate(COMMAND)
+
+
+def test_a_rotation_needs_a_recorded_and_a_new_key(node):
+    node(OLD)
+    with pytest.raises(Conflict):
+        rotation.rotate(COMMAND)
+    keyring.settle(is_new=True)
+    with pytest.raises(BadRequest, match="lists no new key"):
+        rotation.rotate(COMMAND)
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_a_rotation_that_was_killed_is_finished_by_the_next(node, monkeypatch, kind):
+    node(OLD)
+    keyring.settle(is_new=True)
+    factor = sealed_factor(OLD)
+    store = SessionStore()
+    store["form"] = "kept"
+    store.create()
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    kinds = list(rotation.sealed.KINDS)
+
+    def killed(_keys):
+        raise Killed
+
+    broken = [each._replace(reseal=killed) if number == kind else each for number, each in enumerate(kinds)]
+    monkeypatch.setattr(rotation.sealed, "KINDS", tuple(broken))
+    with pytest.raises(Killed):
+        rotation.rotate(COMMAND)
+    monkeypatch.setattr(rotation.sealed, "KINDS", tuple(kinds))
+    with pytest.raises(Conflict, match="is still needed"):
+        rotation.drop(COMMAND, fingerprint(OLD))
+    if kind < 2:
+        rotation.rotate(COMMAND)
+    node(NEW)
+    factor.refresh_from_db()
+    assert not factor.wrap().validate_code("000000")  # it opens
+    assert rotation.sealed.survey([NEW])[""] == 0
+    assert SessionStore(store.session_key)["form"] == "kept"
+
+
+def test_what_is_saved_during_a_pass_is_not_overwritten(node, monkeypatch):
+    node(OLD)
+    keyring.settle(is_new=True)
+    store = SessionStore()
+    store["step"] = 1
+    store.create()
+
+    def saved_meanwhile(*_):
+        Session.objects.filter(pk=store.session_key).update(
+            session_data=seal_under(OLD, store.serializer().dumps({"step": 2}), "session")
+        )
+        return {}
+
+    monkeypatch.setattr(rotation.sealed, "_with_hash", lambda one, *_: [saved_meanwhile(), one][1])
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    rotation.rotate(COMMAND)
+    monkeypatch.undo()
+    node(f"{NEW},{OLD}")
+    rotation.rotate(COMMAND)
+    node(NEW)
+    assert SessionStore(store.session_key)["step"] == 2
+
+
+def test_a_former_key_goes_when_nothing_depends_on_it(node, settings):
+    node(OLD)
+    keyring.settle(is_new=True)
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    rotation.rotate(COMMAND)
+    with pytest.raises(Conflict, match="what it signed is valid until"):
+        rotation.drop(COMMAND, fingerprint(OLD))
+    with pytest.raises(BadRequest):
+        rotation.drop(COMMAND, fingerprint(NEW))
+    SecretKey.objects.filter(state="former").update(since="2026-01-01T00:00:00Z")
+    assert rotation.drop(COMMAND, fingerprint(OLD)) is False
+    assert recorded() == {fingerprint(NEW): "current"}
+    node(f"{LONGER},{NEW}")
+    rotation.rotate(COMMAND)
+    assert settings.SECRET_KEY == LONGER
+
+
+def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    factor = sealed_factor(OLD)
+    store = SessionStore()
+    store["form"] = "kept"
+    store.create()
+    KeptSecret.objects.create(name="suppression", sealed=seal_under(OLD, b"x", "kept secret"))
+    node(NEW)
+    with pytest.raises(Conflict, match=f"The database uses the key {fingerprint(OLD)}"):
+        rotation.adopt(COMMAND)
+    assert rotation.adopt(COMMAND, replace=True) == fingerprint(NEW)
+    assert rotation.status().unopened == {"second factors": 1, "sessions": 0, "kept secrets": 0}
+    assert factor.__class__.objects.filter(pk=factor.pk).exists()
+    assert not Session.objects.filter(pk=store.session_key).exists()
