@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from muniment import config as process
 from muniment.accounts.keys import key_file
+from muniment.accounts.keys.reading import is_strong, listed
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
-from muniment.kernel.secret_keys import is_strong, listed
 from muniment.schema.objects import registry_schema
 
 config = process.current()

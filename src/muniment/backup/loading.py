@@ -18,6 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from muniment import __version__
 from muniment.accounts.keys import key_file
+from muniment.accounts.keys.reading import candidates, fingerprint
 from muniment.accounts.models import SecretKey
 from muniment.backup import contents, rows
 from muniment.backup.container import Damaged
@@ -29,7 +30,6 @@ from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.kernel.secret_keys import candidates, fingerprint
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher

@@ -2,9 +2,9 @@
 
 import click
 
+from muniment.accounts.keys.reading import new_key
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
-from muniment.kernel.secret_keys import new_key
 
 
 @main.group(invoke_without_command=True)
@@ -46,7 +46,7 @@ def new() -> None:
 
 
 @keys.command("adopt")
-@click.option("--replace", is_flag=True, help="The key of this database is lost; go on without what it sealed.")
+@click.option("--replace", is_flag=True, help="The key of this database is lost; continue without what it sealed.")
 def adopt(*, replace: bool) -> None:
     """
     Record this node's key as the key of the database.

@@ -205,7 +205,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
 
 
 def _used_again(grant: Grant) -> Refusal:
-    """End a connection whose refresh token is used long after it was replaced: somebody else has it."""
+    """End a connection whose refresh token is used long after it was replaced, as a thief would."""
     _end(grant, "refresh token used again")
     return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
 

@@ -10,12 +10,12 @@ from make.accounts import account
 from muniment import config
 from muniment.accounts.encryption import seal_under
 from muniment.accounts.keys import keyring, rotation
+from muniment.accounts.keys.reading import fingerprint
 from muniment.accounts.models import KeptSecret, SecretKey
 from muniment.accounts.security.models import SecurityEvent
 from muniment.accounts.sessions import SessionStore
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.kernel.secret_keys import fingerprint
 
 OLD, NEW, LONGER = "old-key-" * 5, "new-key-" * 5, "third-key" * 5
 pytestmark = pytest.mark.django_db

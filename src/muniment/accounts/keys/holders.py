@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db.models.functions import Now
 
 from muniment.accounts.keys import keyring
+from muniment.accounts.keys.reading import fingerprint
 from muniment.accounts.models import KeyHolder
-from muniment.kernel.secret_keys import fingerprint
 
 LIVE_FOR: Final = timedelta(seconds=45)
 AGAIN_S: Final = 15.0

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from muniment.accounts.keys.reading import new_key
 from muniment.config import Config
 from muniment.durable_files import replacing, sync
-from muniment.kernel.secret_keys import new_key
 
 NAME: Final = "django.key"
 

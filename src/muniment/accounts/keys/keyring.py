@@ -14,8 +14,8 @@ from django.db import IntegrityError, transaction
 
 from muniment import config
 from muniment.accounts.keys import key_file, sealed
+from muniment.accounts.keys.reading import candidates, fingerprint, is_strong, listed
 from muniment.accounts.models import SecretKey
-from muniment.kernel.secret_keys import candidates, fingerprint, is_strong, listed
 
 log = logging.getLogger(__name__)
 CURRENT: Final = SecretKey.State.CURRENT

@@ -21,13 +21,13 @@ from django.db import transaction
 from muniment import config
 from muniment.accounts.keys import holders, kept, key_file, keyring, sealed, signed
 from muniment.accounts.keys.holders import Holder
+from muniment.accounts.keys.reading import fingerprint, is_strong, listed, new_key
 from muniment.accounts.models import KeptSecret, SecretKey
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.kernel.secret_keys import fingerprint, is_strong, listed, new_key
 
 WAIT_S: Final = 90.0
 LOOK_S: Final = 0.5

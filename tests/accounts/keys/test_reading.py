@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.kernel.secret_keys import candidates, fingerprint, listed, new_key
+from muniment.accounts.keys.reading import candidates, fingerprint, listed, new_key
 
 LONG, OTHER = "a" * 32, "b" * 40
 
