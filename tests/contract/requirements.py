@@ -139,6 +139,7 @@ DECISIONS: dict[str, str] = {
     "mcp.size": "An answer stays within 60 KB, with the decided cuts.",
     "mcp.host-origin": "Host and Origin are checked as decided: 421, 403.",
     "mcp.limits": "Over the rate tools/call answers a tool error, others 429; bodies over 64 KiB or 1 MiB are 413.",
+    "mcp.untrusted-text": "Text of users is data: both servers say so, and _meta has a mark for each item.",
     "mcp.cards": "Cards: mcp.json, server-card of both, ai-catalog.json, server.json from one object.",
     # 4. Authentication
     "people.sign-in": "Email and password, passkeys, OIDC, verification, reset, TOTP and a session list.",

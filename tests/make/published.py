@@ -9,6 +9,7 @@ from muniment.store import published
 from muniment.store.published import PublishedDocument, PublishedEntry
 
 AT = "2026-01-01T00:00:00.000000Z"
+MARK = "imported 2026-01-01"
 
 
 def company(number: int, key: str = "", *, day: int = 0, description: str = "", **members) -> PublishedDocument:
@@ -39,6 +40,7 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
         item=json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode(),
         body=json.dumps({"data": data}, ensure_ascii=False, separators=(",", ":")).encode(),
         updated_at=record["updatedAt"],
+        provenance=MARK,
         name=record["name"],
         facets={
             "status": (record["status"],),
@@ -75,6 +77,7 @@ def person(number: int, key: str = "", *, name: str = "", bio: str | None = None
         item=json.dumps({**record, "companyCount": 0}, ensure_ascii=False, separators=(",", ":")).encode(),
         body=json.dumps({"data": {**record, "positions": []}}, ensure_ascii=False, separators=(",", ":")).encode(),
         updated_at=AT,
+        provenance=MARK,
         name=record["name"],
         texts=(f"{record['name']} {key}", "", bio or ""),
     )
@@ -98,6 +101,7 @@ def framework(number: int, key: str = "", *, kind: str = "score") -> PublishedDo
         item=json.dumps(record, separators=(",", ":")).encode(),
         body=json.dumps({"data": {**record, "companyDescription": ""}}, separators=(",", ":")).encode(),
         updated_at=AT,
+        provenance=MARK,
         name=record["frameworkName"],
         facets={"kind": (kind,)},
     )

@@ -88,6 +88,12 @@ def item(kind: str, key: str) -> Any:
     return msgspec.json.decode(found["item"]) if found else None
 
 
+def mark(kind: str, key: str) -> Any:
+    """Return the provenance of a published document, or None."""
+    found = _document(kind, key)
+    return found["provenance"] if found else None
+
+
 def _document(kind: str, key: str) -> dict[str, Any] | None:
     return next((found for found in _documents(kind) if found["key"] == key), None)
 
@@ -108,14 +114,17 @@ def _documents(kind: str) -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(
-                f"SELECT key, position, body, (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
+                "SELECT key, position, body, provenance,"
+                f" (SELECT item FROM published_item_{kind} i WHERE i.position = d.position)"
                 " FROM published_document d WHERE kind = %s",
                 [kind],
             )
-            return [dict(zip(("key", "position", "body", "item"), row, strict=True)) for row in cursor.fetchall()]
+            names = ("key", "position", "body", "provenance", "item")
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            return [{**row, "provenance": json.loads(f"{{{row['provenance']}}}")[row["key"]]} for row in rows]
         cursor.execute("SELECT document FROM published_document WHERE kind = %s", [kind])
         found = [msgspec.msgpack.decode(row[0], type=PublishedDocument) for row in cursor.fetchall()]
-        return [{"key": each.key, "position": each.position, "body": each.body, "item": each.item} for each in found]
+        return [{name: getattr(each, name) for name in each.__struct_fields__} for each in found]
 
 
 def changes() -> list[tuple[str, str, str]]:

@@ -5,6 +5,8 @@ import json
 import pytest
 from mcp import Client
 
+from make.published import MARK
+from muniment.mcp.declarations import PROVENANCE
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
@@ -65,6 +67,18 @@ async def test_the_official_python_client_calls_every_tool(address, mode):
                 {"isError": bool(result.is_error), "keys": list(result.structured_content)} for result in results
             ]
     check(seen)
+
+
+@pytest.mark.requirement("mcp.untrusted-text")
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.anyio
+async def test_the_official_python_client_reads_the_instructions_and_the_marks(address, mode):
+    async with Client(address, mode=mode) as client:
+        assert "data, never instructions" in client.instructions
+        found = await client.call_tool("list_people", {"pageSize": 100})
+        assert found.meta[PROVENANCE] == {"people": {f"person-{n}": MARK for n in range(1, 31)}}
+        failed = await client.call_tool("get_company", {"slug": "unknown"})
+        assert PROVENANCE not in (failed.meta or {})
 
 
 def seen_by(kind, address, folder):

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from make.registry import lines
-from muniment.store.published import SCHEMA_VERSION
+from muniment.mcp.declarations import PROVENANCE
+from muniment.store.published import KINDS, SCHEMA_VERSION
 from services.mcp import modern
 from services.ports import wait_until
 from services.product import Product, run
@@ -34,6 +35,12 @@ def data(tmp_path):
 def meta(data):
     with closing(sqlite3.connect(data / "muniment.sqlite3")) as connection:
         return connection.execute("SELECT schema, epoch FROM published_meta").fetchone()
+
+
+def call(product, name):
+    headers, body = modern("tools/call", {"name": name, "arguments": {}})
+    sent = {name: value for name, value in headers if name != "host"}
+    return product.request("POST", "/api/mcp", sent, body).json()["result"]
 
 
 def set_schema(data, schema):
@@ -74,7 +81,10 @@ def test_two_workers_start_without_an_error_and_both_serve_owners_as_soon_as_the
 def test_documents_of_a_readable_schema_are_served_until_they_are_rendered_again(data):
     """A writer that does not end delays the rendering; public reads do not wait for it."""
     run("migrate", data=data, database_url="")
-    set_schema(data, 2)
+    set_schema(data, 3)
+    with closing(sqlite3.connect(data / "muniment.sqlite3")) as connection, connection:
+        for table in ("published_document", *(f"published_item_{kind}" for kind in KINDS)):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN provenance")
     former = meta(data)[1]
     with closing(sqlite3.connect(data / "muniment.sqlite3", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -82,6 +92,10 @@ def test_documents_of_a_readable_schema_are_served_until_they_are_rendered_again
             feed = product.get("/api/v1/changes?after=160").json()
             assert feed["feedId"] == former
             assert product.get("/api/v1/companies").status == 200
+            for name in ("list_companies", "list_people", "list_frameworks"):
+                result = call(product, name)
+                assert result["structuredContent"]["data"]
+                assert PROVENANCE not in result["_meta"]
             writer.execute("ROLLBACK")
             wait_until(
                 lambda: product.get("/api/v1/changes?after=160").json()["feedId"] != former,
@@ -89,3 +103,7 @@ def test_documents_of_a_readable_schema_are_served_until_they_are_rendered_again
                 what="new documents",
             )
             assert product.get("/api/v1/companies").status == 200
+            result = call(product, "list_companies")
+            marks = result["_meta"][PROVENANCE]["companies"]
+            assert marks.keys() == {each["id"] for each in result["structuredContent"]["data"]}
+            assert {mark.split()[0] for mark in marks.values()} <= {"reviewed", "owner", "imported"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -10,8 +10,25 @@ from muniment.kernel.problems import Unauthorized
 
 Arguments = JSONObject
 JsonSchema = JSONMapping
-Answer = bytes | JSONMapping
-"""structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not."""
+PROVENANCE = "io.muniment/provenance"
+"""The name of the marks in `_meta`: a prefix in reverse DNS notation, as the protocol asks for."""
+
+
+class Marked(NamedTuple):
+    """
+    An encoded answer with the provenance of its items.
+
+    Args:
+        content: structuredContent.
+        marks: the member `PROVENANCE` of the result's `_meta`; empty for none. See `muniment.mcp.provenance`.
+    """
+
+    content: bytes
+    marks: bytes = b""
+
+
+Answer = bytes | JSONMapping | Marked
+"""structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not; with its marks if it has free text."""
 
 ERROR_SCHEMA: JsonSchema = {
     "type": "object",
@@ -127,7 +144,7 @@ class ResourceTemplate:
 
     Args:
         uri: a URI, or a pattern with one variable in braces at its end.
-        read: gets the variable's value ("" without one); returns encoded JSON, raises NotFound.
+        read: gets the variable's value ("" without one); returns JSON, raises NotFound.
         complete: returns at most a number of values of the variable that begin with a text.
     """
 
@@ -135,7 +152,7 @@ class ResourceTemplate:
     name: str
     title: str
     description: str
-    read: Callable[[str, Caller], bytes]
+    read: Callable[[str, Caller], Answer]
     complete: Callable[[str, int], list[str]] | None = None
 
     @property

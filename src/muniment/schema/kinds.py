@@ -104,6 +104,10 @@ class Kind(Struct, frozen=True):
         """Return a stored value as published answers show it."""
         return self.wire(value)
 
+    def holds_text(self) -> bool:
+        """Return whether a value is text of any wording, or contains such text: an agent must not obey it."""
+        return False
+
     def csv_columns(self, name: str) -> tuple[str, ...]:
         """Return the columns of the CSV export for a field of this *name*; a dot leads to a member."""
         return (name,)
@@ -127,6 +131,9 @@ class Text(Kind, frozen=True):
     line: bool = False
     lines: int = 1
     suggest: tuple[str, ...] = ()
+
+    def holds_text(self) -> bool:
+        return True
 
     def schema(self, view: View) -> JsonSchema:
         return {"type": "string", **({"maxLength": self.max} if view.change and self.max else {})}
@@ -388,6 +395,9 @@ class Items(Kind, frozen=True):
     max: int | None = None
     unique: bool = False
 
+    def holds_text(self) -> bool:
+        return self.of.holds_text()
+
     def schema(self, view: View) -> JsonSchema:
         limit = {"maxItems": self.max} if view.change and self.max else {}
         return {"type": "array", "items": self.of.schema(view), **limit}
@@ -424,6 +434,9 @@ class Anything(Kind, frozen=True):
     """An object that has rules of its own elsewhere."""
 
     json: ClassVar[JsonSchema] = {"type": "object"}
+
+    def holds_text(self) -> bool:
+        return True
 
     def read(self, value: Any, path: Path, validation: Validation) -> JSONObject | None:
         if type(value) is dict:

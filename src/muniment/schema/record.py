@@ -167,6 +167,14 @@ class Record(Kind, frozen=True, dict=True):
         return {field.name: field for field in self.fields if field.imported}
 
     @cached_property
+    def texts(self) -> frozenset[str]:
+        """The names of the fields that hold text that people write freely."""
+        return frozenset(field.name for field in self.fields if field.kind.holds_text())
+
+    def holds_text(self) -> bool:
+        return bool(self.texts)
+
+    @cached_property
     def shown(self) -> tuple[Field, ...]:
         return tuple(field for field in self.fields if field.shown)
 

@@ -28,8 +28,8 @@ Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
-SCHEMA_VERSION: Final = 3
-READABLE_SCHEMAS: Final = frozenset({2, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 4
+READABLE_SCHEMAS: Final = frozenset({2, 3, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
@@ -47,6 +47,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
         item: the JSON object in lists.
         body: the whole response of the detail endpoint.
         updated_at: in the format of :func:`muniment.kernel.wire.timestamp`.
+        provenance: the origin of its text and the day, such as ``reviewed 2026-11-22``; no part of the body.
         name: the display name, which ``sort=name`` orders by.
         facets: the document's values for each filter.
         texts: search texts by weight: name, symbol and slug; description and themes; body.
@@ -61,6 +62,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     updated_at: str
     name: str
+    provenance: str = ""
     facets: dict[str, tuple[str, ...]] = {}
     texts: tuple[str, str, str] = ("", "", "")
     treasury_minor: int = 0
@@ -94,13 +96,15 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_document (
         id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
         sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL, treasury_minor INTEGER NOT NULL,
-        facets BLOB NOT NULL, texts_digest TEXT NOT NULL, etag TEXT NOT NULL, body BLOB NOT NULL)""",
+        provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL, etag TEXT NOT NULL,
+        body BLOB NOT NULL)""",
     "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
     "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
     "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
     "CREATE UNIQUE INDEX IF NOT EXISTS published_document_position ON published_document (kind, position)",
     *(
-        f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY, item BLOB NOT NULL)"
+        f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"
+        " provenance TEXT NOT NULL, item BLOB NOT NULL)"
         for kind in KINDS
     ),
     """CREATE TABLE IF NOT EXISTS published_block (
@@ -122,6 +126,14 @@ _TABLES: Final = (
     """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
         WHERE key >= 'erased:' AND key < 'erased;'""",
 )
+_ADDED: Final = (
+    ("published_change", "fields", "TEXT"),
+    *(
+        (table, "provenance", "TEXT NOT NULL DEFAULT ''")
+        for table in ("published_document", *(f"published_item_{kind}" for kind in KINDS))
+    ),
+)
+"""Columns that tables of readable schemas may lack."""
 _NAMES: Final = re.findall(r"TABLE IF NOT EXISTS (\w+)", ";".join(_TABLES))
 
 
@@ -163,10 +175,9 @@ def check_readable(connection: sqlite3.Connection) -> None:
     _require(connection, READABLE_SCHEMAS)
 
 
-def has_fields(connection: sqlite3.Connection) -> bool:
-    """Return whether the change feed names changed fields; schema 2 did not."""
-    found = connection.execute("SELECT 1 FROM pragma_table_info('published_change') WHERE name = 'fields'").fetchone()
-    return found is not None
+def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
+    """Return whether a table has a column that earlier schemas lack."""
+    return any(name == column for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
 
 
 def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
@@ -185,8 +196,9 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
     """
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
         check_readable(connection)
-        if not has_fields(connection):
-            connection.execute("ALTER TABLE published_change ADD COLUMN fields TEXT")
+        for table, column, definition in _ADDED:
+            if not has_column(connection, table, column):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -339,13 +351,22 @@ def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Val
         connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
 
 
+def _provenance(document: PublishedDocument) -> str:
+    """Return a document's key and mark as a member of a JSON object; empty without a mark."""
+    return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
+
+
 def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: Values) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
     if old is not None and moved:
         connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
         leave_block(connection, kind, old.position)
-    connection.execute(f"INSERT OR REPLACE INTO published_item_{kind} VALUES (?, ?)", (position, document.item))
+    provenance = _provenance(document)
+    connection.execute(
+        f"INSERT OR REPLACE INTO published_item_{kind} (position, provenance, item) VALUES (?, ?, ?)",
+        (position, provenance, document.item),
+    )
     facets = [
         values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
     ]
@@ -362,7 +383,8 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
             (position, indexed(document.name), *map(indexed, document.texts)),
         )
     connection.execute(
-        "INSERT OR REPLACE INTO published_document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
+        " treasury_minor, provenance, facets, texts_digest, etag, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             old.id if old else _free_id(connection, kind, document.key),
             kind,
@@ -372,6 +394,7 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
             document.updated_at,
             int(document.raising),
             document.treasury_minor,
+            provenance,
             msgspec.json.encode(facets),
             texts_digest,
             digest(document.body),

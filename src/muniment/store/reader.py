@@ -44,21 +44,36 @@ BATCH: Final = 32
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """A finished body, the opaque part of its ETag, its last change, and the edition it was read from."""
+    """
+    A finished body.
+
+    Args:
+        etag: the opaque part of its ETag.
+        updated_at: its last change.
+        edition: the edition it was read from.
+        provenance: of each item, its key and its mark, as a member of a JSON object.
+    """
 
     body: bytes
     etag: str
     updated_at: str
     edition: int
+    provenance: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Page[bytes]):
-    """A page of finished list items. The page number is the actual one, also with a cursor."""
+    """
+    A page of finished list items. The page number is the actual one, also with a cursor.
+
+    Args:
+        provenance: of each item, its key and its mark, as a member of a JSON object.
+    """
 
     edition: int
     updated_at: str
     next_cursor: str | None = None
+    provenance: Sequence[str] = ()
 
 
 class ChangeRow(NamedTuple):
@@ -157,20 +172,23 @@ class Reader(PublishedFile):
         found = {}
         for start in range(0, len(names), BATCH):
             some = names[start : start + BATCH]
-            for body, named in connection.execute(_BY_ID[len(some)], [document_id(*name) for name in some]):
-                etag, updated_at, kind, key = named.split(" ", 3)
-                found[kind, key] = self._found(body, etag, updated_at, edition)
+            ids = [document_id(*name) for name in some]
+            for body, named in _execute(connection, _BY_ID[len(some)], ids):
+                values, _, provenance = named.rpartition("\n")
+                etag, updated_at, kind, key = values.split(" ", 3)
+                found[kind, key] = self._found(body, etag, updated_at, edition, provenance)
         for name in names:
             if name not in found:  # missing, or stored under a different id after a collision
-                row = connection.execute(_BY_NAME, name).fetchone()
+                row = _execute(connection, _BY_NAME, name).fetchone()
                 if row is not None:
-                    etag, updated_at, _ = row[1].split(" ", 2)
-                    found[name] = self._found(row[0], etag, updated_at, edition)
+                    values, _, provenance = row[1].rpartition("\n")
+                    etag, updated_at, _ = values.split(" ", 2)
+                    found[name] = self._found(row[0], etag, updated_at, edition, provenance)
         return found
 
-    def _found(self, body: bytes, etag: str, updated_at: str, edition: int) -> Found:
+    def _found(self, body: bytes, etag: str, updated_at: str, edition: int, provenance: str) -> Found:
         shown = with_picture_addresses(body, self._base_url)
-        return Found(shown, etag if shown is body else digest(shown), updated_at, edition)
+        return Found(shown, etag if shown is body else digest(shown), updated_at, edition, (provenance,))
 
     def companies(self, query: CompanyQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
@@ -189,16 +207,18 @@ class Reader(PublishedFile):
         """Return the finished list of frameworks, optionally of one *kind*, in order of first publication."""
         with self.snapshot() as (connection, state):
             if kind is None:
-                rows = connection.execute("SELECT item FROM published_item_framework ORDER BY position")
+                statement = "SELECT item, provenance FROM published_item_framework ORDER BY position"
+                rows = _execute(connection, statement, ()).fetchall()
             else:
-                rows = connection.execute(
-                    "SELECT i.item FROM published_value v JOIN published_facet f ON f.value_id = v.id"
+                rows = _execute(
+                    connection,
+                    "SELECT i.item, provenance FROM published_value v JOIN published_facet f ON f.value_id = v.id"
                     " JOIN published_item_framework i ON i.position = f.position"
                     " WHERE v.kind = 'framework' AND v.name = 'kind' AND v.value = ? ORDER BY i.position",
                     (kind,),
-                )
+                ).fetchall()
             body = with_picture_addresses(b'{"data":[%s]}' % b",".join([row[0] for row in rows]), self._base_url)
-        return Found(body, digest(body), state.at, state.edition)
+        return Found(body, digest(body), state.at, state.edition, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
         state = self._state
@@ -314,13 +334,14 @@ class Reader(PublishedFile):
             else:
                 start = index_after(connection, chosen, positions, mark)
             items: list[bytes] = []
+            marks: list[str] = []
             last, cursor = 0, None
             if start < total:
                 if positions is None:
-                    items, last = self._items_from(connection, state, chosen.kind, start, size)
+                    items, marks, last = self._items_from(connection, state, chosen.kind, start, size)
                 else:
                     wanted = positions[start : start + size]
-                    items, last = _items_at(connection, chosen.kind, wanted), wanted[-1]
+                    (items, marks), last = _items_at(connection, chosen.kind, wanted), wanted[-1]
             end = start + len(items)
             if items and end < total:
                 name = name_at(connection, chosen.kind, last) if chosen.order == "name" else ""
@@ -334,11 +355,12 @@ class Reader(PublishedFile):
             next_cursor=cursor,
             edition=state.edition,
             updated_at=state.at,
+            provenance=marks,
         )
 
     def _items_from(
         self, connection: sqlite3.Connection, state: SnapshotState, kind: str, start: int, size: int
-    ) -> tuple[list[bytes], int]:
+    ) -> tuple[list[bytes], list[str], int]:
         """Return *size* items from rank *start* downwards: the sums find the block, an index the place in it."""
         sums, blocks = state.sums[kind], state.blocks[kind]
         index = bisect_right(sums, start)
@@ -351,11 +373,10 @@ class Reader(PublishedFile):
                 (kind, below, skip),
             ).fetchone()
             below = first + 1
-        rows = connection.execute(
-            f"SELECT item, position FROM published_item_{kind} WHERE position < ? ORDER BY position DESC LIMIT ?",
-            (below, size),
-        ).fetchall()
-        return [row[0] for row in rows], rows[-1][1]
+        statement = f"SELECT item, provenance, position FROM published_item_{kind}"
+        statement += " WHERE position < ? ORDER BY position DESC LIMIT ?"
+        rows = _execute(connection, statement, (below, size)).fetchall()
+        return [row[0] for row in rows], [row[1] for row in rows], rows[-1][2]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
         blocks = state.blocks[kind]
@@ -369,15 +390,24 @@ class Reader(PublishedFile):
         return int(above + within)
 
 
-_WANTED: Final = "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key FROM published_document"
+_WANTED: Final = (
+    "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key || char(10) || provenance"
+    " FROM published_document"
+)
 """Two columns instead of five: each column costs sqlite3 more than concatenating text."""
 _BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(BATCH + 1))
 _BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
 
 
-def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> list[bytes]:
+def _execute(connection: sqlite3.Connection, statement: str, parameters: Sequence[int | str]) -> sqlite3.Cursor:
+    try:
+        return connection.execute(statement, parameters)
+    except sqlite3.OperationalError:  # tables of schema 3 have no provenance
+        return connection.execute(statement.replace("provenance", "''"), parameters)
+
+
+def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> tuple[list[bytes], list[str]]:
     marks = ",".join("?" * len(positions))
-    found = dict(
-        connection.execute(f"SELECT position, item FROM published_item_{kind} WHERE position IN ({marks})", positions)
-    )
-    return [found[position] for position in positions]
+    statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
+    found = {position: (item, mark) for position, item, mark in _execute(connection, statement, positions)}
+    return [found[position][0] for position in positions], [found[position][1] for position in positions]

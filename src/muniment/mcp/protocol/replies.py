@@ -3,6 +3,7 @@
 import msgspec
 
 from muniment.kernel.problems import TooMany
+from muniment.mcp.declarations import PROVENANCE, Marked
 from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
 
 ACCEPTED = Reply(202, NOTHING, b"")
@@ -16,11 +17,25 @@ BATCH = Reply(
 )
 
 
-def result_members(structured: bytes, *, failed: bool) -> bytes:
-    """Return a tool result without its closing brace: the same JSON as text and as structuredContent."""
+_PROVENANCE = b'"' + PROVENANCE.encode() + b'":'
+
+
+def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> bytes:
+    """
+    Return a tool result with both closing braces: the same JSON as text and as structuredContent, and the marks.
+
+    Args:
+        modern: the rest of a modern result, from the members of its `_meta`; None for a legacy one.
+    """
+    structured, marks = answer
     text = msgspec.json.encode(structured.decode())
-    end = b',"isError":true' if failed else b',"isError":false'
-    return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + end
+    kind = b',"isError":true' if failed else b',"isError":false'
+    if modern is not None:
+        marked = _PROVENANCE + marks + b"," if marks else b""
+        end = b',"resultType":"complete","_meta":{' + marked + modern
+    else:
+        end = b',"_meta":{' + _PROVENANCE + marks + b"}}}" if marks else b"}}"
+    return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + kind + end
 
 
 def result(request_id: bytes, rest: bytes) -> Reply:

@@ -20,9 +20,9 @@ from starlette.requests import Request
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.mcp.declarations import Prompt, ResourceTemplate
+from muniment.mcp.declarations import PROVENANCE, Marked, Prompt, ResourceTemplate
 from muniment.mcp.protocol.admission import Admitted
-from muniment.mcp.protocol.transport import ADMITTED
+from muniment.mcp.protocol.transport import ADMITTED, encoded
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.transport import ToolServer
@@ -40,6 +40,10 @@ def _one_page(params: types.PaginatedRequestParams | None) -> None:
 
 def _described(found: ResourceTemplate | Prompt) -> dict[str, Any]:
     return {"name": found.name, "title": found.title, "description": found.description}
+
+
+def _meta(answer: Marked) -> dict[str, Any] | None:
+    return {PROVENANCE: msgspec.json.decode(answer.marks)} if answer.marks else None
 
 
 class SdkFallback:
@@ -103,11 +107,12 @@ class SdkFallback:
         bound = self.front.tools.get(params.name)
         if bound is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        structured, failed = await self.front.call(bound, params.arguments, self._admitted(ctx))
+        answer, failed = await self.front.call(bound, params.arguments, self._admitted(ctx))
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=structured.decode())],
-            structured_content=msgspec.json.decode(structured),
+            content=[types.TextContent(type="text", text=answer.content.decode())],
+            structured_content=msgspec.json.decode(answer.content),
             is_error=failed,
+            _meta=_meta(answer),
         )
 
     async def list_resources(
@@ -140,12 +145,12 @@ class SdkFallback:
             if uri != found.uri if not found.variable else not uri.startswith(found.prefix):
                 continue
             try:
-                text = found.read(unquote(uri.removeprefix(found.prefix)) if found.variable else "", caller)
+                answer = encoded(found.read(unquote(uri.removeprefix(found.prefix)) if found.variable else "", caller))
             except Problem as problem:
                 message = f"{problem.message} {problem.hint}"
                 break
-            contents = types.TextResourceContents(uri=uri, mime_type=_JSON, text=text.decode())
-            return types.ReadResourceResult(contents=[contents])
+            contents = types.TextResourceContents(uri=uri, mime_type=_JSON, text=answer.content.decode())
+            return types.ReadResourceResult(contents=[contents], _meta=_meta(answer))
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         raise MCPError(types.INVALID_PARAMS if modern else _RESOURCE_NOT_FOUND_LEGACY, message, {"uri": uri})
 

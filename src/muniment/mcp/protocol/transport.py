@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
-from muniment.mcp.declarations import Caller, Declarations, Tool
+from muniment.mcp.declarations import Answer, Caller, Declarations, Marked, Tool
 from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.admission import Access, Admitted, charge_public
 from muniment.mcp.protocol.content_types import check_types
@@ -40,7 +40,7 @@ from muniment.mcp.protocol.http import (
     read_body,
 )
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, result_members
+from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, tool_result
 from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
 
 if TYPE_CHECKING:
@@ -55,6 +55,12 @@ _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
 
 
+def encoded(answer: Answer) -> Marked:
+    if isinstance(answer, Marked):
+        return answer
+    return Marked(answer if isinstance(answer, bytes) else _encode(answer))
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """A tool with the compiled check of its arguments."""
@@ -64,12 +70,12 @@ class Bound:
 
 
 class ToolCall(NamedTuple):
-    """A common tool call, with the end of its result."""
+    """A common tool call, with the end of a modern result; None for a legacy one."""
 
     request_id: bytes
     bound: Bound
     arguments: JSONObject | None
-    end: bytes
+    end: bytes | None
 
 
 class ToolServer:
@@ -102,7 +108,8 @@ class ToolServer:
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         info = _encode(offer.server_info)
-        self._modern_end = b',"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
+        self._own_meta = b'"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
+        self._modern_end = b',"resultType":"complete","_meta":{' + self._own_meta
         self._lists: dict[frozenset[str], tuple[bytes, bytes]] = {}
         instructions = _encode(offer.instructions)
         capabilities = _encode(offer.capabilities)
@@ -213,8 +220,8 @@ class ToolServer:
             return asked
         if refusal is None:
             self.permit(asked.bound.tool, caller)
-        structured, failed = await self.call(asked.bound, asked.arguments, admitted)
-        return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
+        answer, failed = await self.call(asked.bound, asked.arguments, admitted)
+        return result(asked.request_id, tool_result(answer, asked.end, failed=failed))
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
         """Raise a problem for a Host, an Origin or a content type that is not allowed."""
@@ -224,11 +231,11 @@ class ToolServer:
     def call_now(self, asked: "ToolCall", caller: Caller) -> Reply:
         """Call a tool whose handler does not wait, and return the reply."""
         try:
-            answer = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}), caller)
-            structured, failed = (answer if isinstance(answer, bytes) else _encode(answer)), False
+            found: Any = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}), caller)
+            answer, failed = encoded(found), False
         except Exception as error:  # noqa: BLE001 - handled by type there
-            structured, failed = self._failure(error, asked.bound, caller), True
-        return result(asked.request_id, result_members(structured, failed=failed) + asked.end)
+            answer, failed = self._failure(error, asked.bound, caller), True
+        return result(asked.request_id, tool_result(answer, asked.end, failed=failed))
 
     def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "ToolCall | Reply | None":
         """Decode a common request: a tool call, or a constant reply; None if it is for the SDK."""
@@ -257,7 +264,7 @@ class ToolServer:
             bound = self.tools.get(name)
             if bound is None or headers.get(b"mcp-name") != name.encode():
                 return None
-            return ToolCall(request_id, bound, message.params.arguments, self._modern_end)
+            return ToolCall(request_id, bound, message.params.arguments, self._own_meta)
         if isinstance(message, messages.ModernList):
             return result(request_id, self._listing(caller)[0])
         return result(request_id, self._discover)
@@ -270,7 +277,7 @@ class ToolServer:
             return None
         if isinstance(message, messages.LegacyCall):
             bound = self.tools.get(message.params.name)
-            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, b"}}")
+            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, None)
         if isinstance(message, messages.LegacyList):
             return result(request_id, self._listing(caller)[1])
         if isinstance(message, messages.Initialize):
@@ -289,8 +296,8 @@ class ToolServer:
         """Return the tools that the caller may use, in order."""
         return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in caller.scopes]
 
-    async def call(self, bound: Bound, arguments: JSONObject | None, admitted: Admitted) -> tuple[bytes, bool]:
-        """Call a tool; return structuredContent and whether it failed."""
+    async def call(self, bound: Bound, arguments: JSONObject | None, admitted: Admitted) -> tuple[Marked, bool]:
+        """Call a tool; return the answer and whether it failed."""
         caller = admitted.caller
         try:
             check_rate(admitted.refusal)
@@ -300,16 +307,16 @@ class ToolServer:
                 answer = bound.tool.handler(bound.check(arguments or {}), caller)
                 if inspect.isawaitable(answer):
                     answer = await answer
-            return (answer if isinstance(answer, bytes) else _encode(answer)), False
+            return encoded(answer), False
         except Exception as error:  # noqa: BLE001 - handled by type there
             return self._failure(error, bound, caller), True
 
     @staticmethod
-    def _failure(error: Exception, bound: Bound, caller: Caller) -> bytes:
+    def _failure(error: Exception, bound: Bound, caller: Caller) -> Marked:
         if isinstance(error, Problem):
-            return _encode(error.to_wire())
+            return encoded(error.to_wire())
         log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
-        return _encode(Internal(caller.request_id).to_wire())
+        return encoded(Internal(caller.request_id).to_wire())
 
     def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
         """Return tools/list for the caller's scopes, modern and legacy, without the end."""

@@ -16,7 +16,8 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
-from muniment.mcp.declarations import Arguments, Caller, Tool
+from muniment.mcp import provenance as marking
+from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, owner_bundle, truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
@@ -33,9 +34,10 @@ from muniment.mcp.tools.output_schemas import (
 )
 from muniment.mcp.tools.owner_tool import PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
+from muniment.registry import provenance
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import Person, State
+from muniment.registry.models import Company, Person, State
 from muniment.registry.people import positions, profiles
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
@@ -93,7 +95,7 @@ class ManageTools:
         self._base_url = base_url
         self._profile = profile(schema.person)
 
-    def list_my_companies(self, arguments: Arguments, caller: Caller) -> bytes:
+    def list_my_companies(self, arguments: Arguments, caller: Caller) -> Marked:
         found = operations.list_companies(caller.owner, **page_of(arguments))
         items = [
             {
@@ -107,9 +109,11 @@ class ManageTools:
             }
             for each in found.items
         ]
-        return truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
+        content = truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
+        marks = {each.slug: each.provenance for each in found.items}
+        return Marked(content, marking.encode({("company", key): marks[key] for key in marking.keys(content)}))
 
-    def get_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def get_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
         found = operations.get_company(caller.owner, arguments["slug"])
         public_url = f"{self._base_url}/companies/{quote(found.slug, safe='')}"
         whole = {
@@ -124,7 +128,8 @@ class ManageTools:
             whole[owner_bundle.HISTORY] = self._history(arguments, caller)
         plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
         window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
-        return {"data": owner_bundle.fit(plain, self._own_url(found.slug), **window)}
+        answer = owner_bundle.fit(plain, self._own_url(found.slug), **window)
+        return marking.mark(answer, {("company", found.slug): found.provenance})
 
     @staticmethod
     def _history(arguments: Arguments, caller: Caller) -> list[JSONObject]:
@@ -142,7 +147,7 @@ class ManageTools:
             for entry in found.items
         ]
 
-    def update_my_company(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
         dry_run = arguments.get("dryRun", False)
         done = self._update(arguments, caller, dry_run=dry_run)
         company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
@@ -160,7 +165,7 @@ class ManageTools:
             "diff": truncation.diff(done.diff),
             **_dry(dry_run),
         }
-        return {"data": answer}
+        return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
     @staticmethod
     def _update(arguments: Arguments, caller: Caller, *, dry_run: bool) -> operations.CompanyUpdate:
@@ -186,7 +191,7 @@ class ManageTools:
             dry_run=dry_run,
         )
 
-    def get_my_profile(self, _: Arguments, caller: Caller) -> bytes:
+    def get_my_profile(self, _: Arguments, caller: Caller) -> Marked:
         actor = caller.owner
         person = profiles.get_profile(actor)
         companies = operations.list_companies(actor, page_size=100)
@@ -198,9 +203,14 @@ class ManageTools:
         }
         if companies.page_count > 1:
             answer["companiesTotal"] = companies.total
+        marks = {("company", each.slug): each.provenance for each in companies.items}
         if person:
+            marks["person", person.slug] = provenance.mark(vars(person))
             answer |= self._positions(actor)
-        return truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
+            named = provenance.marks(Company, (each["company"]["id"] for each in answer["positions"]))
+            marks |= {("company", key): mark for key, mark in named.items()}
+        content = truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
+        return Marked(content, marking.encode(marks))
 
     @staticmethod
     def _positions(actor: Actor) -> JSONObject:
@@ -216,7 +226,7 @@ class ManageTools:
         ]
         return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
 
-    def update_my_profile(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
         if ("changes" in arguments) == ("positions" in arguments):
             raise BadRequest("The call needs either changes or positions.", "Send one of them in each call.")
         dry_run = arguments.get("dryRun", False)
@@ -227,9 +237,8 @@ class ManageTools:
         done = profiles.update_profile(caller.owner, change, expected_version=expected, dry_run=dry_run)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        return {
-            "data": {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff), **_dry(dry_run)}
-        }
+        answer = {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff), **_dry(dry_run)}
+        return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}

@@ -11,11 +11,12 @@ from typing import Final
 
 from muniment.documents import operations, records, uploads
 from muniment.documents.content import inspection
-from muniment.documents.models import DocumentState, TextState
+from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
-from muniment.mcp.declarations import Arguments, Caller, Tool
+from muniment.mcp import provenance
+from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
@@ -69,13 +70,15 @@ class DocumentTools:
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    def list_my_documents(self, arguments: Arguments, caller: Caller) -> bytes:
+    def list_my_documents(self, arguments: Arguments, caller: Caller) -> Marked:
         found = operations.list_documents(caller.owner, arguments.get("companySlug"), **page_of(arguments))
         rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
         shown = [records.to_wire(document) for document in found.items]
-        return truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
+        content = truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
+        marks = {each["documentId"]: provenance.uploaded(each["createdAt"]) for each in shown}
+        return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
 
-    def upload_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def upload_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document = uploads.upload_document(
             caller.owner,
             arguments["companySlug"],
@@ -83,7 +86,7 @@ class DocumentTools:
             _content(arguments),
             content_type=arguments.get("contentType"),
         )
-        return {"data": records.to_wire(document)}
+        return _marked(document)
 
     def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
         upload = uploads.begin_upload(
@@ -97,14 +100,19 @@ class DocumentTools:
         )
         return {"data": upload.to_wire()}
 
-    def complete_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return {"data": records.to_wire(uploads.complete_upload(caller.owner, arguments["uploadId"]))}
+    def complete_document_upload(self, arguments: Arguments, caller: Caller) -> Marked:
+        return _marked(uploads.complete_upload(caller.owner, arguments["uploadId"]))
 
     def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
         document = operations.delete_document(caller.owner, arguments["documentId"])
         restorable = records.restorable_until(document)
         gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
         return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
+
+
+def _marked(document: Document) -> Marked:
+    shown = records.to_wire(document)
+    return provenance.mark(shown, {("document", document.pk): provenance.uploaded(shown["createdAt"])})
 
 
 def _content(arguments: Arguments) -> bytes:

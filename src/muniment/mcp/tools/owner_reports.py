@@ -12,7 +12,8 @@ from muniment.assessments.models import RunState
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
-from muniment.mcp.declarations import Arguments, Caller, Tool
+from muniment.mcp import provenance
+from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, list_of, object_of, one_of, single, strings
 from muniment.mcp.tools.owner_tool import ID, SLUG, owner_tool
@@ -149,14 +150,16 @@ class ReportTools:
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
 
-    def get_report(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def get_report(self, arguments: Arguments, caller: Caller) -> Marked:
         document = operations.get_report(caller.owner, arguments["runId"]).document
         url = f"{self._base_url}/manage/reports/{document['runId']}"
         form = arguments.get("format", "summary")
         if form == "markdown":
             text = report_views.markdown(document, url)
-            return {"data": {"reportId": document["reportId"], "markdown": text, "url": url}}
-        return {"data": (report_views.full if form == "full" else report_views.summary)(document, url)}
+            answer = {"reportId": document["reportId"], "markdown": text, "url": url}
+        else:
+            answer = (report_views.full if form == "full" else report_views.summary)(document, url)
+        return provenance.mark(answer, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
 
 
 def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:

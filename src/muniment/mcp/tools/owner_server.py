@@ -10,6 +10,7 @@ from muniment.mcp.declarations import Declarations
 from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
+from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.owner_companies import company_tools
 from muniment.mcp.tools.owner_documents import document_tools
@@ -18,11 +19,12 @@ from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
 
-_INSTRUCTIONS = """\
+_INSTRUCTIONS = f"""\
 You act for one user, limited to what this user owns in the registry and to the scopes of your credential.
 
 - Start with list_my_companies: its id is the slug that the other tools take. get_my_company returns a listing with \
 its version, even before it is public.
+{INSTRUCTIONS}\
 - update_my_company changes only the fields in `changes`: absent fields stay, null clears, lists replace, objects \
 merge by key. Try it with dryRun true, show the diff, then send it with expectedVersion. If the version has changed, \
 read the listing again and repeat.

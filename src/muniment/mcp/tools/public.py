@@ -10,9 +10,10 @@ from typing import Any
 from muniment import __version__
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.rate import Limiter
-from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
+from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
+from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import INTEGER, STATS_SCHEMA, STRING, bundle, listed, paged, record_of, single
@@ -22,18 +23,18 @@ from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.store.reader import Reader
 
-_INSTRUCTIONS = """\
+_INSTRUCTIONS = f"""\
 A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
-and assessment frameworks. Everything is public, reviewed and read-only.
+and assessment frameworks. Everything is public and read-only.
 
 - Search first, then open: list_companies and list_people take q (full text), filters and sort; their items have \
-the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are exact and case-sensitive.
+the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are case-sensitive.
+{INSTRUCTIONS}\
 - get_company returns the team (positions), token holders (capTable), proposals and token distribution; request only \
-the parts you need, because the whole can be long. Pass positions[].person.slug to get_person for all positions of \
-that person.
-- For "the largest", sort list_companies by treasury with a small pageSize; do not page through everything.
+the parts you need. Pass positions[].person.slug to get_person for all their positions.
+- For "the largest", sort list_companies by treasury with a small pageSize.
 - Lists have nextPage: call again with page = nextPage until it is null. pagination.total and get_registry_stats \
-have the counts, so never count by paging.
+have the counts.
 - Lists omit long texts (detail "full" includes them), and large answers are truncated: …Truncated marks it, …Url is \
 the full text.
 - A failure has error.code, message and hint; the hint says what to call instead.
@@ -200,7 +201,7 @@ def _resources(tools: PublicTools) -> tuple[ResourceTemplate, ...]:
 
 
 def _template(
-    uri: str, kind: str, read: Callable[[str], bytes], complete: Callable[[str, int], list[str]]
+    uri: str, kind: str, read: Callable[[str], Marked], complete: Callable[[str, int], list[str]]
 ) -> ResourceTemplate:
     return ResourceTemplate(
         uri=uri,

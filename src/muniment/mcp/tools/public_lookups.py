@@ -14,8 +14,10 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp.declarations import Arguments, Caller
+from muniment.mcp import provenance
+from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
+from muniment.store.cache import Dependency
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
 
@@ -43,7 +45,7 @@ class PublicTools:
 
     # ------------------------------------------------------------------ lists
 
-    def list_companies(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+    def list_companies(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         """
         Return a page of companies.
 
@@ -58,75 +60,79 @@ class PublicTools:
         query = _query(arguments, CompanyQuery)
         full = arguments.get("detail") == "full"
 
-        def make() -> bytes:
+        def make() -> Marked:
             found = self._reader.companies(query)
             drop = () if full else ("body",)
-            return truncation.items(found.items, truncation.paging(found), self._company_url, drop=drop)
+            made = truncation.items(found.items, truncation.paging(found), self._company_url, drop=drop)
+            return provenance.of_list(made, "company", found.provenance)
 
-        return self._cached(("mcp", query, full), "company", "*", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query, full), "company", make, quick=self._reader.is_quick(query))
 
-    def list_people(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+    def list_people(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         query = _query(arguments, PeopleQuery)
 
-        def make() -> bytes:
+        def make() -> Marked:
             found = self._reader.people(query)
-            return truncation.items(found.items, truncation.paging(found), self._person_url)
+            made = truncation.items(found.items, truncation.paging(found), self._person_url)
+            return provenance.of_list(made, "person", found.provenance)
 
-        return self._cached(("mcp", query), "person", "*", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query), "person", make, quick=self._reader.is_quick(query))
 
-    def list_frameworks(self, arguments: Arguments, _: Caller) -> bytes | Awaitable[bytes]:
+    def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         kind = arguments.get("kind")
 
-        def make() -> bytes:
-            body = self._reader.frameworks(kind).body
-            return truncation.framework_items(body, self._framework_url, where=f"{self._api_url}/frameworks")
+        def make() -> Marked:
+            found = self._reader.frameworks(kind)
+            made = truncation.framework_items(found.body, self._framework_url, where=f"{self._api_url}/frameworks")
+            return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", kind), "framework", "*", make)
+        return self._cached(("mcp", "frameworks", kind), "framework", make)
 
     # ------------------------------------------------------------------ details
 
-    def get_company(self, arguments: Arguments, _: Caller) -> bytes:
+    def get_company(self, arguments: Arguments, _: Caller) -> Marked:
         parts = arguments.get("parts")
         return self.company(arguments["slug"], None if parts is None else frozenset(parts))
 
-    def company(self, slug: str, parts: frozenset[str] | None = None) -> bytes:
+    def company(self, slug: str, parts: frozenset[str] | None = None) -> Marked:
         def fit(body: bytes) -> bytes:
             return truncation.bundle(body, self._url("companies", slug), parts)
 
-        return self._detail("company", slug, fit, "list_companies (the id of an item is its slug)", parts)
+        where = "list_companies (the id of an item is its slug)"
+        return self._detail("company", slug, fit, where, parts)
 
-    def get_person(self, arguments: Arguments, _: Caller) -> bytes:
+    def get_person(self, arguments: Arguments, _: Caller) -> Marked:
         return self.person(arguments["slug"])
 
-    def person(self, slug: str) -> bytes:
+    def person(self, slug: str) -> Marked:
         def fit(body: bytes) -> bytes:
             return truncation.record(body, self._url("people", slug), "positions")
 
         return self._detail("person", slug, fit, "list_people")
 
-    def get_framework(self, arguments: Arguments, _: Caller) -> bytes:
+    def get_framework(self, arguments: Arguments, _: Caller) -> Marked:
         return self.framework(arguments["frameworkId"])
 
-    def framework(self, framework_id: str) -> bytes:
+    def framework(self, framework_id: str) -> Marked:
         def fit(body: bytes) -> bytes:
             return truncation.record(body, self._url("frameworks", framework_id))
 
         return self._detail("framework", framework_id, fit, "list_frameworks")
 
-    def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], bytes]:
+    def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], Marked]:
         other, tool = ("program", "program") if kind == "score" else ("scoring framework", "scoring")
 
-        def handler(arguments: Arguments, caller: Caller) -> bytes:
-            body = self.get_framework(arguments, caller)
-            if msgspec.json.decode(body, type=_Framework).data.kind != kind:
+        def handler(arguments: Arguments, caller: Caller) -> Marked:
+            found = self.get_framework(arguments, caller)
+            if msgspec.json.decode(found.content, type=_Framework).data.kind != kind:
                 framework_id = arguments["frameworkId"]
                 hint = f"Call get_{tool}_framework with frameworkId {framework_id}, or get_framework."
                 raise NotFound(f"{framework_id} is a {other}.", hint)
-            return body
+            return found
 
         return handler
 
-    def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], bytes | Awaitable[bytes]]:
+    def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], Marked | Awaitable[Marked]]:
         return lambda _, caller: self.list_frameworks({"kind": kind}, caller)
 
     def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
@@ -138,18 +144,17 @@ class PublicTools:
     # ------------------------------------------------------------------ shared
 
     def _cached(
-        self, key: tuple[object, ...], kind: str, name: str, make: Callable[[], bytes], *, quick: bool = True
-    ) -> bytes | Awaitable[bytes]:
-        """Return the cached answer, or create and cache it, off the event loop if that takes long."""
-        answers = self._reader.answers
-        cached: bytes | None = answers.ready.get(key)
+        self, key: tuple[object, ...], kind: str, make: Callable[[], Marked], *, quick: bool = True
+    ) -> Marked | Awaitable[Marked]:
+        """Return the cached list, or create and cache it, off the event loop if that takes long."""
+        cached: Marked | None = self._reader.answers.ready.get(key)
         if cached is not None:
             return cached
 
-        def make_and_cache() -> bytes:
+        def make_and_cache() -> Marked:
             edition = self._reader.edition
             made = make()
-            answers.put(key, made, size_bytes=len(made), edition=edition, depends=((kind, name),))
+            self._cache(key, made, edition, (kind, "*"))
             return made
 
         if quick:
@@ -158,10 +163,9 @@ class PublicTools:
 
     def _detail(
         self, kind: str, key: str, fit: Callable[[bytes], bytes], where: str, form: frozenset[str] | None = None
-    ) -> bytes:
+    ) -> Marked:
         """Return a document; the error for an unknown key suggests similar ones."""
-        answers = self._reader.answers
-        cached: bytes | None = answers.ready.get(("mcp", kind, key, form))
+        cached: Marked | None = self._reader.answers.ready.get(("mcp", kind, key, form))
         if cached is not None:
             return cached
         found = self._reader.document(kind, key)
@@ -169,9 +173,13 @@ class PublicTools:
             near = self._reader.nearest(kind, key)
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise NotFound(f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Call {where} for valid ones.")
-        made = fit(found.body)
-        answers.put(("mcp", kind, key, form), made, size_bytes=len(made), edition=found.edition, depends=((kind, key),))
+        made = provenance.of_published(fit(found.body), kind, found.provenance)
+        self._cache(("mcp", kind, key, form), made, found.edition, (kind, key))
         return made
+
+    def _cache(self, key: tuple[object, ...], made: Marked, edition: int, shows: Dependency) -> None:
+        size_bytes = len(made.content) + len(made.marks)
+        self._reader.answers.put(key, made, size_bytes=size_bytes, edition=edition, depends=(shows,))
 
 
 def _query(arguments: Arguments, kind: type[Query]) -> Query:

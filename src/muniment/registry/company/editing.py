@@ -13,7 +13,7 @@ from django.conf import settings
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.difference import Difference, compare_field
 from muniment.registry.company.funding import compare_round, compare_rounds, note_raising
@@ -158,9 +158,10 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
     difference.write_columns(company)
+    provenance.edited(company, actor, difference.before, difference.after)
     company.version += 1
     company.updated_at = now()
-    company.save(update_fields=["version", "updated_at", *difference.columns])
+    company.save(update_fields=["version", "updated_at", "provenance", *difference.columns])
     if "website" in difference.columns:
         end_proofs([company.pk])
     for step in difference.steps:

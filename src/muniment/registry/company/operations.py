@@ -41,7 +41,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.publishing.documents import company_views
-from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
+from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.sql import rows
 from muniment.schema.validation import Fault
 
@@ -57,6 +57,7 @@ class OwnedCompany:
         pending_changes: fields pending review, with their new values.
         unlisted_by: the side that unlisted it; empty while it is not unlisted.
         role: the actor's role in it.
+        provenance: the origin of its text and the day, such as ``owner 2026-11-22``.
     """
 
     slug: str
@@ -69,6 +70,7 @@ class OwnedCompany:
     published: bool
     pending_changes: JSONObject
     unlisted_by: str = ""
+    provenance: str = ""
     bundle: JSONObject = field(default_factory=dict)
 
 
@@ -116,7 +118,7 @@ def get_company(actor: Actor, slug: str) -> OwnedCompany:
 
 
 def _owned_company(
-    actor: Actor, company: Company, pending: JSONObject, role: str | None, bundle: JSONObject | None = None
+    actor: Actor, company: Company, pending: JSONObject, role: str | None, view: CompanyView | None = None
 ) -> OwnedCompany:
     return OwnedCompany(
         slug=company.slug,
@@ -129,19 +131,19 @@ def _owned_company(
         published=company.published,
         pending_changes=pending,
         unlisted_by=company.unlisted_by if company.state == State.UNLISTED else "",
-        bundle=bundle or {},
+        provenance=company_mark(view or CompanyView(vars(company))),
+        bundle=company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA) if view else {},
     )
 
 
 def _read_whole(actor: Actor, company: Company, view: CompanyView | None = None) -> OwnedCompany:
     view = view or company_views([company.pk])[company.pk]
-    bundle = company_line(view, company_object(view, settings.SCHEMA), settings.SCHEMA)
     ((pending, role),) = rows(
         "SELECT (SELECT changes FROM registry_pendingchange WHERE company_id = %s AND decision = ''),"
         " (SELECT role FROM registry_ownership WHERE company_id = %s AND account_id = %s)",
         (company.pk, company.pk, actor.account_id),
     )
-    return _owned_company(actor, company, msgspec.json.decode(pending) if pending else {}, role, bundle)
+    return _owned_company(actor, company, msgspec.json.decode(pending) if pending else {}, role, view)
 
 
 def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> OwnedCompany:

@@ -18,7 +18,7 @@ from django.db import models
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company import pictures
 from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
@@ -188,6 +188,8 @@ def update_rows(rows: Sequence[models.Model]) -> None:
 
 def insert_rows(kind: str, rows: Sequence[Any]) -> None:
     """Insert new rows in bulk and record their slugs."""
+    for row in rows:
+        provenance.created_by_import(row)
     if rows:
         type(rows[0]).objects.bulk_create(rows)
         GivenSlug.objects.bulk_create([GivenSlug(kind=kind, slug=row.slug) for row in rows])
@@ -214,10 +216,17 @@ def reserve_slug(kind: str, name: str) -> str:
 
 
 def history_entry(
-    run: BatchRun, before: JSONObject, after: JSONObject, record: Record | None = None, **subject: Any
+    run: BatchRun,
+    before: JSONObject,
+    after: JSONObject,
+    record: Record | None = None,
+    edits: Edits | None = None,
+    **subject: Any,
 ) -> HistoryEntry:
-    """Return the unsaved history entry of an imported row; values by column."""
+    """Return the unsaved history entry of an imported row, and record its provenance; values by column."""
     old, new = history_values(before, after, record)
+    for row in subject.values():
+        provenance.imported(row, new, edits.kept if edits else ())
     return history.entry(run.actor, IMPORTED, before=old, after=new, **subject)
 
 

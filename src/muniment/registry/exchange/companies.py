@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.bad_values import without_bad_values
 from muniment.registry.exchange.batch import (
@@ -343,6 +343,8 @@ class _CompanyBatch:
         old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
         before |= old | _listing_date(former, columns)
         after |= new | _listing_date(given, columns)
+        edits = self.edits.get(company.pk)
+        provenance.imported(company, after, edits.kept if edits else ())
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, kept, places))

@@ -77,7 +77,7 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
             specifications.append(next_version(framework, text, latest, run.actor))
             if latest is not None:
                 before[_SPECIFICATION], after[_SPECIFICATION] = latest.version, specifications[-1].version
-        entries.append(history_entry(run, before, after, framework=framework))
+        entries.append(history_entry(run, before, after, edits=edits.get(framework.pk), framework=framework))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts

@@ -65,7 +65,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             renamed.append(person.pk)
         changed.append(person)
         after = {name: columns[name] for name in before}
-        entries.append(history_entry(run, before, after, run.schema.person, person=person))
+        entries.append(history_entry(run, before, after, run.schema.person, found, person=person))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts

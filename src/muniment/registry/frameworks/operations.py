@@ -15,7 +15,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.exchange.frameworks import next_version
@@ -78,9 +78,11 @@ def create_framework(
     try:
         with transaction.atomic():
             GivenSlug.objects.create(kind="framework", slug=chosen)
-            framework = Framework.objects.create(
+            framework = Framework(
                 slug=chosen, name=name.strip(), kind=kind, description=description, company=_company(company)
             )
+            provenance.reviewed(framework)
+            framework.save()
             after = {"name": framework.name, "kind": kind, "description": description or None, "company": company}
             history.entry(actor, "created", before={}, after=after, framework=framework).save()
             publish(AffectedRows().framework(framework.pk))
@@ -165,6 +167,7 @@ def current_specification(framework_id: str) -> FrameworkSpecification | None:
 
 
 def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, after: JSONObject) -> None:
+    provenance.edited(framework, actor, before, after)
     framework.version += 1
     framework.updated_at = now()
     framework.save()

@@ -62,6 +62,7 @@ class Company(models.Model):
     distribution = JSONText(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
     raising = models.BooleanField(default=False)  # as last published by date
+    provenance = JSONText(null=True, blank=True)  # muniment.registry.provenance
 
     reviewer_note = Text(blank=True, default="")
     submitted_at = models.DateTimeField(null=True, blank=True)

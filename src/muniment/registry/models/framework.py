@@ -34,6 +34,7 @@ class Framework(models.Model):
     listed = models.BooleanField(default=True)
     published = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
+    provenance = JSONText(null=True, blank=True)  # muniment.registry.provenance
     publication_number = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)

@@ -31,6 +31,7 @@ class Person(models.Model):
     unlisted_by = models.CharField(max_length=16, choices=UnlistedBy.choices, blank=True, default="")
     published = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
+    provenance = JSONText(null=True, blank=True)  # muniment.registry.provenance
     publication_number = models.BigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)

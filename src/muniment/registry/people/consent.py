@@ -19,6 +19,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.problems import TooMany
+from muniment.registry import provenance
 from muniment.registry.company.access import decides
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person, Position, PositionRequest, State
@@ -158,4 +159,7 @@ def add_named_people(actor: Actor, company: Company) -> None:
 
 def make_person(name: str) -> Person:
     """Create a person without an account, who is public while a published listing names them."""
-    return Person.objects.create(slug=reserve_slug("person", name), name=name.strip())
+    person = Person(slug=reserve_slug("person", name), name=name.strip())
+    provenance.reviewed(person)
+    person.save()
+    return person

@@ -12,7 +12,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields
 from muniment.registry.models import (
@@ -114,6 +114,8 @@ def _set_unlisted(actor: Actor, slug: str, by: str, note: str) -> Person:
             states = ("published", "unlisted") if by else ("unlisted", "published")
             before, after = ({"state": state} for state in states)
             person.unlisted_by = by
+            if not by:
+                provenance.reviewed(person)
             write_profile(actor, person, after["state"].replace("published", "relisted"), before, after)
             _tell(person, after["state"], note)
         return person
@@ -169,6 +171,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         merged.save(update_fields=["account", "listed"])
         kept.account_id, kept.listed = account_id, listed
         kept.unlisted_by = kept.unlisted_by or merged.unlisted_by
+        provenance.merged(kept, merged, [] if kept.bio else ["bio"], merged.extra.keys() - kept.extra.keys())
         kept.bio, kept.extra = kept.bio or merged.bio, {**merged.extra, **kept.extra}
         kept.version, kept.updated_at = kept.version + 1, now()
         kept.save()

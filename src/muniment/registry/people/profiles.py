@@ -14,7 +14,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, require_account, require_reviewer
 from muniment.registry.company.company_change import BadFields, Edit, read_fields
 from muniment.registry.company.difference import Difference, compare_field
@@ -106,6 +106,7 @@ def own_profile(actor: Actor, hint: str = "Claim or create your profile first.")
 def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
     """Save a person with the history, and publish them and, after a new name or state, the companies that show it."""
     history.charge(actor, before, after)
+    provenance.edited(person, actor, before, after)
     person.version += 1
     person.updated_at = now()
     person.save()
@@ -136,6 +137,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
             person = Person(slug=slug, account_id=account_id)
             difference = compare_profile(person, edit)
             difference.write_columns(person)
+            provenance.edited(person, actor, {}, difference.after)
             person.save()
             history.entry(actor, "created", before={}, after=difference.after, person=person).save()
             return person

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import F
 
 from muniment.kernel.wire import timestamp
+from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Position, State
 from muniment.registry.publishing.rendering import (
@@ -67,14 +68,17 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     every = map(vars, found)
     views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    for company, item, title, extra, slug, name in rows(
+    for company, item, title, extra, slug, name, found_provenance in rows(
         "SELECT place.company_id, place.item_id, place.title, place.extra,"
-        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, COALESCE(person.name, place.name)"
+        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, COALESCE(person.name, place.name),"
+        " person.provenance"
         " FROM registry_position place"
         f" LEFT JOIN registry_person person ON person.id = place.person_id {of_these}",
         keys,
     ):
-        views[company].positions.append(PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item))
+        owned_on = _named_on(found_provenance)
+        view = PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item, owned_on=owned_on)
+        views[company].positions.append(view)
     for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
         views[company].proposals.append(msgspec.Raw(text.encode()))
     for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
@@ -88,6 +92,13 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
         views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
     _add_proofs(views)
     return views
+
+
+def _named_on(stored: str | None) -> str:
+    """Return the day on which a person changed their name, if it has not been reviewed since."""
+    if not stored or '"owner"' not in stored:
+        return ""
+    return provenance.owned_on(msgspec.json.decode(stored), "name")
 
 
 def _add_proofs(views: dict[int, CompanyView]) -> None:
@@ -112,11 +123,13 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     places: dict[int, list[PlaceView]] = defaultdict(list)
     placed = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
     latest_first = [F(f"company__{column}").desc(nulls_last=True) for column in ("listed_on", "publication_number")]
-    of_company = [f"company__{column}" for column in ("slug", "name", "symbol", "icon")]
-    found = placed.order_by("person_id", *latest_first, "rank").values_list("person_id", "title", "extra", *of_company)
-    for person, title, extra, slug, name, symbol, icon in found.iterator():
+    of_company = [f"company__{column}" for column in ("provenance", "slug", "name", "symbol", "icon")]
+    columns = ("person_id", "title", "extra", "item_id", *of_company)
+    found = placed.order_by("person_id", *latest_first, "rank").values_list(*columns)
+    for person, title, extra, item, origin, slug, name, symbol, icon in found.iterator():
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
-        places[person].append(PlaceView(title, extra, company=company))
+        owned_on = provenance.owned_on(origin, "positions", item)
+        places[person].append(PlaceView(title, extra, company=company, owned_on=owned_on))
     people: Any = Person.objects.filter(pk__in=keys).values()
     return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in people}
 
@@ -124,7 +137,9 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
 def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     found: Any = list(Framework.objects.filter(pk__in=keys).values())
     public = Company.objects.filter(pk__in=[row["company_id"] for row in found], state=State.PUBLISHED)
-    companies: Any = {row["id"]: row for row in public.values("id", "slug", "name", "symbol", "icon", "description")}
+    companies: Any = {
+        row["id"]: row for row in public.values("id", "slug", "name", "symbol", "icon", "description", "provenance")
+    }
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     return {
         row["id"]: framework_document(

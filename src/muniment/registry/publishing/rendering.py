@@ -17,6 +17,7 @@ import msgspec
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
+from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
@@ -46,7 +47,12 @@ class CompanyView:
 
 @dataclass(slots=True)
 class PlaceView:
-    """A position with both ends; a document omits its own end."""
+    """
+    A position with both ends; a document omits its own end.
+
+    Args:
+        owned_on: the day on which an owner changed the text of the other end, if it has not been reviewed since.
+    """
 
     title: str | None
     extra: JSONObject
@@ -54,6 +60,7 @@ class PlaceView:
     person_name: str = ""
     company: JSONObject | None = None
     item_id: str = ""
+    owned_on: str = ""
 
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
@@ -124,12 +131,18 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         item=item,
         body=_encode({"data": company_bundle(view, msgspec.Raw(item), schema)}),
         updated_at=timestamp(row["updated_at"]),
+        provenance=company_mark(view),
         name=row["name"],
         facets=_facets(schema.company, company),
         texts=(f"{row['symbol']} {row['slug']}".strip(), summary, row["body"]),
         treasury_minor=row["treasury_minor"] or 0,
         raising=view.raising,
     )
+
+
+def company_mark(view: CompanyView) -> str:
+    """Return the mark of a company with its parts, which show the names of people."""
+    return provenance.mark(view.columns, *(place.owned_on for place in view.positions))
 
 
 def _facets(record: Record, shown: JSONObject) -> dict[str, tuple[str, ...]]:
@@ -156,6 +169,7 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         item=_encode(schema.person.published(columns, {"companyCount": count})),
         body=_encode({"data": schema.person.published(columns, {"positions": positions})}),
         updated_at=timestamp(columns["updated_at"]),
+        provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
         texts=(columns["slug"], summary, columns["bio"]),
     )
@@ -170,6 +184,7 @@ def framework_document(
     Args:
         company: the row of the published company behind it, or None.
     """
+    described_on = provenance.owned_on(company["provenance"], "description") if company else ""
     derived = {"isOpen": authored and not columns["closed"], "company": company_reference(company) if company else None}
     detail = {**derived, "companyDescription": company["description"] if company else ""}
     return PublishedDocument(
@@ -179,6 +194,7 @@ def framework_document(
         item=_encode(schema.framework.published(columns, derived)),
         body=_encode({"data": schema.framework.published(columns, detail)}),
         updated_at=timestamp(columns["updated_at"]),
+        provenance=provenance.mark(columns, described_on),
         name=columns["name"],
         facets={"kind": (columns["kind"],)},
         texts=(columns["slug"], columns["description"], ""),

@@ -11,7 +11,7 @@ from django.db import transaction
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry import history
+from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, owned
 from muniment.registry.company.editing import publish_company
 from muniment.registry.models import Company, State, Taking, UnlistedBy
@@ -68,6 +68,7 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
         company.updated_at = now()
         if step in {"approved", "relisted"}:
             company.reviewed_at = company.updated_at
+            provenance.reviewed(company)
         company.save()
         if step == "approved":
             consent.add_named_people(actor, company)

@@ -1,0 +1,136 @@
+"""
+The provenance of text: whether a reviewer, an owner or an import wrote what an item shows.
+
+A row keeps the last review or import of its text, and the day of each text that an owner has changed since: of a list,
+of each row. Operations write it, so that a mark costs nothing when a document is rendered.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry.company.access import decides
+from muniment.registry.models import Company, Framework, Person
+
+Row = Company | Person | Framework
+
+REVIEWED: Final = "reviewed"
+OWNER: Final = "owner"
+IMPORTED: Final = "imported"
+
+
+def mark(row: JSONMapping, *shown: str) -> str:
+    """
+    Return the mark of a row, given by its columns: its provenance and the day, such as ``owner 2026-11-22``.
+
+    ``owner``: an owner changed text that no reviewer has approved or rewritten since. ``reviewed``: a reviewer
+    approved the row or was the last to change its text. ``imported``: its text came by import. A row that says
+    nothing, as a node of an earlier version writes it, counts as the owner's.
+
+    Args:
+        shown: the days on which owners changed text of other rows that this one shows; empty where none did.
+    """
+    found: JSONObject = row["provenance"] or {}
+    days = [*_days(found.get(OWNER, {})), *filter(None, shown)]
+    if days:
+        return f"{OWNER} {max(days)}"
+    if "source" in found:
+        return f"{found['source']} {found['on']}"
+    at: datetime = row["updated_at"]
+    return f"{OWNER} {at:%Y-%m-%d}"
+
+
+def _days(owned: JSONMapping) -> Iterable[str]:
+    for day in owned.values():
+        yield from day.values() if isinstance(day, dict) else (day,)
+
+
+def owned_on(provenance: JSONMapping | None, name: str, item: str = "") -> str:
+    """Return the day on which an owner changed a text, or a row of a list, that still waits for a review; else ""."""
+    day = (provenance or {}).get(OWNER, {}).get(name, "")
+    return str(day.get(item, "") if isinstance(day, dict) else day)
+
+
+def marks(model: type[Row], slugs: Iterable[str]) -> dict[str, str]:
+    """Return the marks of stored rows, by slug."""
+    found: Any = model._default_manager.filter(slug__in=list(slugs))  # noqa: SLF001 - Django's public name
+    return {row["slug"]: mark(row) for row in found.values("slug", "provenance", "updated_at")}
+
+
+def _texts(row: Row) -> frozenset[str]:
+    """Return the fields of *row* that hold text, by their names in the history."""
+    if isinstance(row, Framework):
+        return frozenset({"name", "description"})
+    schema = settings.SCHEMA
+    return (schema.person if isinstance(row, Person) else schema.company_change).texts
+
+
+def _without_text(row: Row) -> frozenset[str]:
+    """Return the fields of *row* that hold no text, by their names in the history."""
+    if isinstance(row, Framework):
+        return frozenset({"kind", "company_id", "closed", "runCost", "listed", "specificationVersion"})
+    schema = settings.SCHEMA
+    record = schema.person if isinstance(row, Person) else schema.company
+    return frozenset(record.by_name) - record.texts | {"state", "unlisted_by", "listed", "documentId"}
+
+
+def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping) -> None:
+    """Record on the unsaved *row* that *actor* changed fields, given by their names and values in the history."""
+    changed = _texts(row) & after.keys()
+    if not changed:
+        return
+    found, today = row.provenance or {}, f"{now():%Y-%m-%d}"
+    owned, by_owner = dict(found.get(OWNER, {})), not decides(actor)
+    for name in sorted(changed):
+        day = _edited_rows(owned.get(name), before.get(name), after[name], today if by_owner else "")
+        if day:
+            owned[name] = day
+        else:
+            owned.pop(name, None)
+    kept = {key: value for key, value in found.items() if key != OWNER} if by_owner else _source(REVIEWED, today)
+    row.provenance = {**kept, **({OWNER: owned} if owned else {})}
+
+
+def _edited_rows(former: Any, before: Any, after: Any, day: str) -> Any:
+    """Return the day of a changed text, or the days of the rows of a changed list; *day* is empty for a review."""
+    rows = [each for each in after or () if isinstance(each, dict)] if isinstance(after, list) else []
+    if not rows or not all(each.get("id") for each in rows):
+        return day
+    known = {each["id"]: each for each in before or () if isinstance(each, dict) and each.get("id")}
+    days: Mapping[str, str] = dict.fromkeys(known, former) if isinstance(former, str) else former or {}
+    found = {each["id"]: days.get(each["id"], "") if known.get(each["id"]) == each else day for each in rows}
+    return {item: each for item, each in found.items() if each}
+
+
+def reviewed(row: Any) -> None:
+    """Record on the unsaved *row* that a reviewer approved it as a whole."""
+    row.provenance = _source(REVIEWED, f"{now():%Y-%m-%d}")
+
+
+def imported(row: Any, names: Iterable[str], kept: Iterable[str]) -> None:
+    """Record on the unsaved *row* that an import brought the fields *names*, but of *kept* not all."""
+    if changed := set(names) - _without_text(row) - set(kept):
+        owned = {name: day for name, day in (row.provenance or {}).get(OWNER, {}).items() if name not in changed}
+        row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}") | ({OWNER: owned} if owned else {})
+
+
+def created_by_import(row: Any) -> None:
+    """Record on the unsaved *row* that an import created it."""
+    row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}")
+
+
+def merged(kept: Any, other: Any, *names: Iterable[str]) -> None:
+    """Record on the unsaved *kept* that it takes the texts *names* from *other*."""
+    theirs = (other.provenance or {}).get(OWNER, {})
+    if taken := {name: theirs[name] for some in names for name in some if name in theirs}:
+        found = kept.provenance or {}
+        kept.provenance = {**found, OWNER: {**found.get(OWNER, {}), **taken}}
+
+
+def _source(source: str, day: str) -> JSONObject:
+    return {"source": source, "on": day}
