@@ -18,7 +18,8 @@ ATTACKED_WITH = "quillmere"
 FRONTS = ("direct", "caddy", "nginx")
 
 
-def _with_attacker(data: Path, **settings: str) -> None:
+def attacked_with(data: Path, **settings: str) -> None:
+    """Create an instance in *data* with a listing of the attacker and one of the victim."""
     owned_registry(data, **settings)
     run("user", "create", ATTACKER, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
     run("own", ATTACKER, ATTACKED_WITH, data=data, **settings)
@@ -39,7 +40,7 @@ def token(data: Path, email: str) -> str:
 
 @contextlib.contextmanager
 def attacked_site(folder: Path) -> Iterator[Site]:
-    data = copied(_with_attacker, folder / "data")
+    data = copied(attacked_with, folder / "data")
     tokens = token(data, ATTACKER), token(data, EMAIL)
     with contextlib.ExitStack() as stack:
         # The limits are those of an instance whose operator set nothing.

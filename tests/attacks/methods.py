@@ -154,6 +154,13 @@ async def health_checks(by: Attacker) -> None:
     await by.flood(lambda number: by.request("GET", paths[number % len(paths)]), small=480)
 
 
+@attack()
+async def static_files(by: Attacker) -> None:
+    """Request static files, and names of none."""
+    paths = ("/static/x{}.css", "/static/{}", "/static/../{}", "/static/%2e%2e/{}")
+    await by.flood(lambda number: by.request("GET", paths[number % len(paths)].format(number)), small=480)
+
+
 @attack(proxies_matter=True)
 async def client_registrations(by: Attacker) -> None:
     """Register apps, good and bad ones."""

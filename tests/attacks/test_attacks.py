@@ -57,6 +57,7 @@ EXPECTED: dict[str, Check] = {
     "health_checks": lambda by: (
         by.counts[429] > 0 if by.front == "direct" else by.counts[404] >= 7 * by.counts[200] > 0
     ),
+    "static_files": lambda by: by.counts[404] > 0 and by.counts[429] > 0,
     "client_registrations": lambda by: by.counts[429] > 0,
     "passwords": lambda by: by.counts[302] == 0 and by.counts[200] > 0,
     "unfinished_bodies": lambda by: by.front == "caddy" or by.counts["held"] <= 256,

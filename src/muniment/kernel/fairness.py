@@ -14,7 +14,15 @@ from muniment.kernel.problems import TooMany
 from muniment.kernel.rate import Limiter, Verdict
 
 LimitName = Literal[
-    "requests", "probes", "credentials", "unauthenticated", "registrations", "writes", "written_bytes", "page_cpu"
+    "requests",
+    "assets",
+    "probes",
+    "credentials",
+    "unauthenticated",
+    "registrations",
+    "writes",
+    "written_bytes",
+    "page_cpu",
 ]
 BURST_OF_WRITES: Final = 2
 """How many minutes' worth of changes an account may make at once."""
@@ -27,6 +35,7 @@ MAX_DRAFTS: Final = 20
 MAX_UNEXECUTED_RUNS: Final = 50
 """Report runs of an account that are prepared and neither executed, canceled nor expired."""
 REGISTRATIONS_AN_HOUR: Final = 20
+ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100
 
@@ -42,6 +51,9 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     "requests": _Words(
         "Too many requests from this address.",
         "Wait {wait_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
+    ),
+    "assets": _Words(
+        "Too many requests for static files from this address.", "Wait {wait_s} s; keep files in a cache."
     ),
     "probes": _Words("Too many health checks from this address.", "Wait {wait_s} s, then check again."),
     "credentials": _Words(
@@ -82,6 +94,8 @@ class Fairness:
     def __init__(self, *, rate: int = 0, burst: int = 1, writes: int = 0, page_cpu_ms: int = 0) -> None:
         self.requests = Limiter(rate, burst)
         """Requests by client address."""
+        self.assets = Limiter(rate * ASSETS_OF_A_PAGE, burst * ASSETS_OF_A_PAGE)
+        """Static files by address: browsers request several with a page, and keep them."""
         self.probes = Limiter(PROBES_A_MINUTE if rate else 0, BURST_OF_PROBES)
         """Health checks by address: they are not free, and must not use up the requests of the same address."""
         self.unauthenticated = Limiter(rate, burst)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SANE_ID: Final = re.compile(rb"[A-Za-z0-9._~:+/=-]{1,128}")
 READ_ONLY: Final = "GET, HEAD"
-UNCOUNTED: Final = "/static/"
+ASSETS: Final = "/static/"
 ON_ADMIN: Final = "on_admin"
 """The state of requests to the administrative listener."""
 MANAGE_PATH: Final = "/api/manage/mcp"
@@ -134,7 +134,7 @@ class App:
         logs.request_id.set(shown)
         fairness.holder.set(Holder(scope["state"]["client"]))
         out = _Outgoing(self, send, request_id, scope)
-        if self.traces is None or scope["path"].startswith(UNCOUNTED) or scope["raw_path"] in _CHECKS:
+        if self.traces is None or scope["path"].startswith(ASSETS) or scope["raw_path"] in _CHECKS:
             await self._settle(scope, receive, out)
         else:
             with self.traces.request(scope, shown) as span:
@@ -177,7 +177,9 @@ class App:
                 out.verdict = found.verdict
                 await out.finish(found.response)
                 return
-        if not path.startswith(UNCOUNTED):
+        if path.startswith(ASSETS):
+            self.fairness.take("assets", scope["state"]["client"])
+        else:
             self._charge(scope["state"]["client"], out)
         if is_api:
             if self.api is None:
