@@ -55,6 +55,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "companies": gettext_lazy("Companies"),
     "digest": gettext_lazy("Digest of the slug"),
     "files": gettext_lazy("Files"),
+    "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
     "command": gettext_lazy("Command"),
     "owner": gettext_lazy("Owner"),
