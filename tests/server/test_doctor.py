@@ -12,7 +12,7 @@ from services.product import Product, run
 
 
 def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
-    told = run("doctor", data=demo.data, secret_key="very-secret-value", rate_limit="300").stdout
+    told = run("doctor", data=demo.data, model_key="very-secret-value", rate_limit="300").stdout
     for setting in SETTINGS:
         assert f"{setting.variable} = " in told
         assert setting.help in told
@@ -20,6 +20,9 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
     assert "MUNIMENT_RATE_LIMIT = 300  [default: 600]" in told
     assert "FAIL" not in told
     assert "60 company" in told
+    assert "OK    secret key: " in told
+    wrong = run("doctor", data=demo.data, secret_key="very-secret-value", check=False)
+    assert (wrong.returncode, "is used by the database and missing here" in wrong.stdout) == (1, True)
 
 
 def test_doctor_says_which_setting_to_change_when_the_proxy_sends_another_header(tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from muniment import config
+from muniment import config, private_files
 from muniment.kernel.problems import Problem
 from muniment.server.observability.logs import masked
 
@@ -67,6 +67,7 @@ class Commands(click.Group):
 @click.version_option(package_name="muniment")
 def main() -> None:
     """Muniment: a registry in a box, for people and for agents."""
+    private_files.begin()
     try:
         config.current()
     except config.ConfigError as error:
@@ -75,6 +76,7 @@ def main() -> None:
 
 def use_django() -> None:
     """Load Django with this process's settings. Commands without a database skip it."""
+    private_files.tighten(config.current().data)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     import django
 

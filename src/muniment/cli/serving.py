@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from muniment import config
+from muniment import config, private_files
 from muniment.cli.command import main
 from muniment.cli.extras import require_extras
 from muniment.server.observability import logs
@@ -47,6 +47,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         return
     try:
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.tighten(settings.data)
         listener = bind(host, port)
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import django
 from django.db import DatabaseError, connection
 
+from muniment import private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
@@ -23,6 +24,9 @@ from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.observability.logs import masked
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from muniment.accounts.keys.rotation import Status
 
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
 """A setting whose name contains one of these words is a secret."""
@@ -76,7 +80,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _published, _store, _proxies, _billing, _model)
+    checks = (_database, _secret_key, _published, _store, _proxies, _billing, _model)
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks)]
 
 
@@ -85,6 +89,8 @@ def _folder(folder: Path) -> Finding:
         return _good("data folder", f"{folder} does not exist yet; the first start creates it")
     if not writable(folder):
         return _bad("data folder", f"{folder} is not writable, or its disk is full")
+    if folder.stat().st_mode & private_files.MASK:
+        return _warning("data folder", f"other users can look into {folder}; run chmod 700 {folder}")
     room = os.statvfs(folder)
     return _good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
 
@@ -118,6 +124,43 @@ def _database(config: Config) -> Finding:
     if missing:
         return _bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
     return Finding("database", not found, "; ".join((f"{connection.vendor}, all migrations applied", *found)))
+
+
+def _secret_key(config: Config) -> Finding:
+    """Compare the keys of this node with the fingerprints in the database."""
+    what = "secret key"
+    if not config.on_postgresql and not config.database_file.exists():
+        return _good(what, "made by the first start")
+    try:
+        if pending():
+            return _good(what, "compared after the migrations")
+        from muniment.accounts.keys import rotation
+
+        found = rotation.status()
+    except (DatabaseError, OSError):
+        return _good(what, "compared when the database answers")
+    finally:
+        connection.close()
+    lacking = [key.fingerprint for key in found.keys if key.state and not key.is_here]
+    if lacking:
+        return _bad(what, f"{', '.join(lacking)} is used by the database and missing here; see muniment keys")
+    if advice := _key_advice(config, found):
+        return _warning(what, advice)
+    return _good(what, f"{found.keys[0].fingerprint}, the one that the database uses")
+
+
+def _key_advice(config: Config, found: "Status") -> str:
+    unopened = ", ".join(f"{count:,} {words}" for words, count in found.unopened.items() if count)
+    others = ", ".join(key.fingerprint for key in found.keys if key.state != "current")
+    if not any(key.state for key in found.keys):
+        return "no fingerprint is recorded; run muniment keys adopt"
+    if unopened:
+        return f"no key of this node opens {unopened}; see muniment keys"
+    if others:
+        return f"a rotation is unfinished: {others} is listed too; see muniment keys"
+    if config.on_postgresql and not config.secret_key:
+        return "a file of this node; set MUNIMENT_SECRET_KEY to the same key on every node"
+    return ""
 
 
 def _published(config: Config) -> Finding:
