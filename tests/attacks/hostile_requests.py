@@ -100,6 +100,15 @@ def text(chance: random.Random, known: Known) -> str:
     return chance.choice(known.keys) if chance.random() < 0.4 else chance.choice(TEXTS)
 
 
+def filled(chance: random.Random, path: str, known: Known) -> str:
+    """Fill the parts of a page's address, mostly with existing keys."""
+
+    def part(_: re.Match[str]) -> str:
+        return encoded(chance.choice(known.keys) if chance.random() < 0.85 else chance.choice(TEXTS))[:2_000]
+
+    return re.sub(r"\{\}", part, path)
+
+
 def encoded(part: str) -> str:
     """Return a part of a path; what no encoding can express goes through as bytes."""
     return quote(part.encode("utf-8", "surrogatepass"), safe="%") or "-"
@@ -149,14 +158,14 @@ def rest(chance: random.Random, known: Known) -> Request:
 
 
 def page(chance: random.Random, known: Known) -> Request:
-    path = re.sub(r"\{\}", lambda _: encoded(text(chance, known))[:2_000], chance.choice(known.paths))
+    path = filled(chance, chance.choice(known.paths), known)
     cookies = {"Cookie": chance.choice(known.sessions)[0]} if chance.random() < 0.7 else {}
     names = [*PARAMETERS, "next", "step", "list", "add", "after", "client_id", "redirect_uri", "state"]
     return Request("pages", "GET", path + query(chance, known, names), {**headers(chance), **cookies})
 
 
 def form(chance: random.Random, known: Known) -> Request:
-    path = re.sub(r"\{\}", lambda _: encoded(text(chance, known))[:2_000], chance.choice(known.paths))
+    path = filled(chance, chance.choice(known.paths), known)
     cookies, csrf = chance.choice(known.sessions)
     chosen = chance.sample(known.fields, min(len(known.fields), chance.choice((0, 1, 3, 12))))
     fields = [(name, text(chance, known).encode("utf-8", "surrogatepass")) for name in chosen]

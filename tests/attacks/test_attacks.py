@@ -9,7 +9,9 @@ import pytest
 from attacks import methods  # noqa: F401 - declares the attacks
 from attacks.conftest import FRONTS
 from attacks.harness import ATTACKS, BEHIND_PROXIES, Attacker, Site, resident_bytes
+from make.hostile import HEALTH_CHECKS
 from services.mcp import legacy
+from services.raw import exchange, status
 from services.victims import Plan, Result, victims
 
 SLOWEST_S = 0.25
@@ -63,6 +65,32 @@ EXPECTED: dict[str, Check] = {
     "unfinished_bodies": lambda by: by.front == "caddy" or by.counts["held"] <= 256,
 }
 """What the attacker must have met, beside what others must not."""
+
+
+@pytest.mark.parametrize("front", ["caddy", "nginx"])
+def test_a_proxy_shows_metrics_and_readiness_in_no_form(site, front):
+    for form in (*HEALTH_CHECKS, "/metrics", "/readyz", "/readyz?writes"):
+        if form.startswith("/healthz"):
+            continue
+        sent = f"GET {form} HTTP/1.1\r\nHost: 127.0.0.1:{site.ports[front]}\r\nConnection: close\r\n\r\n"
+        (answer,) = exchange(site.ports[front], sent.encode())
+        assert status(answer) in {301, 308, 400, 404}, (form, answer)
+        assert b"muniment_requests_total" not in answer
+        assert b'"status":"ready"' not in answer
+
+
+@pytest.mark.parametrize("front", ["caddy", "nginx"])
+def test_a_node_behind_a_proxy_limits_the_client_that_the_proxy_saw(site, front):
+    """The address is the limit's key: one that is used up stays so, whatever its client writes into headers."""
+    source = next(_sources)
+    by = Attacker(site, front, source)
+    asyncio.run(ATTACKS["other_addresses_in_headers"](by))
+    assert by.counts[429] > 0
+    after = Attacker(site, front, source)
+    asyncio.run(after.flood(lambda _: after.request("GET", "/api/v1/companies"), small=1, connections=1))
+    other = Attacker(site, front, next(_sources))
+    asyncio.run(other.flood(lambda _: other.request("GET", "/api/v1/companies"), small=1, connections=1))
+    assert (after.counts, other.counts) == ({429: 1}, {200: 1})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import os
 import re
 import shutil
 import subprocess
@@ -12,10 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services import confined, linters
+from services import confined
 from services.linters import lint
 from services.ports import free_port, wait_until
 from services.product import Product
+from services.proxies import caddy
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).parents[2]
@@ -160,23 +160,7 @@ def test_two_nodes_behind_the_proxy_as_it_is_configured(tmp_path):
         ]
         for node in nodes:
             node.wait_ready(within_s=240)
-        port = free_port()
-        file = tmp_path / "Caddyfile"
-        text = (DEPLOY / "caddy" / "Caddyfile").read_text()
-        file.write_text(text.replace("admin off", "admin off\n\tauto_https off\n\tpersist_config off"))
-        caddy = subprocess.Popen(
-            [linters.folder() / "bin" / "caddy", "run", "--config", file, "--adapter", "caddyfile"],
-            env={
-                **os.environ,
-                "MUNIMENT_SITE": f"http://127.0.0.1:{port}",
-                "MUNIMENT_NODES": " ".join(node.host for node in nodes),
-                "HOME": str(tmp_path),
-            },
-            stderr=subprocess.DEVNULL,
-        )
-        stack.callback(caddy.wait, 30)
-        stack.callback(caddy.terminate)
-        wait_until(lambda: status(port, "/healthz") == 200, within_s=30, what="the proxy answering")
+        port = stack.enter_context(caddy(tmp_path, *(node.host for node in nodes)))
         assert status(port, "/metrics") == status(port, "/readyz") == 404
         assert status(port, "/api/v1/stats") == 200
         seen = " ".join(node.output() for node in nodes)

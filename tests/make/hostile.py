@@ -92,3 +92,10 @@ ODD: tuple[bytes, ...] = tuple(
     )
 )
 """Well-formed but malicious: never a 5xx."""
+
+HEALTH_CHECKS = (
+    *(f"/{name}{end}" for name in ("metrics", "readyz", "healthz") for end in ("/", "//", "%2f", "%2F", "/.", "%00")),
+    *("/%6detrics", "/m%65trics", "/%72eadyz", "//metrics", "/./metrics", "/x/../metrics", "/metrics;x", "/METRICS"),
+    *("/%2e/readyz", "/metrics/x", "/readyz%3fwrites", "/%2fmetrics"),
+)
+"""Other forms of the paths of health checks."""

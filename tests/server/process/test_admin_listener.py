@@ -5,16 +5,11 @@ import http.client
 import pytest
 
 from contract.shapes import check_error
+from make.hostile import HEALTH_CHECKS
 from services.ports import free_port, wait_until
 from services.prepared import new_instance
 from services.product import Product, run
 from services.raw import exchange, status
-
-FORMS = [
-    *(f"/{name}{end}" for name in ("metrics", "readyz", "healthz") for end in ("/", "//", "%2f", "%2F", "/.", "%00")),
-    *("/%6detrics", "/m%65trics", "/%72eadyz", "//metrics", "/./metrics", "/x/../metrics", "/metrics;x", "/METRICS"),
-    *("/%2e/readyz", "/metrics/x", "/readyz%3fwrites", "/%2fmetrics"),
-]
 
 
 def code(port, path, method="GET"):
@@ -27,7 +22,7 @@ def code(port, path, method="GET"):
 
 
 @pytest.mark.requirement("ops.health")
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", HEALTH_CHECKS)
 def test_another_form_of_the_path_of_a_health_check_is_not_found(demo, form):
     (answer,) = exchange(demo.port, f"GET {form} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert status(answer) == 404, answer
