@@ -261,10 +261,16 @@ class Config:
     changes_kept = Setting("200000", _natural, "Number of entries in the change feed.")
     max_lag_s = Setting("10", _natural, "Replication lag in seconds after which a node is not ready; PostgreSQL only.")
     max_connections = Setting(
-        "4000", _natural, "Open connections per process; the longest-idle connection is closed when exceeded."
+        "4000", _natural, "Open connections per process; the address with the most makes room when exceeded."
+    )
+    max_connections_per_address = Setting(
+        "256", _positive, "Open connections per client address and process; through a trusted proxy, its requests."
     )
     header_timeout_s = Setting("10", _natural, "Time limit for request headers, in seconds.")
     body_timeout_s = Setting("60", _natural, "Time limit for pauses in a request body, in seconds.")
+    body_deadline_s = Setting(
+        "30", _natural, "Time limit for a whole body, in seconds; uploads need 8 KB per second from then on."
+    )
     express_lane = Setting("on", _switch, "Serve cached responses directly from the HTTP parser.")
     storage_url = Setting(
         "",

@@ -374,6 +374,24 @@ def test_a_304_does_not_count_toward_the_rate(limited):
     assert limited.get("/api/v1/stats", **client).status == 200
 
 
+@pytest.mark.requirement("rate.limit")
+@pytest.mark.parametrize("path", ["/api/v1/companies?q=x{}", "/companies?q=x{}", "/api/v1/companies/quillmere"])
+def test_a_304_for_any_version_counts_toward_the_rate(limited, path):
+    client = {"X_Forwarded_For": f"198.51.100.{10 + len(path)}", "If_None_Match": "*"}
+    found = [limited.get(path.format(number), **client).status for number in range(20)]
+    assert found.count(304) in range(4, 11)
+    assert set(found) <= {304, 404, 429}
+    assert found[-1] == 429
+
+
+@pytest.mark.requirement("rate.limit")
+def test_a_304_of_a_page_is_free_once_the_page_is_kept(limited):
+    client = {"X_Forwarded_For": "198.51.100.5"}
+    etag = limited.get("/companies", **client).headers["etag"]
+    for _ in range(30):
+        assert limited.get("/companies", If_None_Match=etag, **client).status == 304
+
+
 @pytest.mark.requirement("rate.proxies")
 def test_behind_a_trusted_proxy_each_client_has_its_own_rate_and_an_ipv6_network_shares_one(limited):
     _until_refused(limited, X_Forwarded_For="2001:db8:1:1::1")

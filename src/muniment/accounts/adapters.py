@@ -16,7 +16,6 @@ from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.encryption import seal, unseal
-from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
 
@@ -40,7 +39,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
-        return unmapped(str(request.META.get("REMOTE_ADDR") or "127.0.0.1"))
+        return str(request.META.get("REMOTE_ADDR") or "127.0.0.1")
 
 
 class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types

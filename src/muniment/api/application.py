@@ -18,6 +18,7 @@ from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_r
 from muniment.api.routes import ROUTES, Route
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
+from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
@@ -140,12 +141,14 @@ class Api:
         headers = dict(scope["headers"])
         if page is not None:
             key: object = shown
-            answer = page.answer(self.context)
+            answer, is_kept = page.answer(self.context), True
         elif route is not None:
-            key, answer = await self._answer(route, segment, raw_path, query)
+            key, answer, is_kept = await self._answer(route, segment, raw_path, query)
         if_none_match = headers.get(b"if-none-match", b"")
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if if_none_match and answer.matches(if_none_match):
+            if is_kept:
+                scope.setdefault("state", {})[KEPT] = True
             return answer.unchanged(encoding)
         return await self._encoded(key, answer, encoding)
 
@@ -174,7 +177,8 @@ class Api:
         route, _ = self._route(_raw_path(scope))
         return self._lines[route.operation_id] if route else b""
 
-    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer]:
+    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer, bool]:
+        """Return the answer, its key, and whether it was cached."""
         prefix, name, suffix = route.segment
         if name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
             raise NotFound(
@@ -191,14 +195,16 @@ class Api:
         cached: Answer | None = self.cache.ready.get(key)
         if cached is not None:
             self.hits += 1
+            is_kept = True
         else:
             self.misses += 1
+            is_kept = False
             made = await self._read(route, segment or path, values, canonical_key)
             cached = made.answer
             if made.depends:
                 size_bytes = len(cached.body) + size_of(key)
                 self.cache.put(key, cached, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
-        return key, cached
+        return key, cached, is_kept
 
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""

@@ -23,6 +23,7 @@ LimitName = Literal[
     "writes",
     "written_bytes",
     "page_cpu",
+    "body_time",
 ]
 BURST_OF_WRITES: Final = 2
 """How many minutes' worth of changes an account may make at once."""
@@ -38,6 +39,8 @@ REGISTRATIONS_AN_HOUR: Final = 20
 ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100
+BODY_SECONDS_A_MINUTE: Final = 600
+"""How long the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
 
 class _Words(NamedTuple):
@@ -77,6 +80,9 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     "page_cpu": _Words(
         "The pages of this account have used too much computing time.", "Wait {wait_s} s, then try again."
     ),
+    "body_time": _Words(
+        "The requests of this address have arrived too slowly.", "Wait {wait_s} s, then send each request at once."
+    ),
 }
 
 
@@ -110,6 +116,8 @@ class Fairness:
         """Bytes that an account's changes add to listings and their history."""
         self.page_cpu = Limiter(page_cpu_ms, page_cpu_ms * BURST_OF_CPU)
         """Milliseconds of CPU time of an account's pages, charged afterwards."""
+        self.body_time = Limiter(BODY_SECONDS_A_MINUTE if rate else 0, BODY_SECONDS_A_MINUTE)
+        """Seconds that request bodies of an address took, charged afterwards; uploads have a minimum rate instead."""
         self.refused: dict[str, int] = defaultdict(int)
         """Refusals by the name of the limit."""
         self._lock = threading.Lock()

@@ -13,13 +13,20 @@ ENCODINGS: Final = (b"zstd", b"br", b"gzip")
 """In order of preference."""
 SMALLEST_ENCODED: Final = 256
 """Smaller bodies do not shrink, including the additional headers."""
+KEPT: Final = "kept"
+"""The key in a scope's state of a 304 that a kept answer gave without further work: such a 304 is free."""
+MAX_REMEMBERED_BYTES: Final = 256
+"""Longer header values are not kept in memory; no common client sends them."""
 _ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
 _threads = threading.local()
 
 
-@lru_cache(maxsize=1024)
 def negotiated(accepted: bytes) -> bytes:
     """Return the encoding that an ``Accept-Encoding`` value prefers (RFC 9110, section 12.5.3); empty for none."""
+    return _remembered(accepted) if len(accepted) <= MAX_REMEMBERED_BYTES else _negotiated(accepted)
+
+
+def _negotiated(accepted: bytes) -> bytes:
     weights: dict[bytes, float] = {}
     for part in accepted.lower().split(b","):
         name, _, parameter = part.partition(b";")
@@ -38,6 +45,9 @@ def negotiated(accepted: bytes) -> bytes:
         if weight > 0 and weight >= best_weight:
             best, best_weight = name, weight
     return best
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_negotiated)
 
 
 def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:

@@ -4,17 +4,22 @@ Admission: who calls a tool server, and the limit that the request is charged to
 Source: decisions, section 2, rate limit.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from muniment.kernel import fairness
 from muniment.kernel.actor import Actor
-from muniment.kernel.asgi import Scope
+from muniment.kernel.asgi import Receive, Scope
 from muniment.kernel.fairness import Fairness, Holder
-from muniment.kernel.problems import Problem, TooMany, Unauthorized
+from muniment.kernel.problems import Problem, TooLarge, TooMany, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Caller, Tool
+from muniment.mcp.protocol.http import MAX_PUBLIC_BODY_BYTES, read_body
+
+PROMPT_BYTES: Final = MAX_PUBLIC_BODY_BYTES
+PROMPT_S: Final = 1.0
 
 
 class Admitted(NamedTuple):
@@ -96,3 +101,17 @@ def charge_public(limiter: Limiter, scope: Scope, client: str) -> TooMany | None
         return None
     fairness.current().count_refusal("requests")
     return fairness.too_many("requests", verdict.retry_after_s)
+
+
+async def read_prompt_body(headers: dict[bytes, bytes], receive: Receive, refusal: TooMany) -> bytes | None:
+    """
+    Return the body of a request over the limit, which names the call to answer; None if the client disconnected.
+
+    Raises:
+        TooMany: *refusal*, if the body is not small or does not arrive at once. The rest of it is not read.
+    """
+    try:
+        async with asyncio.timeout(PROMPT_S):
+            return await read_body(headers, receive, PROMPT_BYTES)
+    except (TooLarge, TimeoutError):
+        raise refusal from None

@@ -2,7 +2,9 @@
 
 from functools import lru_cache
 from http import HTTPStatus
+from typing import Final
 
+from muniment.kernel.http.content_negotiation import MAX_REMEMBERED_BYTES
 from muniment.kernel.problems import Problem
 
 
@@ -25,14 +27,17 @@ def check_types(headers: dict[bytes, bytes]) -> None:
         raise UnsupportedType(
             "The Content-Type of a request must be application/json.", "Send Content-Type: application/json."
         )
-    if not _accepts_json(headers.get(b"accept", b"")):
+    accept = headers.get(b"accept", b"")
+    if not (_remembered(accept) if len(accept) <= MAX_REMEMBERED_BYTES else _accepts_json(accept)):
         raise NotAcceptable(
             "Responses are JSON, which the Accept header excludes.",
             "Send Accept: application/json, text/event-stream.",
         )
 
 
-@lru_cache(1_000)
 def _accepts_json(accept: bytes) -> bool:
     types = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
     return not accept.strip() or bool(types & {b"application/json", b"application/*", b"*/*"})
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_accepts_json)

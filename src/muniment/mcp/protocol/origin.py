@@ -1,5 +1,6 @@
 """Check the Host and Origin of a request before it is read."""
 
+import re
 from collections.abc import Iterable
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -7,6 +8,8 @@ from urllib.parse import urlsplit
 from muniment.kernel.problems import Forbidden, Problem
 
 _MAX_CACHED = 1_000
+_MAX_CACHED_BYTES = 256
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.%]+\]|[^:\[\]@/\\]*)(?::[0-9]{0,5})?")
 
 
 class Misdirected(Problem):
@@ -16,11 +19,9 @@ class Misdirected(Problem):
 
 
 def _host_of(authority: str) -> str:
-    """Return the host of ``host[:port]`` in lower case, with the brackets of an IPv6 address."""
-    authority = authority.strip().lower()
-    if authority.startswith("["):
-        return authority.partition("]")[0] + "]"
-    return authority.partition(":")[0]
+    """Return the host of ``host[:port]`` in lower case, with the brackets of an IPv6 address; "" for anything else."""
+    found = _AUTHORITY.fullmatch(authority.strip().lower())
+    return found[1] if found else ""
 
 
 def _is_loopback(host: str) -> bool:
@@ -64,7 +65,7 @@ class OriginPolicy:
         if pair in self._admitted:
             return
         self._check(host.decode("latin-1"), origin.decode("latin-1"))
-        if len(self._admitted) < _MAX_CACHED:
+        if len(self._admitted) < _MAX_CACHED and len(host) + len(origin) <= _MAX_CACHED_BYTES:
             self._admitted.add(pair)
 
     def _check(self, host: str, origin: str) -> None:

@@ -26,7 +26,7 @@ from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Answer, Caller, Declarations, Marked, Tool
 from muniment.mcp.protocol import messages
-from muniment.mcp.protocol.admission import Access, Admitted, charge_public
+from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
 from muniment.mcp.protocol.content_types import check_types
 from muniment.mcp.protocol.http import (
     ALLOW,
@@ -192,7 +192,10 @@ class ToolServer:
             refused.hint = "This is an MCP server, which uses POST; see /.well-known/mcp.json."
             raise refused
         check_types(headers)
-        body = await read_body(headers, receive, self.max_body_bytes)
+        if admitted.refusal is None:
+            body = await read_body(headers, receive, self.max_body_bytes)
+        else:
+            body = await read_prompt_body(headers, receive, admitted.refusal)
         if body is None:
             return None
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":

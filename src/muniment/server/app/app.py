@@ -16,12 +16,15 @@ from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Fairness, Holder
+from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses
 from muniment.server.http.forwarding_notice import ForwardingNotice
+from muniment.server.http.holders import Holders
+from muniment.server.http.incoming_body import IncomingBody
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 from muniment.server.observability.outages import Outages
@@ -51,6 +54,9 @@ class App:
         self.fast_path = FastPath(self.limiter)
         notice = ForwardingNotice(config.data, config.forwarded_header)
         self.clients = ClientAddresses(config.trusted_proxies, config.forwarded_header, notice)
+        self.holders = Holders(
+            config.max_connections, config.max_connections_per_address, count_refusal=self.fairness.count_refusal
+        )
         self.metrics = Metrics()
         limited = "Requests refused by a limit, by its name."
         self.metrics.counter("muniment_limited_total", limited, "limit", lambda: self.fairness.refused)
@@ -147,12 +153,21 @@ class App:
 
     async def _settle(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         try:
+            self._admit(scope)
             await self._answer(scope, receive, out)
         except Problem as problem:
             await out.refuse(problem)
         except Exception:
             log.exception("request failed")
             await out.refuse(Internal(scope["state"]["request_id"]))
+
+    def _admit(self, scope: Scope) -> None:
+        """Raise the problem of a request that its connection refuses, or of a client whose bodies are too slow."""
+        refusal = scope["state"].get("refusal")
+        if refusal is not None:
+            raise refusal
+        if scope["method"] in _WITH_BODY:
+            self.fairness.check("body_time", scope["state"]["client"])
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
         path: str = scope["path"]
@@ -171,7 +186,7 @@ class App:
             scope = {**scope, "path": path, "raw_path": raw_path}
         is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
         out.surface = "api" if is_api else _ROOMS.get(path[1 : path.find("/", 1)], "pages")
-        if is_api and scope["method"] == "GET" and _last(scope["headers"], b"if-none-match") is not None:
+        if is_api and scope["method"] == "GET" and _names_versions(scope["headers"]):
             found = self._unchanged(scope)
             if found is not None:
                 out.verdict = found.verdict
@@ -295,10 +310,13 @@ class _Outgoing:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if self.status == 304 and self.charged:
+            state = self._scope["state"]
+            if self.status == 304 and self.charged and state.get(KEPT) and _names_versions(self._scope["headers"]):
                 self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
-            verdict = self.verdict or self._scope["state"].get("verdict")
+            if self.status in _ENDING and not state.get("body", _WHOLE).is_complete:
+                headers.append((b"connection", b"close"))  # the rest of the body is not read
+            verdict = self.verdict or state.get("verdict")
             closing = self._front.closing_lines(self._request_id, verdict)
             message = {**message, "headers": headers + closing}
         await self._send(message)
@@ -316,8 +334,16 @@ class _Outgoing:
         await self.finish(_refusal_page(problem) if wants_page else error_response(problem))
 
 
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_WHOLE: Final = IncomingBody(0, 0)
+_ENDING: Final = frozenset({413, 429})
 _OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})
 _SET_HERE: Final = frozenset({b"date", b"x-muniment-edition", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
+
+
+def _names_versions(headers: Sequence[Header]) -> bool:
+    """Return whether ``If-None-Match`` names versions; with ``*`` any work would be answered by a free 304."""
+    return (_last(headers, b"if-none-match") or b"*").strip() != b"*"
 
 
 def _last(headers: Sequence[Header], wanted: bytes) -> bytes | None:

@@ -72,13 +72,13 @@ class FastPath:
         response = self.rest.get(target, accept_encoding, if_none_match, answer)
         if response is None:
             return None
-        if response.status == 304:
+        if response.status == 304 and answer is None and if_none_match.strip() != b"*":
             return Ready(response, self._limiter.peek(client))
         verdict = self._limiter.take(client)
         return Ready(response, verdict) if verdict.allowed else None
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
-        """Answer a conditional GET with 304. Not charged to the client's rate, and not limited by it."""
+        """Answer a conditional GET with 304 from memory. Not charged to the client's rate, and not limited by it."""
         if self.rest is None:
             return None
         response = self.rest.not_modified(target, accept_encoding, if_none_match)

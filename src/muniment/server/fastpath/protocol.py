@@ -73,6 +73,7 @@ class FastPathProtocol(LimitedProtocol):
         super().data_received(data)
         if self._tools is not None:
             self._hand_over()
+            self.update()
 
     @property
     def is_busy(self) -> bool:

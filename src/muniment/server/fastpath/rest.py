@@ -52,10 +52,7 @@ class RestAnswers:
         )
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
-        answer = self._cached.get(target)
-        if answer is None:
-            detail = self.detail(target)
-            answer = self.look_up((detail,)).get(target) if detail is not None else None
+        answer: Answer | None = self._cached.get(target)
         if answer is None or not answer.matches(if_none_match):
             return None
         self._api.hits += 1

@@ -6,17 +6,18 @@ Requests that cannot be parsed get the same JSON error as others. Depends on int
 """
 
 import asyncio
-import heapq
-from http import HTTPStatus
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.api.responses import error_response
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
+from muniment.server.http.holders import Holder
+from muniment.server.http.incoming_body import IncomingBody, TooSlow
+from muniment.server.http.responding import HeadersTooLarge, TargetTooLong, Wire, crowded
 
 MAX_TARGET_BYTES: Final = 16 << 10
 MAX_HEAD_BYTES: Final = 64 << 10
@@ -26,24 +27,7 @@ KEEP_ALIVE_S: Final = 75
 LINGER_S: Final = 2
 FLUSH_S: Final = 15
 RETIRE_S: Final = 1.0
-
-
-class TargetTooLong(Problem):
-    """The request target is too long."""
-
-    status = HTTPStatus.REQUEST_URI_TOO_LONG
-
-
-class HeadersTooLarge(Problem):
-    """The request has too many headers, or too long ones."""
-
-    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-
-
-class TooSlow(Problem):
-    """The request did not arrive in time."""
-
-    status = HTTPStatus.REQUEST_TIMEOUT
+UPLOADS: Final = b"/uploads/"
 
 
 class _RefusedError(Exception):
@@ -53,6 +37,13 @@ class _RefusedError(Exception):
 class LimitedProtocol(HttpToolsProtocol):
     """A connection with limits."""
 
+    holder: Holder | None = None
+    """Whose connection it is; through a trusted proxy, whose request it carries."""
+    held_bytes = 0
+    """Body bytes of its requests in progress, which its holder counts."""
+    is_unfinished = True
+    """Whether the request that the client is expected to send, or has begun, is incomplete."""
+
     def __init__(
         self, config: Any, server_state: Any, app_state: JSONObject, _loop: asyncio.AbstractEventLoop | None = None
     ) -> None:
@@ -61,25 +52,52 @@ class LimitedProtocol(HttpToolsProtocol):
         self.peer = ""
         self.heard_at = self.progress_at = self.head_at = self.stuck_at = self.closing_at = 0.0
         self.has_asked = self.is_retiring = False
-        self._in_head = self._in_body = self._is_over = False
+        self._in_head = self._in_body = self._is_over = self._is_proxied = False
         self._head_bytes = self._unsent = 0
         self._refusal: Problem | None = None
+        self._body = IncomingBody(self.front.config.body_timeout_s, self.front.config.body_deadline_s)
+        self._marked_at = 0.0
+        self._address = ""
+        self._answering: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio's, narrowed
-        """Open the connection; close the longest-idle ones if there are too many."""
+        """Open the connection, and end another one if there are too many."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
-        self.heard_at = self.progress_at = self.loop.time()
-        most = self.front.config.max_connections
-        if len(self.connections) > most:
-            drop_most_idle(self.connections, max(1, most // 100), self)
+        now = self.heard_at = self.progress_at = self.head_at = self._marked_at = self.loop.time()
+        clients, holders = self.front.clients, self.front.holders
+        self._is_proxied = not clients.trusts_none and clients.trusts(self.peer)
+        if len(self.connections) > holders.max_connections:
             self.front.metrics.count_event("connection dropped for another")
+            everyone: set[Any] = self.connections
+            if not holders.make_room(everyone, self, now):
+                self._turn_away()
+                return
+        if not self._is_proxied:
+            self._address = clients.rate_key(self.peer)
+            if not holders.enter(self, self._address):
+                self._turn_away()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._in_body:
+            self._charge_body(self.loop.time())
+        self.front.holders.leave(self)
+        if self._answering is not None and not self._answering.response_complete:
+            # Uvicorn tells the latest of pipelined requests only.
+            self._answering.disconnected = True
+            self._answering.message_event.set()
+        super().connection_lost(exc)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
             return
         self.heard_at = self.loop.time()
-        was_in_head = self._in_head
+        was_in_head, body_of = self._in_head, self.cycle if self._in_body else None
+        content_bytes = self._body.content_bytes
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -96,6 +114,29 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._head_bytes += len(data)
                 if self._head_bytes > MAX_HEAD_BYTES:
                     self.refuse(self._too_large())
+            elif self._in_body and body_of is self.cycle:
+                fault = self._body.frame(len(data) - (self._body.content_bytes - content_bytes))
+                self._refusal = self._refusal or fault
+        if self._in_head or self._in_body or self.is_unfinished:
+            self.update()
+
+    def update(self) -> None:
+        """Report to the holder whether the request is unfinished, and refuse a body that has become too much."""
+        if self._refusal is not None and not self._is_over:
+            self.refuse(self._refusal)
+        if self._in_body:
+            is_unfinished = not self.pipeline  # otherwise an earlier request is being answered
+        else:
+            is_unfinished = (self._in_head or not self.has_asked) and not self.is_busy
+        holders = self.front.holders
+        if is_unfinished != self.is_unfinished or (is_unfinished and self._marked_at != self.head_at):
+            self.is_unfinished, self._marked_at = is_unfinished, self.head_at
+            holders.mark(self)
+        if not self._in_body and not self.is_busy:
+            if self._is_proxied:
+                holders.leave(self)
+            elif self.held_bytes:
+                holders.release(self)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -126,7 +167,8 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        if not self._in_body:  # a trailer is counted and dropped: it must not become a header
+            super().on_header(name, value)
         self._head_bytes += len(name) + len(value) + 4
         if self._head_bytes > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADERS:
             self._refusal = self._too_large()
@@ -135,28 +177,65 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         self.has_asked = True
-        hosts = [value for name, value in self.headers if name == b"host"]
+        hosts = 0
+        coding = b""
+        for name, value in self.headers:
+            if name == b"host":
+                hosts += 1
+            elif name == b"transfer-encoding":
+                coding += value or b"?"
         version = self.parser.get_http_version()
         if version not in {"1.1", "1.0"}:
             self._refusal = BadRequest(f"HTTP/{version} is not supported.", "Send HTTP/1.1.")
-        elif len(hosts) > 1 or (not hosts and version != "1.0"):
+        elif hosts > 1 or (not hosts and version != "1.0"):
             self._refusal = BadRequest("A request needs exactly one Host header.", "Send one Host header.")
-        elif version == "1.0" and any(name == b"transfer-encoding" for name, _ in self.headers):
+        elif coding and version == "1.0":
             self._refusal = BadRequest("Transfer-Encoding is not valid in HTTP/1.0.", "Send Content-Length.")
+        elif coding and coding.lower() != b"chunked":
+            self._refusal = BadRequest("Only Transfer-Encoding: chunked is supported.", "Send the body uncompressed.")
         if self._refusal is not None:
             raise _RefusedError
         self.proceed()
 
     def proceed(self) -> None:
+        """Answer the request, for which its client counts as a holder."""
+        if self._is_proxied:
+            self._enter_named()
+        self.scope["state"]["body"] = self._body
         super().on_headers_complete()
         self._in_body = True
+        self._body.begin(self.heard_at, is_upload=self.url.startswith(UPLOADS))
+        self.cycle.transport = Wire(self)  # type: ignore[assignment]  # what a cycle uses of it
         if self.is_retiring:
             self.cycle.keep_alive = False
+
+    def _enter_named(self) -> None:
+        """Count the connection for the client that a trusted proxy names; a request over the limit gets a 429."""
+        front = self.front
+        front.holders.leave(self)
+        address = front.clients.address(self.peer, self.headers)
+        self._address = "" if front.clients.trusts(address) else front.clients.rate_key(address)
+        if self._address and not front.holders.enter(self, self._address):
+            self.scope["state"]["refusal"] = crowded("requests at once")
+
+    def on_body(self, body: bytes) -> None:
+        self._body.content_bytes += len(body)
+        # Uploads are streamed and therefore not in memory.
+        if not self._body.is_upload and not self.front.holders.hold(self, len(body)):
+            self._refusal = self._refusal or crowded("bytes at once")
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         if self._in_body:
             self._in_body = False
+            self._body.is_complete = True
+            self._charge_body(self.heard_at)
             super().on_message_complete()
+
+    def _charge_body(self, now: float) -> None:
+        taken_s = self._body.taken_s(now)
+        if taken_s and self._address:
+            self.front.fairness.body_time.charge(self._address, taken_s)
 
     def on_response_complete(self) -> None:
         """Start the next request; :func:`sweep` closes idle connections, so no timer is needed."""
@@ -168,6 +247,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
+        if self._in_head or self._in_body or self._is_proxied or self.held_bytes:
+            self.update()
 
     @staticmethod
     def _too_large() -> Problem:
@@ -178,13 +259,52 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def is_busy(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        cycle = self.cycle
+        return cycle is not None and not cycle.response_complete and not cycle.disconnected
+
+    @property
+    def is_working(self) -> bool:
+        return self.is_busy and not self.flow.write_paused
+
+    @property
+    def waiting_since(self) -> float:
+        return self.head_at if self.is_unfinished else max(self.progress_at, self.stuck_at)
+
+    def end(self) -> None:
+        """Close the connection, once the client has had time to read the response."""
+        if self._in_body:
+            self._is_over = True
+            self._linger_for_client()
+        else:
+            self.transport.close()
+
+    def evict(self) -> None:
+        """End the connection to make room; a client that has sent part of a request is told."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if not self._is_over and (self._in_head or self._in_body):
+            self._turn_away()
+        elif self.transport.get_write_buffer_size():
+            self.transport.abort()  # its client does not read
+        else:
+            self.transport.close()
+
+    def _turn_away(self) -> None:
+        self.refuse(crowded("connections"))
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
 
     def refuse(self, problem: Problem) -> None:
         """Report an error for a request that cannot be parsed, after earlier responses, and close the connection."""
         self._is_over = True
         self.front.metrics.count_event(f"refused with {int(problem.status)}")
         cycle = self.cycle
+        if self._in_body and cycle.response_complete:
+            self.transport.close()  # the rest of a body whose request was answered early
+            return
         if cycle is not None and not cycle.response_complete:
             if not self._in_body:
                 # An earlier request is being answered: close after its response.
@@ -199,7 +319,10 @@ class LimitedProtocol(HttpToolsProtocol):
         lines = self.front.closing_lines(self.front.request_id(None), None)
         closing = b"".join(b"%s: %s\r\n" % line for line in lines)
         self.transport.write(b"%s%sconnection: close\r\n\r\n%s" % (response.head, closing, response.body))
-        # Closing with unread input would reset the connection and discard the response.
+        self._linger_for_client()
+
+    def _linger_for_client(self) -> None:
+        """Let the client close first: closing with unread input would reset the connection and discard the response."""
         self.closing_at = self.loop.time() + LINGER_S
         self.flow.resume_reading()
         if self.transport.can_write_eof():
@@ -209,14 +332,16 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close the connection if its client has been idle or slow for too long."""
         if self.closing_at or self.transport.is_closing():
             self._linger(now)
-        elif self._in_head or (self._in_body and not self.cycle.response_complete):
+            return
+        unsent = self.transport.get_write_buffer_size()
+        if unsent != self._unsent:
+            self._unsent, self.stuck_at = unsent, now
+        elif unsent and now - self.stuck_at > self.front.config.body_timeout_s:
+            self.transport.abort()  # the client does not read its response
+            return
+        if (self._in_head or self._in_body) and not self._is_over:
             self._check_timeout(now)
-        elif unsent := self.transport.get_write_buffer_size():
-            if unsent != self._unsent:
-                self._unsent, self.stuck_at = unsent, now
-            elif now - self.stuck_at > self.front.config.body_timeout_s:
-                self.transport.abort()  # the client does not read its response
-        elif not self.is_busy:
+        elif not unsent and not self.is_busy:
             patience_s = KEEP_ALIVE_S if self.has_asked else self.front.config.header_timeout_s
             if now - self.progress_at > patience_s:
                 self.transport.close()
@@ -239,12 +364,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def _check_timeout(self, now: float) -> None:
-        config = self.front.config
-        if self._in_head:
-            if now - self.head_at > config.header_timeout_s:
-                self.refuse(TooSlow("The headers did not arrive in time.", "Send the whole request at once."))
-        elif not self.flow.read_paused and now - self.heard_at > config.body_timeout_s:
-            self.refuse(TooSlow("The body did not arrive in time.", "Send it without pauses."))
+        if self._in_body:
+            fault: Problem | None = self._body.fault(now, self.heard_at, is_paused=self.flow.read_paused)
+        elif now - self.head_at > self.front.config.header_timeout_s:
+            fault = TooSlow("The headers did not arrive in time.", "Send the whole request at once.")
+        else:
+            fault = None
+        if fault is not None:
+            self.refuse(fault)
 
 
 def sweep(connections: set[Any], now: float) -> None:
@@ -261,10 +388,3 @@ async def retire(connections: set[Any]) -> None:
     deadline = loop.time() + RETIRE_S
     while connections and loop.time() < deadline:  # noqa: ASYNC110 - uvicorn's set has no event
         await asyncio.sleep(RETIRE_S / 40)
-
-
-def drop_most_idle(connections: set[Any], count: int, keep: LimitedProtocol) -> None:
-    """Close the connections without pending responses that have been idle the longest."""
-    idle = [each for each in connections if each is not keep and not each.is_busy]
-    for each in heapq.nsmallest(count, idle, key=lambda one: one.progress_at):
-        each.transport.abort()

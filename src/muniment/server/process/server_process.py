@@ -1,9 +1,7 @@
 """The server process: listen first, read next, import the rest in the background."""
 
 import asyncio
-import contextlib
 import logging
-import resource
 import signal
 import socket
 import sqlite3
@@ -28,6 +26,7 @@ from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
+from muniment.server.process.file_limit import connections_within, raised_file_limit
 from muniment.server.process.poller import poll
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
@@ -167,7 +166,13 @@ class Process:
         self._tools.begin()
         pages, gauge, connections = self._pages, self.front.metrics.gauge, state.connections
         gauge("muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done()))
+        holders = self.front.holders
         gauge("muniment_connections", "Open connections.", lambda: len(connections))
+        gauge("muniment_connections_allowed", "Open connections allowed.", lambda: holders.max_connections)
+        gauge("muniment_holders", "Client addresses that hold connections.", lambda: len(holders))
+        gauge("muniment_largest_holder_connections", "Most connections of an address.", lambda: holders.largest)
+        gauge("muniment_unfinished_requests", "Connections waiting for a request.", lambda: holders.unfinished)
+        gauge("muniment_body_bytes", "Request bodies in memory.", lambda: holders.body_bytes)
         polling = poll(self._registry_file.look, lambda now: self._each_second(connections, now))
         self._tasks.append(asyncio.create_task(polling))
         if self.config.on_postgresql:
@@ -332,14 +337,9 @@ def serve(
 ) -> str:
     """Serve until a signal; return why the process refused to serve its database, or an empty string."""
     logs.set_up(config.log_format)
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = config.max_connections + 512
-    if soft < wanted:
-        with contextlib.suppress(ValueError, OSError):
-            allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     began = time.monotonic()
     process = Process(config, admin=admin, load=load, member=member)
+    process.front.holders.limit_connections(connections_within(config.max_connections, raised_file_limit(config)))
     process.run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})
     return process.refusal

@@ -17,12 +17,15 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import SimpleTemplateResponse
 
 from muniment import config
+from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.ids import digest
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
 
+MAX_KEY_CHARACTERS = 1024
+"""Pages of longer addresses are not kept."""
 REVALIDATE = "public, max-age=0, must-revalidate"
 _lock = threading.Lock()
 _reader: Reader | None = None
@@ -81,7 +84,8 @@ def published(*parameters: str) -> Callable[[View], View]:
             key = f"{context.address(request)} {request.path}?{asked}"
             with _lock:
                 page = pages.get(key)
-            if page is None or page.edition != edition:
+            is_kept = page is not None and page.edition == edition
+            if page is None or not is_kept:
                 response = view(request, **where)
                 if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                     return response
@@ -89,8 +93,11 @@ def published(*parameters: str) -> Callable[[View], View]:
             answer = page.content.respond(request, REVALIDATE, status=page.status)
             for name, value in page.headers:
                 answer[name] = value
-            with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
-                pages[key] = page  # its size may have grown by an encoding
+            if is_kept and answer.status_code == HTTPStatus.NOT_MODIFIED:
+                request.META.get("asgi.scope", {}).get("state", {})[KEPT] = True
+            if len(key) <= MAX_KEY_CHARACTERS:
+                with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
+                    pages[key] = page  # its size may have grown by an encoding
             return answer
 
         return answer

@@ -1,0 +1,49 @@
+"""Connections leave open files for the rest of the process, so that accepting one does not fail."""
+
+import resource
+
+import pytest
+
+from muniment.config import Config
+from muniment.server.process.file_limit import RESERVED_FILES, connections_within, raised_file_limit
+from muniment.server.process.sockets import BACKLOG
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Have limits of open files that can be set like those of the system."""
+    held = {"soft": 1024, "hard": 1024}
+
+    def lower_or_raise(_, wanted):
+        if wanted[0] > held["hard"] != resource.RLIM_INFINITY:
+            message = "not allowed to raise the maximum limit"
+            raise ValueError(message)
+        held["soft"] = wanted[0]
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (held["soft"], held["hard"]))
+    monkeypatch.setattr(resource, "setrlimit", lower_or_raise)
+    return held
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised"),
+    [
+        (1024, 1024, 1024),
+        (1024, 4096, 4096),
+        (1024, 524_288, 4000 + RESERVED_FILES + BACKLOG),
+        (1024, resource.RLIM_INFINITY, 4000 + RESERVED_FILES + BACKLOG),
+        (100_000, 100_000, 100_000),
+    ],
+)
+def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(limits, soft, hard, raised):
+    limits.update(soft=soft, hard=hard)
+    assert raised_file_limit(Config({})) == raised
+    assert limits["soft"] == raised
+
+
+@pytest.mark.parametrize(
+    ("files", "allowed"), [(8000, 4000), (4512, 4000), (4096, 3584), (1024, 512), (300, 150), (20, 16)]
+)
+def test_connections_leave_files_for_the_rest(files, allowed):
+    assert connections_within(4000, files) == allowed
+    assert connections_within(10, files) == 10
