@@ -17,6 +17,8 @@ from typing import IO, Final
 
 import msgspec
 
+from muniment.documents.content import active_content
+from muniment.documents.content.active_content import OLE, ActiveContent
 from muniment.kernel.texts import text_fault
 
 MAX_NAME_CHARACTERS: Final = 200
@@ -30,9 +32,9 @@ MAX_PIXELS: Final = 50_000_000
 MAX_JSON_BYTES: Final = 8 << 20
 """Larger JSON is not parsed: parsing takes ten times its size in memory."""
 _HEAD: Final = 4096
+_LONG_HEAD: Final = 1 << 16
+"""Of a text, which may begin with comments."""
 _TAIL: Final = (1 << 16) + 22
-_MARKUP: Final = (b"<!doctype html", b"<html", b"<script", b"<svg", b"<iframe", b"<?php")
-_OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
@@ -124,21 +126,24 @@ def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
     head = file.read(_HEAD)
     if not head:
         raise Rejected("The file is empty.")
-    if found.family == "pdf":
-        _pdf(file, size_bytes, head)
-    elif found.family == "zip":
-        _archive(file, size_bytes, head, found)
-    elif found.family == "image":
-        _image(file, head, found)
-    else:
-        _text(file, size_bytes, head, found)
+    try:
+        if found.family == "pdf":
+            _pdf(file, size_bytes, head)
+        elif found.family == "zip":
+            _archive(file, size_bytes, head, found)
+        elif found.family == "image":
+            _image(file, head, found)
+        else:
+            _text(file, size_bytes, head, found)
+    except ActiveContent as active:
+        raise Rejected(f"The {'' if found.name == 'PDF' else found.name + ' '}file {active}.") from None
 
 
 def _looks_like(head: bytes) -> str:
     """Describe what a file appears to be from its first bytes."""
-    if head.startswith(_OLE):
+    if head.startswith(OLE):
         return "an old or password-protected Office file"
-    if head.lstrip()[:512].lower().startswith(_MARKUP[:3]):
+    if active_content.begins_as_markup(head):
         return "a web page"
     import puremagic  # its signature table takes 1 MB and only rejections need it
 
@@ -167,10 +172,9 @@ def _not(found: Type, head: bytes) -> Rejected:
 def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
     if not head.startswith(b"%PDF-"):
         raise _not(TYPES["application/pdf"], head)
-    if any(mark in head[:1024].lower() for mark in _MARKUP):
-        raise Rejected("The file is both a PDF and a web page. Save it again as a plain PDF.")
     if _ends_as_zip(file, size_bytes):
         raise Rejected("The file is both a PDF and a zip archive. Save it again as a plain PDF.")
+    active_content.check_pdf(file)
 
 
 def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
@@ -200,8 +204,10 @@ def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None
             entries = archive.infolist()
             _check_entries(entries, size_bytes, found)
             _check_kind(archive, found)
+            active_content.check_names(entry.filename for entry in entries)
+            active_content.check_descriptions(archive)
             _verify_contents(archive, entries)
-    except Rejected:
+    except (Rejected, ActiveContent):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise Rejected(f"The {found.name} file is damaged: its parts are inconsistent.") from error
@@ -239,8 +245,6 @@ def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type)
             raise Rejected(f"The {found.name} file is encrypted. Save it without a password.")
         if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
             raise Rejected(f"The {found.name} file contains a part with an unsafe name.")
-        if entry.filename.lower().endswith(("vbaproject.bin", "vbaprojectsignature.bin")):
-            raise Rejected(f"The {found.name} file contains macros. Save it without them.")
         if entry.header_offset < end:
             raise Rejected(f"The {found.name} file is damaged: its parts overlap.")
         end = entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size
@@ -259,6 +263,8 @@ def _verify_contents(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
         with archive.open(entry) as part:
             length = 0
             while piece := part.read(1 << 16):
+                if not length:
+                    active_content.check_part(piece)
                 length += len(piece)
             if length != entry.file_size:
                 raise zipfile.BadZipFile(entry.filename)
@@ -296,7 +302,9 @@ def _check_pixels(width: int, height: int) -> None:
 
 def _text(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
     start = head.removeprefix(codecs.BOM_UTF8).lstrip().lower()
-    if start.startswith((*_MARKUP, b"<?xml")) or head.startswith((b"%PDF-", b"PK\x03\x04", _OLE)):
+    file.seek(0)
+    is_markup = start.startswith(b"<?xml") or active_content.begins_as_markup(file.read(_LONG_HEAD))
+    if is_markup or head.startswith((b"%PDF-", b"PK\x03\x04", OLE)):
         raise _not(found, head)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Rejected(f"The {found.name} file is UTF-16. Save it as UTF-8.")
