@@ -181,7 +181,13 @@ SOCIALACCOUNT_PROVIDERS = (
 )
 CACHES = {
     # Rate limits of signing in are counted for all processes together.
-    "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"}
+    "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"},
+    # Submitted forms have a table of their own, so that they cannot evict a count.
+    "forms": {
+        "BACKEND": "muniment.store.database.counter_cache.CounterCache",
+        "LOCATION": "web_forms",
+        "OPTIONS": {"MAX_ENTRIES": 2_000, "MAX_OF_A_KIND": 200},
+    },
 }
 EMAIL_BACKEND = "muniment.accounts.mail.Backend"
 DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"

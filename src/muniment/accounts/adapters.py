@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.encryption import seal, unseal
+from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
 
@@ -39,7 +40,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
-        return str(request.META.get("REMOTE_ADDR") or "127.0.0.1")
+        return unmapped(str(request.META.get("REMOTE_ADDR") or "127.0.0.1"))
 
 
 class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types

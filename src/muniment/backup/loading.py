@@ -296,7 +296,7 @@ def _drop_everything() -> None:
     known = rows.tables(rows.applied(HERE) & set(rows.loader().disk_migrations or ()))
     how = "CASCADE" if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
-        for name in sorted({*known, *rows.LEFT_OUT, "accounts_cache", "django_migrations"} & set(present)):
+        for name in sorted({*known, *rows.LEFT_OUT, *rows.CACHES, "django_migrations"} & set(present)):
             cursor.execute(f"DROP TABLE {connection.ops.quote_name(name)} {how}")
 
 

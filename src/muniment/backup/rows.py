@@ -27,6 +27,8 @@ CHUNK_BYTES: Final = 1 << 20
 CHANGES: Final = "published_change"
 LEFT_OUT: Final = frozenset({"documents_blobhold", "accounts_keyholder"})
 """Only used by a running process."""
+CACHES: Final = frozenset({"accounts_cache", "web_forms"})
+"""Tables without a model: short-lived counts and submitted forms."""
 IN_EVERY_INSTANCE: Final = frozenset(
     {
         *("django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"),

@@ -116,12 +116,15 @@ def user_export(email: str, file: Path) -> None:
     migrated()
     from muniment.accounts.operations import find_account
     from muniment.accounts.personal_data.parts import personal_data
+    from muniment.accounts.security.events import Event
+    from muniment.accounts.security.log import record
 
     with problems_as_errors():
         account = find_account(email)
         try:
             with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                 personal_data.write_archive(account, out)
+            record(Event.DATA_EXPORTED, account=account, actor=COMMAND)
         except OSError as error:
             raise click.ClickException(f"{error}.") from None
     click.echo(f"{file}: everything about {account.email}, {file.stat().st_size:,} bytes.")

@@ -11,7 +11,7 @@ from django.db.utils import DatabaseError
 from rich.console import Console
 
 from muniment import config
-from muniment.cli.command import main, problems_as_errors, use_django
+from muniment.cli.command import main, problems_as_errors, record_command, use_django
 from muniment.server.observability.logs import masked
 
 
@@ -45,6 +45,7 @@ def backup(file: Path) -> None:
 
     with _progress() as tell:
         found = back_up(config.current(), file, tell=tell)
+        record_command("backup", files=[file.name])
     manifest = found.manifest
     click.echo(
         f"{file}: {found.rows:,} rows, {manifest.blobs.n:,} document files, {found.keys} keys,"
@@ -73,6 +74,7 @@ def restore(file: Path) -> None:
 
     with _progress() as tell:
         loaded = restore_from(config.current(), file, tell=tell)
+        record_command("restore", files=[file.name])
     click.echo(f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}.")
     for note in loaded.notes:
         click.echo(f"Note: {note}", err=True)
@@ -96,6 +98,7 @@ def move(to: str, storage: str) -> None:
 
     with _progress() as tell:
         loaded = move_to(source, target, tell=tell)
+        record_command("move")
     files = f"{loaded.blobs:,} document files" if loaded.blobs else "no document files"
     click.echo(f"Moved and verified {loaded.rows:,} rows and {files}. Start with these settings:")
     for setting in ("data", "database_url", "storage_url"):

@@ -22,6 +22,7 @@ MODULES: Final = {
     **dict.fromkeys(("credits", "user"), "accounts"),
     **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
+    "audit": "audit",
     "keys": "keys",
     "person": "people",
     "serve": "serving",
@@ -110,6 +111,20 @@ def _upgraded() -> "Upgrade":
     except DatabaseError as error:
         message = f"{masked(str(error)).strip()}\nNothing was changed. Run muniment doctor, then try again."
         raise click.ClickException(message) from None
+
+
+def record_command(name: str, **detail: object) -> None:
+    """Record in the audit log that a command ran; the operations of others record what they do."""
+    from django.db import DatabaseError
+
+    from muniment.accounts.security.events import Event
+    from muniment.accounts.security.log import record
+    from muniment.kernel.actor import COMMAND
+
+    try:
+        record(Event.COMMAND_RUN, actor=COMMAND, detail={"command": name, **detail})
+    except DatabaseError as error:  # the command has done its work, for example with an older database
+        click.echo(f"Note: not recorded in the audit log: {masked(str(error)).strip()}", err=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from django.db.utils import DatabaseError
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from muniment.cli.command import key_refusals, main, migrated, problems_as_errors, use_django
+from muniment.cli.command import key_refusals, main, migrated, problems_as_errors, record_command, use_django
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
@@ -112,6 +112,8 @@ def export(folder: Path, *, private: bool) -> None:
         with key_refusals():
             bring_up_to_date()
         counts = export_registry(folder, private=private)
+        if private:
+            record_command("export --private", result=", ".join(f"{rows:,} {kind}" for kind, rows in counts.items()))
     except (DatabaseError, OSError) as error:
         raise click.ClickException(f"{error}. Existing files are unchanged.") from None
     click.echo(", ".join(f"{rows:,} {kind}" for kind, rows in counts.items()) + f" written to {folder}.")

@@ -16,6 +16,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, Subquery, Sum
 
 from muniment.accounts.operations import find_account
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.credits import billing
 from muniment.credits.models import Hold, HoldState, LedgerAccount, Purchase, PurchaseState, Transfer
 from muniment.kernel.actor import Actor
@@ -129,7 +131,8 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
     found = find_account(email)
     with transaction.atomic():
         account = ledger_account_of(found.pk)
-        move(f"grant:{key or new_id()}", system(ISSUED), account, amount, kind="grant", note=note)
+        if move(f"grant:{key or new_id()}", system(ISSUED), account, amount, kind="grant", note=note):
+            record(Event.CREDITS_GRANTED, account=found, actor=actor, detail={"credits": amount})
     return get_balance(found.actor("system"), entries=1)
 
 

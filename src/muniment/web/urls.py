@@ -7,7 +7,7 @@ from django.urls import include, path, re_path
 
 from muniment.credits.billing import WEBHOOK
 from muniment.web.requests import errors, static_files
-from muniment.web.views import authorize, billing, oauth
+from muniment.web.views import authorize, billing, oauth, security_log
 from muniment.web.views.manage import (
     applications,
     companies,
@@ -125,6 +125,10 @@ urlpatterns = [
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),
     path("manage/tokens/apps/<int:grant_id>/disconnect", tokens.disconnect),
+    path("manage/security", security_log.log, name="security"),
+    re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
+    path("review/audit", security_log.audit, name="audit"),
+    re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
     path("accounts/data/", own_data.data, name="own_data"),
     path("accounts/data/archive", own_data.archive),
     path("accounts/", include("allauth.urls")),

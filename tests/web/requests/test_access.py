@@ -3,7 +3,7 @@
 import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.core.cache import cache
+from django.core.cache import caches
 from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
@@ -102,7 +102,7 @@ def test_the_twin_of_a_form_under_way_is_led_to_the_page_that_it_stood_on(browse
         decisions.submit_company = original
     assert [each["Location"] for each in seen] == [page]
     assert browser.get(page).status_code == 200
-    assert cache.get(f"once:{owner.pk}:same") == page
+    assert caches["forms"].get(f"once:{owner.pk}:same") == page
 
 
 @pytest.mark.parametrize("come_from", ["http://testserver{page}?new=1", "https://elsewhere.example/manage", ""])

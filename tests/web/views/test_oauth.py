@@ -10,9 +10,10 @@ from django.test import Client
 
 from make.accounts import PASSWORD, account, signed_in
 from make.apps import BASE, REDIRECT, RESOURCE, App, proof
+from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
+from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR, Fairness
 from muniment.oauth.models import Client as Row
-from muniment.web.views.oauth import REGISTRATIONS_AN_HOUR
 
 pytestmark = pytest.mark.django_db
 FORM = "application/x-www-form-urlencoded"
@@ -197,10 +198,33 @@ def test_names_in_any_one_alphabet_are_taken(name):
     assert found["client_name"] == name
 
 
+def _registered(address, **metadata):
+    body = json.dumps({"redirect_uris": [REDIRECT], **metadata})
+    return Client(REMOTE_ADDR=address).post("/oauth/register", body, content_type="application/json")
+
+
+def test_registrations_of_one_ipv6_network_share_a_bucket_and_failed_ones_count():
+    answers = [_registered(f"2001:db8::{number:x}", grant_types=[]) for number in range(1, 2 * REGISTRATIONS_AN_HOUR)]
+    assert [answer.status_code for answer in answers[:REGISTRATIONS_AN_HOUR]] == [400] * REGISTRATIONS_AN_HOUR
+    error_of(_registered("2001:db8::ffff"), 429, "temporarily_unavailable")
+    assert _registered("2001:db8:0:1::1").status_code == 201
+    assert _registered("192.0.2.9").status_code == 201
+
+
+def test_a_flood_of_registrations_is_refused_without_a_query(monkeypatch, django_assert_num_queries):
+    limits = Fairness(rate=600)
+    monkeypatch.setattr(fairness, "_current", limits)
+    for number in range(REGISTRATIONS_AN_HOUR):
+        assert _registered(f"2001:db8::{number:x}").status_code == 201
+    with django_assert_num_queries(0):
+        for number in range(10):
+            assert _registered(f"2001:db8::1:{number:x}").status_code == 429
+    assert limits.refused == {"registrations": 10}
+    assert _registered("192.0.2.9").status_code == 201
+
+
 def test_registration_has_a_bucket_for_each_address():
-    def register(address):
-        body = json.dumps({"redirect_uris": [REDIRECT]})
-        return Client(REMOTE_ADDR=address).post("/oauth/register", body, content_type="application/json")
+    register = _registered
 
     answers = [register("192.0.2.7") for _ in range(REGISTRATIONS_AN_HOUR * 2 + 1)]  # the hour may turn once
     assert [answer.status_code for answer in answers[:REGISTRATIONS_AN_HOUR]] == [201] * REGISTRATIONS_AN_HOUR

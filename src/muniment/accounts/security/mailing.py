@@ -39,14 +39,14 @@ def _send(job: JobRun) -> None:
     text = text_of(event)
     if job.payload["isLast"]:
         text += "\n" + gettext("We don't email you about further events of this kind today.") + "\n"
-    for address in job.payload["to"]:
+    for number, address in enumerate(job.payload["to"]):
 
         def send(to: str = address) -> bool:
             if not mail.send(to, words.title_of(event), text):
                 raise Unavailable("The mail could not be sent.", "It is sent again later.")
             return True
 
-        job.step(address, send)
+        job.step(str(number), send)
 
 
 def text_of(event: SecurityEvent) -> str:
@@ -72,4 +72,4 @@ def text_of(event: SecurityEvent) -> str:
     return "\n".join([*lines, "", reaction % pages, "", log, ""])
 
 
-HANDLER: Final = Handler(kind=KIND, work=_send)
+HANDLER: Final = Handler(kind=KIND, work=_send, max_attempts=8, back_off_s=30)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import msgspec
 from django.db.models import QuerySet
 
 from muniment.accounts.models import Account
@@ -45,9 +46,11 @@ def own_events(actor: Actor) -> QuerySet[SecurityEvent]:
     return found.order_by("-pk")
 
 
-def list_audit(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[SecurityEvent]:
+def list_audit(
+    actor: Actor, *, since: datetime | None = None, page: int = 1, page_size: int = 25
+) -> Page[SecurityEvent]:
     """List what the actor may read of the audit log; raise Forbidden for other roles."""
-    return Page.of(audit_events(actor), page, page_size)
+    return Page.of(audit_events(actor, since=since), page, page_size)
 
 
 def audit_events(actor: Actor, *, since: datetime | None = None) -> QuerySet[SecurityEvent]:
@@ -102,6 +105,16 @@ def own_wire(event: SecurityEvent) -> JSONObject:
     hidden = {"credential": "", "ipAddress": "", "browser": "", "requestId": ""} if event.is_by_other else {}
     values = {**wire(event), **hidden}
     return {name: values[name] for name in shown}
+
+
+def cells(values: JSONObject) -> list[str]:
+    """Return the columns of an event for CSV; a spreadsheet would run such a first character as a formula."""
+    shown = []
+    for name in COLUMNS:
+        value = values.get(name)
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
+        shown.append(f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text)
+    return shown
 
 
 def read_since(text: str) -> datetime:

@@ -18,6 +18,8 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from muniment import config
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
@@ -180,7 +182,19 @@ def import_registry(
     def run(warn: Tell, *, dry: bool) -> Summary:
         state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry, overwrite=overwrite, relist=relist)
         state.pictures = (path if path.is_dir() else path.parent) / "pictures"
-        return _Import(state, tell, warn, progress).run(sources)
+        work = _Import(state, tell, warn, progress)
+        if dry:
+            return work.run(sources)
+        chosen = {"draft": draft, "strict": strict, "overwrite": overwrite, "relist": relist}
+        try:
+            return work.run(sources)
+        finally:  # also of an interrupted import, whose rows are complete
+            detail = {
+                "files": [each.path.name for each in sources],
+                "options": [name for name, is_chosen in chosen.items() if is_chosen],
+                "result": str(work.summary),
+            }
+            record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
     with _bulk_write_settings():
         if not dry_run and not strict:

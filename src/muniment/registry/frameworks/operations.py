@@ -9,6 +9,8 @@ from typing import Final
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
@@ -86,6 +88,7 @@ def create_framework(
             after = {"name": framework.name, "kind": kind, "description": description or None, "company": company}
             history.entry(actor, "created", before={}, after=after, framework=framework).save()
             publish(AffectedRows().framework(framework.pk))
+            _record(actor, framework, "created", after)
             return framework
     except IntegrityError:
         raise BadFields([Fault("frameworkId", f"{chosen!r} is taken")], "Choose another id.") from None
@@ -173,3 +176,9 @@ def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, 
     framework.save()
     history.entry(actor, action, before=before, after=after, framework=framework).save()
     publish(AffectedRows().framework(framework.pk))
+    _record(actor, framework, action, after)
+
+
+def _record(actor: Actor, framework: Framework, action: str, after: JSONObject) -> None:
+    detail = {"action": action, "fields": sorted(after)}
+    record(Event.FRAMEWORK_CHANGED, actor=actor, subject=f"frameworks/{framework.slug}", detail=detail)

@@ -15,6 +15,9 @@ from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from muniment import config
+from muniment.accounts.security import retention
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.jobs.models import Job, Step
 from muniment.jobs.models import State as JobState
 from muniment.jobs.queue import enqueue
@@ -94,7 +97,11 @@ def find_person(slug: str, *, lock: bool = False) -> Person:
 
 def _erase(actor: Actor, person: Person) -> list[str]:
     overwrite_deleted()
-    named = _remove_traces(actor, person, suppression.keys_in_use()[0])
+    key = suppression.keys_in_use()[0]
+    digest = key.slug(person.slug)
+    named = _remove_traces(actor, person, key)
+    detail = {"digest": digest, "companies": [company.slug for company in named[:20]]}
+    record(Event.PERSON_ERASED, actor=actor, detail=detail)
     person.listed = False
     person.save(update_fields=["listed"])
     publish(AffectedRows().company(*(company.pk for company in named)).person(person.pk))
@@ -122,6 +129,7 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
         companies |= remove_from_values(Named(each, name), companies)
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
+    retention.forget_person((slug, *former))
     GivenSlug.objects.filter(kind="person", slug__in=[slug, *former]).delete()
     moment = now()
     for company in named:

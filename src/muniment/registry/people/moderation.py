@@ -8,6 +8,8 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts import mail
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
@@ -74,6 +76,8 @@ def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpd
         if difference:
             difference.write_columns(person)
             write_profile(actor, person, "corrected", difference.before, difference.after)
+            detail = {"fields": sorted(difference.after)}
+            record(Event.PERSON_CORRECTED, actor=actor, subject=f"people/{person.slug}", detail=detail)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
@@ -117,6 +121,7 @@ def _set_unlisted(actor: Actor, slug: str, by: str, note: str) -> Person:
             if not by:
                 provenance.reviewed(person)
             write_profile(actor, person, after["state"].replace("published", "relisted"), before, after)
+            record(Event.UNLISTED if by else Event.RELISTED, actor=actor, subject=f"people/{person.slug}")
             _tell(person, after["state"], note)
         return person
 
@@ -182,6 +187,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
             teams = {"before": {"positions": before[company.pk]}, "after": {"positions": team_of(company)}}
             history.entry(actor, history.MERGED, company=company, **teams).save()
         publish(AffectedRows().company(*companies).person(merged.pk, kept.pk))
+        record(Event.PEOPLE_MERGED, actor=actor, subject=f"people/{kept.slug}", detail={"merged": slug})
         merged.delete()
         return kept
 

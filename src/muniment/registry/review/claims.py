@@ -7,6 +7,8 @@ Source: decisions, section 5: both go to the reviewers' queue.
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -114,10 +116,18 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
         petition.decision = "approved" if approve else "refused"
         petition.note, petition.decided_at, petition.decided_by_id = note.strip(), now(), actor.account_id
         petition.save()
+        detail = {"request": petition_id, "kind": petition.kind, "decision": petition.decision}
+        record(Event.REQUEST_DECIDED, actor=actor, subject=_subject_of(petition), detail=detail)
         if approve:
             _apply(actor, petition)
         transaction.on_commit(lambda: notifications.notify_requester(petition))
         return petition
+
+
+def _subject_of(petition: Petition) -> str:
+    if petition.company is not None:
+        return f"companies/{petition.company.slug}"
+    return f"people/{petition.person.slug}" if petition.person is not None else ""
 
 
 def _apply(actor: Actor, petition: Petition) -> None:

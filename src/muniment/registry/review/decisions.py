@@ -13,6 +13,8 @@ from typing import Final
 from django.conf import settings
 from django.db import transaction
 
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
@@ -26,6 +28,7 @@ from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
 
 _TASK: Final = "decide on listings"
+_EVENTS: Final = {"unlisted": Event.UNLISTED, "relisted": Event.RELISTED}
 
 
 def _require_note(note: str) -> str:
@@ -82,7 +85,12 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
     note = note if step in {"approved", "relisted"} else _require_note(note)
-    return move_company(actor, slug, step, expected_version=expected_version, note=note)
+    with transaction.atomic():
+        company = move_company(actor, slug, step, expected_version=expected_version, note=note)
+        event = _EVENTS.get(step, Event.SUBMISSION_DECIDED)
+        detail = {} if step in _EVENTS else {"decision": step}
+        record(event, actor=actor, subject=f"companies/{company.slug}", detail=detail)
+    return company
 
 
 def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = "") -> PendingChange:
@@ -111,6 +119,8 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         pending.note = note if approve else _require_note(note)
         pending.decided_at, pending.decided_by_id = now(), actor.account_id
         pending.save()
+        detail = {"change": change_id, "decision": pending.decision}
+        record(Event.CHANGE_DECIDED, actor=actor, subject=f"companies/{company.slug}", detail=detail)
         step = "change approved" if approve else "change refused"
         difference = compare(company, read_change(pending.changes, settings.SCHEMA)) if approve else None
         if difference:

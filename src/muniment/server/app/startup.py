@@ -161,6 +161,7 @@ class Startup:
         if self._load is not None:
             self._load()
             self.is_loading = False
+        _record_settings()
         from django.db import connections
 
         connections.close_all()
@@ -189,6 +190,18 @@ class Startup:
     def _notify(self, callback: Callable[..., None], *args: Any) -> None:
         if not self._stopping.is_set():
             self._loop.call_soon_threadsafe(callback, *args)
+
+
+def _record_settings() -> None:
+    """Record changed settings in the audit log; without it, the server serves all the same."""
+    from django.db import DatabaseError
+
+    from muniment.accounts.security.effective_settings import record_settings
+
+    try:
+        record_settings()
+    except DatabaseError as error:
+        log.warning("changed settings were not recorded: %s", error)
 
 
 def _visit(application: Any, path: str) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from muniment.config import FORWARDED_HEADERS
 from muniment.kernel.asgi import Header
+from muniment.kernel.http.addresses import rate_key
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -105,19 +106,6 @@ class ClientAddresses:
             return False
         known = getattr(known, "ipv4_mapped", None) or known
         return any(known in network for network in self._trusted if network.version == known.version)
-
-
-def rate_key(address: str) -> str:
-    """Return the rate limit key of an address: an IPv6 client is its /64 network."""
-    try:
-        known = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(known, ipaddress.IPv4Address):
-        return str(known)
-    if known.ipv4_mapped is not None:
-        return str(known.ipv4_mapped)
-    return f"{ipaddress.IPv6Address(int(known) >> 64 << 64)}/64"
 
 
 def _nearest_first(values: list[bytes], *, quoted: bool) -> Iterator[str]:

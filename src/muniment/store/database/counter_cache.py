@@ -1,29 +1,38 @@
 """
-Database cache for rate limits of sign-in, client registration and token creation.
+Database cache for rate limits of sign-in, client registration and token creation, and for submitted forms.
 
-A database table, so that all processes and nodes share one count.
+Database tables, so that all processes and nodes share one count. Entries are evicted only by others of their kind, so
+that a flood of one kind resets no limit of another.
 """
 
 import base64
 import pickle
+from datetime import datetime
 from typing import Any, Final
 
+from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, router, transaction
 
 from muniment.kernel.json import JSONObject
 
 MAX_ENTRIES: Final = 20_000
-"""Beyond it, live entries are culled too: small enough to count, larger than a guessing attacker can fill."""
+"""Beyond it, expired entries are deleted: few enough to count at each addition."""
+MAX_OF_A_KIND: Final = 20_000
+"""Beyond it, live entries of the kind are evicted too: more than a guessing attacker can fill."""
+_PARTS_OF_A_KIND: Final = {"allauth": 4, "once": 2}
+"""How many parts of a key name its kind: the action of a rate limit, the account of a form."""
 
 
 class CounterCache(DatabaseCache):
-    """Django's database cache with an atomic :meth:`incr`."""
+    """Django's database cache with an atomic :meth:`incr` and an eviction by kind."""
 
     def __init__(self, table: str, params: JSONObject) -> None:
         options = {"MAX_ENTRIES": MAX_ENTRIES, **params.get("OPTIONS", {})}
+        self._max_of_a_kind: int = options.pop("MAX_OF_A_KIND", MAX_OF_A_KIND)
         super().__init__(table, {**params, "OPTIONS": options})
         self._quoted = table
+        self._adding = ""
 
     def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
         """Add *delta* to the value of *key* atomically, keeping its expiry; raise ValueError if it has none."""
@@ -42,3 +51,29 @@ class CounterCache(DatabaseCache):
             stored = base64.b64encode(pickle.dumps(value, self.pickle_protocol)).decode("ascii")
             cursor.execute(f"UPDATE {table} SET value = %s WHERE cache_key = %s", [stored, full_key])
         return value
+
+    def _base_set(self, mode: str, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT) -> bool:
+        self._adding = key  # each thread has its own cache object
+        return bool(super()._base_set(mode, key, value, timeout))  # type: ignore[misc]  # private: not in the stubs
+
+    def _cull(self, db: str, cursor: Any, now: datetime, num: int) -> None:  # noqa: ARG002 - Django's signature
+        """Delete expired entries; then, of the kind that is being added, those that expire first."""
+        operations = connections[db].ops
+        table = operations.quote_name(self._quoted)
+        moment = operations.adapt_datetimefield_value(now)
+        cursor.execute(f"DELETE FROM {table} WHERE expires < %s", [moment])
+        like = operations.prep_for_like_query(_kind(self._adding)) + ":%"
+        of_kind = "cache_key LIKE %s ESCAPE '\\'"
+        cursor.execute(f"SELECT COUNT(*) FROM {table} WHERE {of_kind}", [like])
+        excess = cursor.fetchone()[0] - self._max_of_a_kind
+        if excess >= 0:
+            # A tenth more, so that not every addition has to count and sort.
+            evicted = f"SELECT cache_key FROM {table} WHERE {of_kind} ORDER BY expires, cache_key LIMIT %s"
+            batch = excess + 1 + self._max_of_a_kind // 10
+            cursor.execute(f"DELETE FROM {table} WHERE cache_key IN ({evicted})", [like, batch])
+
+
+def _kind(key: str) -> str:
+    """Return the beginning of *key* that names its kind, with Django's prefix and version."""
+    parts = key.split(":")
+    return ":".join(parts[: 2 + _PARTS_OF_A_KIND.get(parts[2] if len(parts) > 2 else "", 1)])

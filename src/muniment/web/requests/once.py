@@ -5,7 +5,7 @@ import secrets
 from typing import Any
 
 from django.contrib import messages
-from django.core.cache import cache
+from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
@@ -28,6 +28,7 @@ def once(view: View) -> View:
         if request.method != "POST" or not token:
             return view(request, **where)
         key = f"once:{request.user.pk}:{token[:40]}"
+        cache = caches["forms"]
         # While the first is in progress, a duplicate leads to the page of the form.
         if not cache.add(key, page_of_form(request), ONCE_S):
             went = str(cache.get(key) or "/manage")

@@ -17,7 +17,10 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from muniment import config
+from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
+from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR
+from muniment.kernel.http.addresses import rate_key
 from muniment.kernel.ids import digest, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
@@ -29,7 +32,6 @@ from muniment.web.context import address
 
 MAX_BODY_BYTES: Final = 64 << 10
 MAX_VALUE_CHARACTERS: Final = 4_000
-REGISTRATIONS_AN_HOUR: Final = 20
 _CORS: Final = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "ETag, Retry-After, WWW-Authenticate, X-Request-Id",
@@ -200,14 +202,22 @@ def register(request: HttpRequest) -> HttpResponse:
 
 
 def _hold_to_rate(request: HttpRequest) -> None:
-    """Count registrations by client address, which the server has read from trusted proxies already."""
-    key = f"oauth-register:{digest(request.META.get('REMOTE_ADDR', '').encode())}:{now():%Y%m%d%H}"
-    cache.add(key, 0, timeout=3_700)
-    if cache.incr(key) > REGISTRATIONS_AN_HOUR:
-        raise Refusal(
-            "temporarily_unavailable",
-            f"Limit of {REGISTRATIONS_AN_HOUR} client registrations per hour reached. Reuse the client_id you have.",
-        )
+    """
+    Count registrations, failed ones too, by client address, which the server has read from trusted proxies already.
+
+    This process counts first, so that a flood costs no query; then all processes and nodes together.
+    """
+    limits, client = fairness.current(), rate_key(request.META.get("REMOTE_ADDR", ""))
+    if limits.registrations.take(client).allowed:
+        key = f"oauth-register:{digest(client.encode())}:{now():%Y%m%d%H}"
+        cache.add(key, 0, timeout=3_700)
+        if cache.incr(key) <= REGISTRATIONS_AN_HOUR:
+            return
+    limits.count_refusal("registrations")
+    raise Refusal(
+        "temporarily_unavailable",
+        f"Limit of {REGISTRATIONS_AN_HOUR} client registrations per hour reached. Reuse the client_id you have.",
+    )
 
 
 @_endpoint("POST")

@@ -1,0 +1,50 @@
+"""The command for the audit log."""
+
+import csv
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from muniment.cli.command import main, migrated, problems_as_errors
+from muniment.kernel.actor import COMMAND
+
+
+@main.command()
+@click.option("--since", default="", help="Only events since this date or time, or an age such as 7d or 12h.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+def audit(since: str, *, as_json: bool, as_csv: bool) -> None:
+    """
+    Print the audit log, the latest event first.
+
+    The audit log has what operators, reviewers and commands did: roles, decisions, takedowns, imports, settings. No
+    command and no page changes it.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv cannot be combined.")
+    migrated()
+    from muniment.accounts.security import reading, words
+
+    with problems_as_errors():
+        start = reading.read_since(since) if since else None
+        events = reading.stream(reading.audit_events(COMMAND, since=start))
+        out = csv.writer(sys.stdout)
+        if as_csv:
+            out.writerow(reading.COLUMNS)
+        for event in events:
+            values = reading.wire(event)
+            if as_json:
+                click.echo(msgspec.json.encode(values).decode())
+            elif as_csv:
+                out.writerow(reading.cells(values))
+            else:
+                click.echo(_line(values, words.title_of(event), words.details_of(event)))
+
+
+def _line(values: dict[str, Any], title: str, details: list[tuple[str, str]]) -> str:
+    by = values["actor"] or values["credential"] or values["via"]
+    account = [f"account: {values['account']}"] if values["account"] else []
+    said = "; ".join([*account, *(f"{label}: {value}" for label, value in details)])
+    return "\t".join([values["at"], by, title, said])

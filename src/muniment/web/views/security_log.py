@@ -1,0 +1,113 @@
+"""The security log of an account, and the audit log of operators and reviewers."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from typing import Final, cast
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+
+from muniment.accounts.security import reading, words
+from muniment.accounts.security.models import SecurityEvent
+from muniment.kernel.json import JSONObject
+from muniment.web.requests.access import actor_of, reviewer, signed_in
+from muniment.web.requests.pages import manage_page
+from muniment.web.requests.pagination import asked_page, pager
+
+FORMATS: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+_PIECE: Final = 200
+"""Events in one piece of a download."""
+
+
+@signed_in("GET", "HEAD")
+def log(request: HttpRequest) -> HttpResponse:
+    """Show the account's own events."""
+    found = reading.list_own_events(actor_of(request), page=asked_page(request.GET))
+    context = {"tab": "security", "entries": _folded(found.items), "pager": pager(request, ("page",), found)}
+    return manage_page(request, "manage/security.html", context)
+
+
+@signed_in("GET", "HEAD")
+def download(request: HttpRequest, form: str) -> HttpResponse:
+    """Return all of the account's own events."""
+    events = reading.stream(reading.own_events(actor_of(request)))
+    return _file(events, reading.own_wire, "security-log", form)
+
+
+@reviewer("GET", "HEAD")
+def audit(request: HttpRequest) -> HttpResponse:
+    """Show the audit log: all of it to operators, their own part to reviewers."""
+    actor = actor_of(request)
+    since = request.GET.get("since", "").strip()
+    start = reading.read_since(since) if since else None
+    found = reading.list_audit(actor, since=start, page=asked_page(request.GET))
+    context = {
+        "tab": "audit",
+        "entries": [_shown(event) for event in found.items],
+        "is_whole": actor.role == "operator",
+        "since": since,
+        "pager": pager(request, ("since", "page"), found),
+    }
+    return manage_page(request, "review/audit.html", context)
+
+
+@reviewer("GET", "HEAD")
+def audit_download(request: HttpRequest, form: str) -> HttpResponse:
+    """Return all that the reader may see of the audit log."""
+    events = reading.stream(reading.audit_events(actor_of(request)))
+    return _file(events, reading.wire, "audit-log", form)
+
+
+def _shown(event: SecurityEvent) -> JSONObject:
+    return {
+        "event": event,
+        "title": words.title_of(event),
+        "means": words.means_of(event),
+        "details": words.details_of(event),
+        "times": 1,
+    }
+
+
+def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
+    """Return the events as they are shown: failed sign-ins in a row from one address are one line with their number."""
+    lines: list[JSONObject] = []
+    for event in events:
+        former = lines[-1]["event"] if lines else None
+        if (
+            former is not None
+            and event.event == former.event == "sign_in_failed"
+            and (event.address, event.agent) == (former.address, former.agent)
+        ):
+            lines[-1]["times"] += 1
+            lines[-1]["since"] = event.at
+        else:
+            lines.append(_shown(event))
+    return lines
+
+
+def _file(
+    events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject], name: str, form: str
+) -> HttpResponse:
+    pieces = _csv(events, wire) if form == "csv" else _lines(events, wire)
+    response = StreamingHttpResponse(pieces, content_type=FORMATS[form])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return cast("HttpResponse", response)  # the decorators of views need what both have
+
+
+def _lines(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject]) -> Iterator[bytes]:
+    for event in events:
+        yield msgspec.json.encode(wire(event)) + b"\n"
+
+
+def _csv(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject]) -> Iterator[str]:
+    text = io.StringIO()
+    out = csv.writer(text)
+    out.writerow(reading.COLUMNS)
+    for number, event in enumerate(events, 1):
+        out.writerow(reading.cells(wire(event)))
+        if number % _PIECE == 0:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()

@@ -1,0 +1,202 @@
+"""What people do with their account on the pages is in its security log, and the important events are mailed."""
+
+import pytest
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from django.test import Client, TestCase
+
+from make.accounts import PASSWORD, Letters, account
+from make.events import events_of, run_jobs
+from muniment.accounts.models import Account, SecurityEvent
+from muniment.accounts.security import mailing, origin, signals
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
+from muniment.kernel.problems import Unavailable
+
+ME = "owner@harbour.example"
+NEXT = "other@harbour.example"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _our_own_mail(settings):
+    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+
+
+@pytest.fixture
+def owner():
+    return account(ME, password=PASSWORD)
+
+
+def sign_in(client=None, password=PASSWORD, email=ME):
+    client = client or Client(headers={"user-agent": FIREFOX})
+    client.post("/accounts/login/", {"login": email, "password": password})
+    return client
+
+
+def totp(secret):
+    counter = next(iter(yield_hotp_counters_from_time()))
+    return format_hotp_value(hotp_value(secret, counter))
+
+
+def test_a_sign_in_says_how_and_from_where(owner):
+    sign_in()
+    event = SecurityEvent.objects.get(account=owner, event=Event.SIGNED_IN)
+    assert (event.detail, event.address, event.agent) == ({"method": ["password"]}, "127.0.0.1", FIREFOX)
+    assert not event.is_audited
+
+
+def test_only_a_sign_in_from_a_new_browser_is_mailed(owner):
+    letters, known = Letters(), Client(headers={"user-agent": FIREFOX})
+    sign_in(known)
+    known.get("/manage")  # the browser gets the cookie that outlives the session
+    run_jobs()
+    assert letters.to(ME) == [], "the first sign-in of all tells nothing new"
+    known.post("/accounts/logout/")
+    sign_in(known)
+    run_jobs()
+    assert letters.to(ME) == []
+    sign_in()
+    run_jobs()
+    [(subject, text)] = letters.to(ME)
+    assert subject == "[Muniment] Signed in"
+    assert "Firefox on Linux" in text
+    assert "IP address: 127.0.0.1" in text
+    assert "/accounts/password/change/" in text
+    assert "/manage/security" in text
+
+
+def test_failed_sign_ins_are_bounded_however_often_a_stranger_tries(owner):
+    for _ in range(100):
+        signals._refused(owner, ME, "password")
+        signals._refused(None, "nobody@harbour.example", "password")
+    rows = SecurityEvent.objects.filter(event=Event.SIGN_IN_FAILED)
+    attempts = [each.detail["attempts"] for each in rows.order_by("pk")]
+    assert attempts == [*range(1, 11), 20, 40, 80]
+    assert {(each.account_id, each.actor_id) for each in rows} == {(owner.pk, None)}
+
+
+def test_wrong_passwords_codes_and_factors_are_failures_of_the_account(owner):
+    sign_in(password="wrong")
+    sign_in(password="wrong", email="nobody@harbour.example")
+    client, letters = Client(), Letters()
+    client.post("/accounts/login/code/", {"email": ME})
+    assert letters.to(ME)
+    client.post("/accounts/login/code/confirm/", {"code": "WRONGCODE"})
+    client = Client()
+    client.post("/accounts/password/reset/", {"email": ME})
+    client.post("/accounts/password/reset/confirm/", {"code": "WRONGCODE"})
+    rows = SecurityEvent.objects.filter(event=Event.SIGN_IN_FAILED).order_by("pk")
+    assert [each.detail["method"] for each in rows] == ["password", "code", "reset code"]
+
+
+def test_a_second_factor_is_recorded_from_its_addition_to_its_end(owner):
+    client, letters = sign_in(), Letters()
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    secret = client.get("/accounts/2fa/totp/activate/").context["form"].secret
+    with_commit(lambda: client.post("/accounts/2fa/totp/activate/", {"code": totp(secret)}))
+    other = sign_in()
+    other.post("/accounts/2fa/authenticate/", {"code": "000000"})
+    recovery = client.get("/accounts/2fa/recovery-codes/").content.decode()
+    code = recovery.partition('id="recovery_codes">')[2].split()[0]
+    other.post("/accounts/2fa/authenticate/", {"code": code})
+    client.post("/accounts/2fa/totp/deactivate/")
+    seen = events_of(owner)
+    assert [each for each in seen if each != "signed_in"] == [
+        "factor_added",
+        "recovery_codes_created",
+        "sign_in_failed",
+        "recovery_code_used",
+        "factor_removed",
+        "factor_removed",
+    ]
+    last = SecurityEvent.objects.filter(account=owner, event=Event.SIGNED_IN).order_by("-pk").first()
+    assert last.detail == {"method": ["password", "second factor"]}
+    run_jobs()
+    told = [subject for subject, _ in letters.to(ME)]
+    assert "[Muniment] Second factor added" in told
+    assert "[Muniment] Second factor removed" in told
+    assert secret not in str(letters.to(ME)) + str(list(SecurityEvent.objects.values_list("detail", flat=True)))
+    assert code not in str(letters.to(ME))
+
+
+def with_commit(act):
+    """Run *act* with its callbacks after the commit, which the transaction around a test would hold back."""
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        act()
+
+
+def test_a_changed_password_is_recorded_and_mailed(owner):
+    client, letters = sign_in(), Letters()
+    new = PASSWORD + "!"
+    client.post("/accounts/password/change/", {"oldpassword": PASSWORD, "password1": new, "password2": new})
+    assert events_of(owner) == ["signed_in", "password_changed"]
+    run_jobs()
+    [(subject, text)] = letters.to(ME)
+    assert subject == "[Muniment] Password changed"
+    assert new not in text
+
+
+def test_a_changed_address_is_mailed_to_the_former_and_the_new_one(owner):
+    client, letters = sign_in(), Letters()
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    client.post("/accounts/email/", {"action_add": "", "email": NEXT})
+    client.post("/accounts/confirm-email/", {"code": letters.code(NEXT)})
+    owner.refresh_from_db()
+    assert owner.email == NEXT
+    event = SecurityEvent.objects.get(account=owner, event=Event.EMAIL_CHANGED)
+    assert event.detail == {"from": ME, "to": NEXT}
+    run_jobs()
+    for address in (ME, NEXT):
+        subject, text = letters.to(address)[-1]
+        assert subject == "[Muniment] Email address changed"
+        assert ME in text
+        assert "contact the operator" in text
+
+
+def test_ended_sessions_are_recorded(owner):
+    sign_in()
+    client = sign_in()
+    client.post("/accounts/sessions/")
+    event = SecurityEvent.objects.get(account=owner, event=Event.SESSIONS_ENDED)
+    assert event.detail == {"sessions": 1}
+
+
+def test_a_new_account_has_its_first_events():
+    letters, client = Letters(), Client()
+    client.post("/accounts/signup/", {"email": NEXT, "password1": PASSWORD, "password2": PASSWORD})
+    client.post("/accounts/confirm-email/", {"code": letters.code(NEXT)})
+    assert events_of(Account.objects.get(email=NEXT)) == ["account_created", "signed_in"]
+    assert run_jobs() == 0
+
+
+def test_an_account_gets_few_mails_about_one_kind_of_event(owner):
+    letters = Letters()
+    for _ in range(8):
+        record(Event.OWNER_INVITED, account=owner)
+    record(Event.PASSWORD_CHANGED, account=owner)
+    run_jobs()
+    subjects = [subject for subject, _ in letters.to(ME)]
+    assert subjects.count("[Muniment] Owner invited") == mailing.SENT_A_DAY
+    assert subjects.count("[Muniment] Password changed") == 1, "another kind has a bound of its own"
+    last = [text for subject, text in letters.to(ME) if subject == "[Muniment] Owner invited"]
+    assert ["further events" in text for text in last] == [False] * 4 + [True]
+    assert events_of(owner).count("owner_invited") == 8, "the log has all of them"
+
+
+def test_a_mail_that_the_server_refuses_is_sent_by_a_later_attempt(owner, monkeypatch):
+    record(Event.PASSWORD_CHANGED, account=owner)
+    monkeypatch.setattr("muniment.accounts.mail.send", lambda *_: False)
+    with pytest.raises(Unavailable):
+        run_jobs()
+
+
+def test_a_mail_names_nothing_of_another_account(owner):
+    letters, other = Letters(), account("operator@harbour.example", role="operator")
+    with origin.at("203.0.113.9", FIREFOX):
+        record(Event.ROLE_CHANGED, account=owner, actor=other.actor("web"), detail={"was": "owner", "role": "reviewer"})
+    run_jobs()
+    [(_, text)] = letters.to(ME)
+    assert "203.0.113.9" not in text
+    assert other.email not in text
+    assert "By: An operator or reviewer" in text
