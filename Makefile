@@ -3,12 +3,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+DIST ?= dist
 # A registry in the import form, and the reference systems of the benchmark; by default next to the checkout.
 export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench reference pictures screenshots lock
+.PHONY: mutate help install serve services test check prove bench reference pictures screenshots lock audit wheel
 
 help: ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -73,6 +74,15 @@ pictures: install services ## take the pictures of the README from the demo
 
 screenshots: install services ## pictures of every page in light, dark and phone width
 	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
+
+audit: install ## check every pinned version against a vulnerability database
+	$(BIN)/python checks/audit.py $(AUDIT_FLAGS)
+
+wheel: install ## build the wheel, and a list of what it needs (SBOM, CycloneDX)
+	rm -rf $(DIST)
+	$(BIN)/python -m hatchling build --target wheel --directory $(DIST)
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --spec-version 1.6 \
+		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock

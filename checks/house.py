@@ -182,6 +182,36 @@ def stale_locks() -> Iterator[str]:
                 yield f"requirements/{name}: {line} is not pinned ({version or 'absent'}): run make lock"
 
 
+def loose_locks() -> Iterator[str]:
+    """Find lines of the locks without one exact version, without a hash, or with the address of an index."""
+    for lock in sorted((ROOT / "requirements").glob("*.lock")):
+        yield from (f"requirements/{fault}" for fault in faults_of_lock(lock.name, lock.read_text()))
+
+
+def faults_of_lock(name: str, text: str) -> Iterator[str]:
+    logical = re.sub(r"\\\n\s*", " ", text)
+    for line in (line.strip() for line in logical.splitlines()):
+        if not line or line.startswith("#"):
+            continue
+        if not re.match(r"[\w.-]+(?:\[[\w,.-]+\])?==[^\s;*]+(?:\s|;|$)", line):
+            yield f"{name}: not pinned to one version: {line[:80]}"
+        elif not re.search(r"--hash=sha256:[0-9a-f]{64}(?:\s|$)", line):
+            yield f"{name}: no hash: {line[:80]}"
+
+
+def loose_installs(files: list[Path]) -> Iterator[str]:
+    """Find commands that install packages whose hashes are not checked."""
+    for file in files:
+        if file.name not in {"Makefile", "Containerfile"} and file.parent.name not in {".ci", "checks", "systemd"}:
+            continue
+        logical = re.sub(r"\\\n\s*", " ", file.read_text(errors="replace"))
+        for line in logical.splitlines():
+            for command in re.split(r"&&|;", line):
+                installs = re.search(r"\bpip3?\b.*\binstall\b|\bnpm (?:install|i)\b", command)
+                if installs and not re.search(r"--require-hashes|--no-deps|--no-index|#", command):
+                    yield f"{file.relative_to(ROOT)}: installs without hashes: {command.strip()[:90]}"
+
+
 def main() -> int:
     """Run every check and print what it found."""
     files = committed()
@@ -192,6 +222,8 @@ def main() -> int:
         *environment_readers(files),
         *bare_waivers(files),
         *stale_locks(),
+        *loose_locks(),
+        *loose_installs(files),
     ]
     for fault in faults:
         print(fault)

@@ -49,3 +49,53 @@ def test_a_waiver_without_a_reason_is_found_with_its_place(bare_waivers, waiver)
     assert bare_waivers(f"x = 1  # a word\nimport brush  {waiver}\n") == [
         f"module.py:2: no reason is given for {waiver}"
     ]
+
+
+HASH = "    --hash=sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        f"alpha==1.0 \\\n{HASH}\n",
+        f"# made by a tool\nalpha==1.0 ; python_version < '4' \\\n{HASH} \\\n{HASH}\n    # via beta\n",
+        f"alpha[extra]==1.0 \\\n{HASH}\n",
+    ],
+)
+def test_a_lock_with_one_version_and_a_hash_for_each_line_passes(lock):
+    assert list(runpy.run_path(str(CHECKS / "house.py"))["faults_of_lock"]("x.lock", lock)) == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "fault"),
+    [
+        ("alpha==1.0\n", "no hash: alpha==1.0"),
+        ("alpha==1.0 \\\n    --hash=md5:0123\n", "no hash"),
+        (f"alpha>=1.0 \\\n{HASH}\n", "not pinned"),
+        (f"alpha==1.* \\\n{HASH}\n", "not pinned"),
+        (f"alpha \\\n{HASH}\n", "not pinned"),
+        ("alpha @ https://files.example/alpha.whl\n", "not pinned"),
+        ("-e .\n", "not pinned"),
+        ("--extra-index-url https://packages.example/\n", "not pinned"),
+    ],
+)
+def test_a_lock_with_anything_else_is_a_fault(lock, fault):
+    (found,) = runpy.run_path(str(CHECKS / "house.py"))["faults_of_lock"]("x.lock", lock)
+    assert fault in found
+
+
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [
+        ("\t$(PYTHON) -m pip install --require-hashes -r some.lock\n", 0),
+        ("RUN /opt/bin/pip install --no-deps --no-index /wheel/x.whl\n", 0),
+        ("RUN pip install \\\n    requests\n", 1),
+        ("\tnpm install left-pad\n", 1),
+    ],
+)
+def test_an_installation_without_hashes_is_a_fault(tmp_path, command, count):
+    house = runpy.run_path(str(CHECKS / "house.py"))
+    house["loose_installs"].__globals__["ROOT"] = tmp_path
+    file = tmp_path / "Makefile"
+    file.write_text(command)
+    assert len(list(house["loose_installs"]([file]))) == count
