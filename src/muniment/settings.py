@@ -151,6 +151,8 @@ ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_EMAIL_NOTIFICATIONS = False  # accounts/security sends them
 USERSESSIONS_ADAPTER = "muniment.accounts.security.signals.SessionsAdapter"
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True  # for changes of email addresses and identities too
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60  # as muniment.accounts.security.step_up has it
 ACCOUNT_ADAPTER = "muniment.accounts.adapters.AccountAdapter"
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if IS_HTTPS else "http"
 MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
@@ -161,6 +163,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not IS_HTTPS  # only for localhost; browser
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+SOCIALACCOUNT_ADAPTER = "muniment.accounts.confirming.identity_provider.IdentityAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an address verified by a provider is not verified here
 SOCIALACCOUNT_PROVIDERS = (
     {

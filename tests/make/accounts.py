@@ -4,6 +4,7 @@ import re
 from email import message_from_bytes, policy
 from pathlib import Path
 
+from allauth.account.authentication import AUTHENTICATION_METHODS_SESSION_KEY
 from django.conf import settings
 from django.contrib.auth import login
 from django.http import HttpRequest
@@ -39,6 +40,17 @@ def sign_in(client: Client, who: Account) -> None:
     login(request, who, backend=BACKEND)
     request.session.save()
     client.cookies[settings.SESSION_COOKIE_NAME] = request.session.session_key.secret
+
+
+def age(client: Client, minutes: float = 16) -> None:
+    """Let time pass for the session of *client*: it signed in and confirmed its identity that much earlier."""
+    session = SessionStore(Key.of(client.cookies[settings.SESSION_COOKIE_NAME].value))
+    records = session.get(AUTHENTICATION_METHODS_SESSION_KEY, [])
+    for record in records:
+        for name in {"at", "stated_at"} & set(record):
+            record[name] -= minutes * 60
+    session[AUTHENTICATION_METHODS_SESSION_KEY] = records
+    session.save()
 
 
 class Letters:

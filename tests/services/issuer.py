@@ -1,10 +1,14 @@
 """An OpenID Connect issuer on loopback: one person, who always agrees."""
 
+import html
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+import jwt
 
 from services.ports import free_port
 
@@ -15,13 +19,20 @@ class Issuer:
     """
     The issuer; ``asked`` holds the last authorization request and the last token request.
 
+    It has a session of its own: ``signed_in_at`` is when the person signed in here, and ``prompt=login`` makes them
+    sign in again unless ``obeys`` is False. ``claims`` overrides members of the ID token; None leaves one out.
+
     Args:
         person: the claims about its one person.
     """
 
+    obeys = True
+
     def __init__(self, person: dict[str, Any]) -> None:
         self.person = person
         self.asked: dict[str, dict[str, str]] = {}
+        self.claims: dict[str, Any] = {}
+        self.signed_in_at = time.time()
         self.url = f"http://127.0.0.1:{free_port()}"
         issuer = self
 
@@ -32,6 +43,8 @@ class Issuer:
                     self.say(issuer.discovery())
                 elif path == "/userinfo":
                     self.say(issuer.person)
+                elif path == "/authorize":
+                    self.show(f"<a href='{html.escape(issuer.agree(self.path))}'>Sign in as the person</a>")
                 else:
                     self.send_error(404)
 
@@ -39,12 +52,18 @@ class Issuer:
                 length = int(self.headers["Content-Length"])
                 sent = parse_qs(self.rfile.read(length).decode())
                 issuer.asked["token"] = {key: values[0] for key, values in sent.items()}
-                self.say({"access_token": "for-the-person", "token_type": "Bearer", "expires_in": 300})
+                pair = {"access_token": "for-the-person", "id_token": issuer.id_token()}
+                self.say({**pair, "token_type": "Bearer", "expires_in": 300})
 
             def say(self, value: Any) -> None:
-                body = json.dumps(value).encode()
+                self.send("application/json", json.dumps(value).encode())
+
+            def show(self, content: str) -> None:
+                self.send("text/html", f"<!doctype html><title>Issuer</title>{content}".encode())
+
+            def send(self, kind: str, body: bytes) -> None:
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -68,11 +87,19 @@ class Issuer:
         """Return the address to which the person's browser returns from *address*."""
         parts = urlsplit(address)
         self.asked["authorize"] = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        if self.obeys and self.asked["authorize"].get("prompt") == "login":
+            self.signed_in_at = time.time()
         return (
             self.asked["authorize"]["redirect_uri"]
             + "?"
             + urlencode({"code": "agreed", "state": self.asked["authorize"]["state"]})
         )
+
+    def id_token(self) -> str:
+        at = int(time.time())
+        said = {"iss": self.url, "aud": self.asked["token"].get("client_id", "registry"), "sub": self.person["sub"]}
+        said |= {"iat": at, "exp": at + 300, "auth_time": int(self.signed_in_at), **self.claims}
+        return jwt.encode({name: value for name, value in said.items() if value is not None}, SHARED, "HS256")
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -87,3 +114,15 @@ class Issuer:
 def upstream(issuer: Issuer) -> dict[str, str]:
     """Return the settings of a product that uses the issuer."""
     return {"oidc_issuer": issuer.url, "oidc_client_id": "registry", "oidc_client_secret": SHARED}
+
+
+def provider(issuer: Issuer) -> dict[str, Any]:
+    """Return the setting of Django that makes the issuer the identity provider of a test without a server."""
+    app = {
+        "provider_id": "sso",
+        "name": "Harbour login",
+        "client_id": "registry",
+        "secret": SHARED,
+        "settings": {"server_url": issuer.url, "oauth_pkce_enabled": True},
+    }
+    return {"openid_connect": {"APPS": [app]}}

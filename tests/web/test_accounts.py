@@ -11,7 +11,7 @@ from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, 
 from click.testing import CliRunner
 from django.test import Client
 
-from make.accounts import PASSWORD, Letters, account, signed_in
+from make.accounts import PASSWORD, Letters, account, age, signed_in
 from muniment import config
 from muniment.accounts import mail
 from muniment.accounts.adapters import sentence_case
@@ -20,7 +20,7 @@ from muniment.cli import main
 from muniment.registry.demo_accounts import demo_sign_ins
 from muniment.registry.exchange.importer import import_registry
 from muniment.web.templatetags import pages
-from services.issuer import Issuer
+from services.issuer import Issuer, provider
 from services.mail import Mailbox
 from services.product import DEMO
 
@@ -160,10 +160,13 @@ def totp(secret):
     return format_hotp_value(hotp_value(secret, counter))
 
 
-def test_a_new_account_adds_a_passkey_after_entering_its_password_again(letters):
+def test_a_new_account_adds_a_passkey_at_once_and_later_after_entering_its_password_again(letters):
     client = Client()
     client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
     client.post("/accounts/confirm-email/", {"code": letters.code(NEW)})
+    for wish in ("/accounts/2fa/webauthn/add/", "/accounts/2fa/totp/activate/"):
+        assert client.get(wish).status_code == 200
+    age(client)
     for wish in ("/accounts/2fa/webauthn/add/", "/accounts/2fa/totp/activate/"):
         asked = client.get(wish)
         assert asked.status_code == 302
@@ -367,19 +370,7 @@ def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
 @pytest.fixture
 def issuer(settings):
     with Issuer({"sub": "7", "email": NEW, "email_verified": True, "name": "Ada Reef"}) as made:
-        settings.SOCIALACCOUNT_PROVIDERS = {
-            "openid_connect": {
-                "APPS": [
-                    {
-                        "provider_id": "sso",
-                        "name": "Harbour login",
-                        "client_id": "muniment",
-                        "secret": "between us",
-                        "settings": {"server_url": made.url, "oauth_pkce_enabled": True},
-                    }
-                ]
-            }
-        }
+        settings.SOCIALACCOUNT_PROVIDERS = provider(made)
         yield made
 
 

@@ -8,18 +8,25 @@ from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
 from django.contrib.auth import password_validation
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext
 
 from muniment import config
+from muniment.accounts.confirming import identity_provider
 from muniment.accounts.encryption import seal, unseal
+from muniment.accounts.models import Account
+from muniment.accounts.security import step_up
 from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
 
+BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
 log = logging.getLogger(__name__)
 
@@ -41,6 +48,39 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
         return unmapped(str(request.META.get("REMOTE_ADDR") or "127.0.0.1"))
+
+    def is_reauthentication_required(self, *, app: str, **options: Any) -> bool:
+        """
+        Return False after a recent sign-in.
+
+        Raises:
+            ReauthenticationRequired: otherwise. True would not do: allauth takes accounts without a password and
+                without factors as confirmed.
+        """
+        if not super().is_reauthentication_required(app=app, **options):
+            return False
+        if context.request is None or not step_up.is_confirmed(context.request):
+            raise ReauthenticationRequired
+        return False
+
+    def get_reauthentication_methods(self, user: Account | AnonymousUser) -> list[JSONObject]:
+        """Return the ways to confirm an identity: the account's own, its identity provider, or a mailed code."""
+        methods: list[JSONObject] = super().get_reauthentication_methods(user)
+        said = {
+            "reauthenticate": gettext("Use your password"),
+            "mfa_reauthenticate": gettext("Use a code from your app, or a recovery code"),
+            "mfa_reauthenticate:webauthn": gettext("Use a passkey or security key"),
+        }
+        ways = [{**each, "description": said.get(each["id"], each["description"])} for each in methods]
+        if not isinstance(user, Account):
+            return ways
+        has_own = bool(ways)
+        if provider := identity_provider.provider_of(context.request, user):
+            words = gettext("Sign in at %(provider)s") % {"provider": provider.name}
+            ways.append({"id": "provider", "description": words, "url": reverse(identity_provider.PAGE)})
+        if not has_own:
+            ways.append({"id": "email", "description": gettext("Email me a code"), "url": reverse(BY_EMAIL)})
+        return ways
 
 
 class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types

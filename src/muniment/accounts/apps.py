@@ -16,7 +16,7 @@ class AccountsConfig(AppConfig):
         from muniment.accounts.keys import holders
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.accounts.security import mailing, retention, signals
+        from muniment.accounts.security import mailing, retention, signals, step_up
 
         personal_data.register(own.PART)
         reporter = holders.Reporter()
@@ -27,6 +27,7 @@ class AccountsConfig(AppConfig):
         register(
             Handler(kind="accounts.security_events_ended", work=lambda _: retention.sweep_events()), every_s=86_400
         )
+        step_up.watch_sign_ins()
         register(Handler(kind="accounts.deletions_due", work=lambda _: deletion.delete_due_accounts()), every_s=3_600)
         register(Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry()), every_s=3_600)
         register(Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens()), every_s=86_400)

@@ -21,6 +21,7 @@ from muniment.accounts import mail, revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -72,6 +73,7 @@ def create_token(
     """
     label, held = _name(name), scopes.chosen(permitted)
     owner = account if account is not None and actor.role == "operator" else _account(actor)
+    require_confirmed(actor)
     expires_at = _expiry(days)
     if actor.via == "web":
         _hold_to_rate(owner)
@@ -104,6 +106,7 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         NotFound: unknown, revoked, or of another account.
         Conflict: it had expired, and the account has the maximum number of live tokens.
     """
+    require_confirmed(actor)
     text = mint_personal()
     with transaction.atomic():
         row = _own(actor, token_id)

@@ -20,6 +20,7 @@ from muniment.accounts.operations import account_of
 from muniment.accounts.personal_data.parts import personal_data
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.operations import get_document
 from muniment.documents.records import no_document, storage
@@ -108,12 +109,13 @@ def create_archive(actor: Actor) -> str:
     Store an archive of everything about the actor's account, and return the path of its download.
 
     Raises:
-        Forbidden: the actor is not signed in on the website.
+        Forbidden: the actor is not signed in on the website, or has to confirm its identity first.
         TooMany: too many archives were created within the hour.
     """
     if actor.via != "web":
         raise Forbidden("Only its owner can export an account, on the website.", "Sign in and open /accounts/data/.")
     account = account_of(actor)
+    require_confirmed(actor)
     _hold_to_rate(account.pk)
     key = f"{ARCHIVES}/{account.pk}/{new_id()}"
     with tempfile.TemporaryFile() as file:

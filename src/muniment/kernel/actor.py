@@ -28,6 +28,8 @@ class Actor:
         account_id: None for the system and for visitors.
         credential: what the history shows: the name of a token, an app or a command; never a secret.
         scopes: what the credential permits; web pages and the command line hold all scopes.
+        confirmed: False for a browser session whose account must confirm its identity before it does what opens or
+            gives away the account.
     """
 
     account_id: int | None
@@ -35,6 +37,7 @@ class Actor:
     via: Via
     credential: str = ""
     scopes: frozenset[str] = ALL_SCOPES
+    confirmed: bool = True
 
     @property
     def is_reviewer(self) -> bool:

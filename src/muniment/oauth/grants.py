@@ -23,6 +23,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -55,11 +56,18 @@ class Issued:
 def issue_code(
     actor: Actor, client: Client, *, redirect_uri: str, challenge: str, permitted: Iterable[str], resource: str
 ) -> str:
-    """Issue a code for the consent just given on the website; raise Forbidden for any other actor."""
+    """
+    Issue a code for the consent just given on the website; raise Forbidden for any other actor.
+
+    Scopes that do more than read need a confirmed identity.
+    """
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can connect an app.", "Sign in and try again.")
+    agreed = scopes.read(scopes.written(permitted))
+    if not agreed <= scopes.READ_SCOPES:
+        require_confirmed(actor)
     code = CODE + random_text(token_pairs.SECRET_CHARACTERS)
-    held = scopes.written(permitted)
+    held = scopes.written(agreed)
     with transaction.atomic():
         AuthorizationCode.objects.create(
             digest=token_digest(code),

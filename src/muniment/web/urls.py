@@ -1,13 +1,16 @@
 """URLs of the pages."""
 
-from allauth.account.decorators import secure_admin_login
+from allauth.account.decorators import reauthentication_required, secure_admin_login
+from allauth.account.views import password_set
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
+from muniment.accounts import adapters
+from muniment.accounts.confirming import identity_provider
 from muniment.credits.billing import WEBHOOK
 from muniment.web.requests import errors, static_files
-from muniment.web.views import authorize, billing, oauth, security_log
+from muniment.web.views import authorize, billing, confirming, oauth, security_log
 from muniment.web.views.manage import (
     applications,
     companies,
@@ -131,6 +134,9 @@ urlpatterns = [
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
     path("accounts/data/", own_data.data, name="own_data"),
     path("accounts/data/archive", own_data.archive),
+    path("accounts/password/set/", reauthentication_required(password_set)),
+    path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_provider.PAGE),
+    path("accounts/reauthenticate/email/", confirming.by_email, name=adapters.BY_EMAIL),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
 ]
@@ -138,4 +144,5 @@ urlpatterns = [
 handler400 = errors.bad_request
 handler403 = errors.forbidden
 handler404 = errors.not_found
+handler429 = errors.too_many  # of allauth
 handler500 = errors.server_error

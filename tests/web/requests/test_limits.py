@@ -14,7 +14,7 @@ from make.pages import fields_of, valid
 from muniment.accounts.models import PersonalToken
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness
-from muniment.web.requests.access import MAX_KEPT_BYTES
+from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
 pytestmark = pytest.mark.django_db
 TOKEN = {"name": "laptop of Ada, “home”", "lifetime": "30", "access": "read"}

@@ -13,6 +13,7 @@ from muniment.accounts.operations import account_of, find_account, require_opera
 from muniment.accounts.personal_data.parts import personal_data
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
@@ -26,9 +27,11 @@ def request_deletion(actor: Actor) -> Account:
     Schedule the deletion of the actor's account in 14 days, unless it is scheduled already, and tell the owner by mail.
 
     Raises:
-        Forbidden: the actor is not signed in on the website: no token or app can delete an account.
+        Forbidden: the actor is not signed in on the website (no token or app can delete an account), or has to confirm
+            its identity first.
         Conflict: it is the only operator.
     """
+    require_confirmed(actor)
     with transaction.atomic():
         account = _own(actor)
         _require_another_operator(account)

@@ -69,6 +69,7 @@ _VALUES: Final[dict[str, str | Promise]] = {
     "passkey": gettext_lazy("passkey"),
     "second factor": gettext_lazy("second factor"),
     "single sign-on": gettext_lazy("single sign-on"),
+    "signup": gettext_lazy("new account"),
     "totp": gettext_lazy("authenticator app"),
     "webauthn": gettext_lazy("passkey or security key"),
     "recovery_codes": gettext_lazy("recovery codes"),

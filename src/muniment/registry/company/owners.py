@@ -7,6 +7,7 @@ from django.db import transaction
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.fairness import MAX_DRAFTS
 from muniment.kernel.problems import Conflict
@@ -47,7 +48,9 @@ def leave_company(actor: Actor, slug: str) -> None:
 
     Raises:
         NotFound: unknown, or not owned.
+        Forbidden: the actor has to confirm its identity first.
     """
+    require_confirmed(actor)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
         deleted, _ = Ownership.objects.filter(company=company, account=actor.account_id).delete()

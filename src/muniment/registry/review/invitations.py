@@ -19,6 +19,7 @@ from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
@@ -54,6 +55,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         BadFields: the address is invalid.
         Conflict: too many open invitations.
         TooMany: the account sent too many within the hour or the day.
+        Forbidden: the actor has to confirm its identity first.
     """
     address = email.strip().lower()
     try:
@@ -61,6 +63,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     except ValidationError:
         raise BadFields([Fault("email", "is not an email address")], "Use the form name@example.org.") from None
     account_id = require_account(actor, "Only accounts can send invitations.")
+    require_confirmed(actor)
     is_reviewed = owned(actor, slug).published
     _check_rate(account_id, is_reviewed=is_reviewed)
     token = secrets.token_urlsafe(24)

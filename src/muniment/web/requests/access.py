@@ -1,30 +1,31 @@
 """
-Access to pages: sign-in required (as Django's login_required), reviewers only, and forms kept across a sign-in.
+Access to pages: sign-in required (as Django's login_required), a confirmed identity, reviewers only.
 
-A form that is submitted after the session ended is kept in the session, for the account that submitted it.
+A form that is submitted after the session ended, or before the identity is confirmed, is kept for its account.
 """
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
+from muniment.accounts.security import step_up
 from muniment.accounts.security.signals import BROWSER_COOKIE
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
+from muniment.web.requests.kept_forms import forget_anothers_forms, keep_form
 
 View = Callable[..., HttpResponse]
-KEPT_FORM = "kept_form"
 AUTHOR = BROWSER_COOKIE
-MAX_KEPT_BYTES = 200_000
 
 
 def account_of(request: HttpRequest) -> Account:
@@ -41,7 +42,8 @@ def account_of(request: HttpRequest) -> Account:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    return account_of(request).actor("web")
+    actor = account_of(request).actor("web")
+    return actor if step_up.is_confirmed(request) else replace(actor, confirmed=False)
 
 
 def signed_in(*methods: str) -> Callable[[View], View]:
@@ -55,7 +57,7 @@ def signed_in(*methods: str) -> Callable[[View], View]:
                 raise MethodNotAllowed(str(request.method), ", ".join(allowed))
             if not request.user.is_authenticated:
                 return _to_sign_in(request, can_return="GET" in allowed)
-            _forget_anothers_form(request)
+            forget_anothers_forms(request)
             try:
                 response = view(request, **where)
             except NotFound as refusal:
@@ -63,6 +65,48 @@ def signed_in(*methods: str) -> Callable[[View], View]:
                     gettext("Not found in your account."), gettext("Your listings are at /manage.")
                 ) from refusal
             return _with_author(request, response)
+
+        return enter
+
+    return decorate
+
+
+def confirm_first(request: HttpRequest, page: str = "") -> HttpResponse | None:
+    """
+    Redirect to where the account confirms its identity, and from there to *page*; None if it did within 15 minutes.
+
+    Args:
+        page: for which a submitted form is kept, by default this address.
+    """
+    if step_up.is_confirmed(request):
+        return None
+    here = page or request.get_full_path()
+    if request.method == "POST" and keep_form(
+        request, page or request.path, author=str(request.user.pk), confirming=True
+    ):
+        messages.info(request, gettext("We kept what you entered."))
+    return HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': here})}")
+
+
+def _by_post(request: HttpRequest) -> bool:
+    return request.method == "POST"
+
+
+def confirmed(
+    page: Callable[..., str] | None = None, *, when: Callable[[HttpRequest], bool] = _by_post
+) -> Callable[[View], View]:
+    """
+    Require a confirmed identity where *when* holds; by default, for forms.
+
+    Args:
+        page: returns the page to come back to from the view's arguments; by default the address itself.
+    """
+
+    def decorate(view: View) -> View:
+        @functools.wraps(view)
+        def enter(request: HttpRequest, **where: Any) -> HttpResponse:
+            asked = confirm_first(request, page(**where) if page else "") if when(request) else None
+            return asked or view(request, **where)
 
         return enter
 
@@ -90,14 +134,8 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     if request.method == "POST" and not can_return:
         here = page_of_form(request)
         messages.info(request, gettext("You were signed out, so nothing was changed. Sign in and try again."))
-    elif request.method == "POST":
-        body = request.POST.copy()
-        body.pop("csrfmiddlewaretoken", None)
-        body.pop("once", None)
-        typed = body.urlencode()
-        if len(typed) <= MAX_KEPT_BYTES:
-            request.session[KEPT_FORM] = {"path": request.path, "typed": typed, "author": _author(request)}
-            messages.info(request, gettext("You were signed out. We kept what you entered. Sign in to continue."))
+    elif request.method == "POST" and keep_form(request, request.path, author=_author(request)):
+        messages.info(request, gettext("You were signed out. We kept what you entered. Sign in to continue."))
     return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
 
 
@@ -133,21 +171,3 @@ def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
             samesite="Lax",
         )
     return response
-
-
-def _forget_anothers_form(request: HttpRequest) -> None:
-    """Drop a kept form of another account, or of a version that did not store the account."""
-    kept = request.session.get(KEPT_FORM)
-    if kept and kept.get("author", "") not in {None, str(request.user.pk)}:
-        del request.session[KEPT_FORM]
-
-
-def form_data(request: HttpRequest) -> QueryDict | None:
-    """Return the submitted form or, once, the form of this page that was submitted before signing in."""
-    if request.method == "POST":
-        return request.POST
-    kept = request.session.get(KEPT_FORM)
-    if request.method != "GET" or not kept or kept["path"] != request.path:
-        return None
-    del request.session[KEPT_FORM]
-    return QueryDict(kept["typed"])

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, cast
 
+from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from allauth.account.middleware import AccountMiddleware
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.db import DatabaseError, InterfaceError
@@ -46,6 +47,9 @@ class ProblemMiddleware:
         except Problem as problem:
             return self.process_exception(request, problem)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
+            if request.method != "POST":
+                # What another form left behind is not submitted when this page is confirmed.
+                request.session.pop(STATE_SESSION_KEY, None)
             # Django calls process_exception only for views that it calls itself.
             return cast("HttpResponse", self._accounts.process_exception(request, detour))
 
@@ -86,6 +90,11 @@ def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:  # n
 def forbidden(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature
     message = gettext("You don't have permission to view this page.")
     return page(request, 403, message, gettext("Ask the operator of this registry for access."))
+
+
+def too_many(request: HttpRequest) -> HttpResponse:
+    """Return allauth's page for an account or an address that tries too often."""
+    return page(request, 429, gettext("You tried this too often."), gettext("Wait a few minutes, then try again."))
 
 
 def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:  # noqa: ARG001 - Django's signature

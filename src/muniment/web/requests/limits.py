@@ -17,7 +17,7 @@ from muniment.kernel import fairness
 from muniment.kernel.fairness import ACCOUNT
 from muniment.kernel.problems import TooMany
 from muniment.web.requests import errors
-from muniment.web.requests.access import MAX_KEPT_BYTES
+from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|admin|accounts|oauth|reports)(?:/|$)")

@@ -24,6 +24,14 @@ def with_forms_to(origin: str) -> str:
     return POLICY.replace("form-action 'self'", f"form-action 'self' {origin}")
 
 
+def without_form_action() -> str:
+    """Return the policy of a page whose form redirects to an origin that is not known yet."""
+    return "; ".join(rule for rule in POLICY.split("; ") if not rule.startswith("form-action"))
+
+
+_TO_PROVIDER = "/accounts/oidc/"
+"""Pages of allauth whose form redirects to the identity provider."""
+
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "Referrer-Policy": "same-origin",
@@ -43,6 +51,8 @@ class PolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        if request.path.startswith(_TO_PROVIDER):
+            response.headers.setdefault("Content-Security-Policy", without_form_action())
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         return response

@@ -20,12 +20,13 @@ from muniment.oauth.client_documents import is_document_address
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of
-from muniment.web.requests.security_headers import POLICY
+from muniment.web.requests.access import actor_of, confirm_first
+from muniment.web.requests.kept_forms import form_data
+from muniment.web.requests.security_headers import without_form_action
 from muniment.web.views.oauth import parameters_once
 
 # Without form-action: some browsers apply it to the redirect to the app that follows the form.
-_CONSENT_POLICY: Final = "; ".join(rule for rule in POLICY.split("; ") if not rule.startswith("form-action"))
+_CONSENT_POLICY: Final = without_form_action()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,6 +105,7 @@ def _consent(
     request: HttpRequest, client: Client, target: str, _asked: dict[str, str], wanted: JSONObject
 ) -> HttpResponse:
     """Show the consent page: the app, its redirect and its permissions. It is never skipped."""
+    form_data(request, request.get_full_path())  # says that the identity was confirmed
     asked = scopes.in_order(wanted["scopes"])
     reading = scopes.in_order(wanted["scopes"] & scopes.READ_SCOPES)
     context = {
@@ -127,6 +129,9 @@ def _answered(
     permitted = wanted["scopes"]
     if request.POST.get("access") == "read":
         permitted = permitted & scopes.READ_SCOPES or permitted
+    # The page is shown again afterwards, as the app asked for it: consent is never given by another form.
+    if not permitted <= scopes.READ_SCOPES and (asked_first := confirm_first(request, request.get_full_path())):
+        return asked_first
     code = grants.issue_code(
         actor_of(request),
         client,

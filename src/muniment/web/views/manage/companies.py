@@ -29,7 +29,8 @@ from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
 from muniment.web.presenters.company import rounds_of
-from muniment.web.requests.access import actor_of, form_data, signed_in
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, ask, manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
@@ -127,6 +128,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
+    typed = form_data(request)
     facts, rounds = mine.bundle["company"], rounds_of(mine.bundle)
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
     context = {
@@ -140,6 +142,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "pending": differences.lines_of(pending),
         "missing": missing_of(facts),
         "names": list_unlinked(actor, slug) if mine.state == "published" else [],
+        "invited": typed.get("email", "") if typed else "",
     }
     return manage_page(request, "manage/company.html", context)
 

@@ -8,7 +8,8 @@ from muniment.accounts.personal_data import deletion
 from muniment.documents.downloading import create_archive
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.own_data import describe_deletion
-from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.access import account_of, actor_of, confirmed, signed_in
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, problems_shown, show_problem
 
@@ -16,6 +17,7 @@ HOME = "/accounts/data/"
 
 
 @signed_in()
+@confirmed(when=lambda request: request.POST.get("do") == "delete")
 @once
 def data(request: HttpRequest) -> HttpResponse:
     """Show what can be exported and what a deletion means; schedule or cancel the deletion."""
@@ -34,11 +36,19 @@ def data(request: HttpRequest) -> HttpResponse:
                 return HttpResponseRedirect(HOME)
             case _:
                 raise BadRequest(gettext("The form has no action."), gettext("Use one of the buttons on the page."))
-    context = {"tab": "data", "account": account, "meaning": describe_deletion(account), "fault": fault}
+    typed = form_data(request)
+    context = {
+        "tab": "data",
+        "account": account,
+        "meaning": describe_deletion(account),
+        "fault": fault,
+        "confirm": typed.get("confirm", "") if typed else "",
+    }
     return manage_page(request, "manage/own_data.html", context, status=422 if fault else 200)
 
 
 @signed_in("POST")
+@confirmed(lambda: HOME)
 def archive(request: HttpRequest) -> HttpResponse:
     """Create an archive of the account's data and redirect to its download."""
     try:

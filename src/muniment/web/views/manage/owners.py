@@ -15,12 +15,13 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.review import invitations, withdrawal
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.access import actor_of, confirmed, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, Words, ask, manage_page, problems_shown
 
 
 @signed_in("POST")
+@confirmed(lambda slug: f"/manage/companies/{slug}")
 @once
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     email = request.POST.get("email", "")
@@ -40,6 +41,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @signed_in()
+@confirmed(when=lambda _: True)
 @once
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask whether to leave a listing, and leave it."""

@@ -18,7 +18,8 @@ from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.reverting import LaterChanges
 from muniment.web.form_fields import form_field
 from muniment.web.presenters import differences
-from muniment.web.requests.access import account_of, actor_of, form_data, signed_in
+from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, ask, manage_page, problems_shown
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager

@@ -18,7 +18,8 @@ from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.oauth.models import Grant
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of, form_data, signed_in
+from muniment.web.requests.access import actor_of, confirmed, signed_in
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.pagination import asked_page, pager
 from muniment.web.views.manage.connecting_agents import claude_command, servers
 
@@ -66,6 +67,7 @@ class NewTokenForm(forms.Form):
 
 
 @signed_in()
+@confirmed()
 def tokens(request: HttpRequest) -> HttpResponse:
     """Show tokens and connected apps; create a token."""
     if request.method != "POST":
@@ -83,6 +85,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @signed_in("POST")
+@confirmed(lambda **_: HOME)
 def regenerate(request: HttpRequest, token_id: int) -> HttpResponse:
     """Regenerate a token, and show it once."""
     return _page(request, NewTokenForm(), new_token=operations.regenerate_token(actor_of(request), _id(token_id)))

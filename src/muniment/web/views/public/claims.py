@@ -13,7 +13,8 @@ from muniment.registry.models import Company, Person, State
 from muniment.registry.review import claims
 from muniment.registry.verification import proofs
 from muniment.web.forms import FormStep
-from muniment.web.requests.access import actor_of, form_data, signed_in
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
 

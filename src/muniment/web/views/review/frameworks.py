@@ -18,7 +18,8 @@ from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.schema.validation import Fault
 from muniment.web.forms import sentence
-from muniment.web.requests.access import actor_of, form_data, reviewer
+from muniment.web.requests.access import actor_of, reviewer
+from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, pager
