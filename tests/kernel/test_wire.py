@@ -13,6 +13,7 @@ from muniment.kernel.wire import (
     format_price,
     month_and_year,
     number,
+    parse_amount,
     parse_money,
     parse_month_and_year,
     parse_timestamp,
@@ -73,6 +74,13 @@ def test_an_amount_is_read_as_people_write_it(text, minor_units):
 def test_a_text_that_is_not_an_amount_is_refused(text):
     with pytest.raises(ValueError, match="is "):
         parse_money(text)
+
+
+@pytest.mark.parametrize("parse", [parse_money, parse_amount, parse_month_and_year, parse_timestamp])
+@pytest.mark.parametrize("text", ["$" + "9" * 10**6, "9" * 10**6, f"2026-11-21T10:00:00.{'0' * 10**6}Z"], ids=len)
+def test_a_text_of_a_million_digits_is_refused_unread(parse, text):
+    with pytest.raises(ValueError, match=" a"):
+        parse(text)
 
 
 @given(st.integers(0, MAX_MINOR_UNITS))

@@ -25,6 +25,8 @@ _MONEY = re.compile(r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CHF": "CHF ", "INR": "₹", "BRL": "R$", "KRW": "₩"}
 _WHOLE = frozenset("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split())  # noqa: SIM905 - easier to read as one text
 _THOUSANDTHS = frozenset({"BHD", "JOD", "KWD", "OMR", "TND"})
+MAX_PARSED: Final = 100
+"""Characters of a text that is parsed; a longer one is refused unread."""
 MAX_MINOR_UNITS = 10**17
 """The largest amount that one company may hold; fits in 64 bits."""
 
@@ -59,7 +61,7 @@ def format_price(minor_units: int, currency: str = "USD") -> str:
 
 def parse_money(text: str, currency: str = "USD") -> int:
     """Parse ``$1.2M``, ``1,200,000`` or ``USD 1.2 million`` into minor units, rounded half up, or raise ValueError."""
-    rest = text.strip()
+    rest = text.strip() if len(text) <= MAX_PARSED else ""
     for sign in (currency_sign(currency).strip(), currency):
         rest = rest.removeprefix(sign).strip()
     rest = rest.removesuffix(currency).strip()
@@ -105,7 +107,7 @@ def month_and_year(day: date) -> str:
 
 def parse_month_and_year(text: str) -> date:
     """Parse ``March 2024`` as the first day of that month, or raise ValueError."""
-    month, _, year = text.strip().partition(" ")
+    month, _, year = text.strip().partition(" ") if len(text) <= MAX_PARSED else ("", "", "")
     if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
         message = "is not a month and year such as March 2024"
         raise ValueError(message)
@@ -120,7 +122,9 @@ def timestamp(moment: datetime) -> str:
 def parse_timestamp(text: str) -> datetime:
     """Parse an RFC 3339 date and time with its UTC offset, or raise ValueError."""
     message = "is not an RFC 3339 date and time such as 2026-11-21T10:00:00Z"
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text):
+    if len(text) > MAX_PARSED or not re.fullmatch(
+        r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", text
+    ):
         raise ValueError(message)
     try:
         return datetime.fromisoformat(text.upper()).astimezone(UTC)

@@ -213,7 +213,7 @@ def funding_round(currency: str) -> Record:
         "FundingRound",
         (
             structs.replace(ITEM_ID, column="item_id"),
-            Field("name", _NAME, "Name", example="Seed"),
+            Field("name", Text(200, line=True), "Name", example="Seed"),
             Field(
                 "target", Money(40, currency), "Target", "For example $1.2M.", example="$2.5M", column="target_minor"
             ),

@@ -18,6 +18,7 @@ from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import line_fault
 from muniment.kernel.wire import (
+    MAX_PARSED,
     currency_sign,
     format_amount,
     format_money,
@@ -31,10 +32,6 @@ from muniment.kernel.wire import (
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, shown
 
 JsonSchema = JSONObject
-
-
-MAX_PARSED: Final = 100
-"""Characters of a text that is parsed; a longer one is refused unread."""
 
 
 class View(Struct, frozen=True):

@@ -81,6 +81,13 @@ def test_a_comparison_holds_or_not_and_quotes_what_decides_it(inputs, *, path, o
     assert (found, [each.quote for each in cited]) == (held, [quote] if quote else [])
 
 
+@pytest.mark.parametrize("value", [10**400, "9" * 10**6, "$" + "9" * 10**6], ids=["a number", "digits", "money"])
+def test_a_number_beyond_all_limits_fulfills_no_comparison(value):
+    found = read_inputs({**FACTS, "company": {"name": "Tide Works", "fleet": value}}, [])
+    for op in ("<", ">", "="):
+        assert not holds({"path": "company.fleet", "op": op, "value": 5}, found)[0]
+
+
 @pytest.mark.parametrize(
     ("op", "terms", "where", "held"),
     [

@@ -124,6 +124,60 @@ def test_a_dry_run_and_a_refused_change_cost_nothing(me, limits):
     assert limits.written_bytes.peek(str(me.account_id)).remaining == before
 
 
+BIG = "x" * 900_000
+DEEP = [[[[[[[[[1]]]]]]]]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({name: BIG} for name in ("description", "body", "industry", "orgKind")),
+        {"website": f"https://tidal.example/{BIG}"},
+        {"themes": [BIG]},
+        {"socials": {"twitter": BIG}},
+        {"address": [{"city": BIG}]},
+        {"fundingRound": {"name": BIG}},
+        {"fundingRounds": [{"name": BIG}]},
+        {"proposals": [{"title": BIG}]},
+        {"positions": [{"title": BIG, "person": {"name": "Ada"}}]},
+        {"positions": [{"person": {"name": BIG}}]},
+        {"capTable": [{"name": BIG}]},
+        {"distribution": {"details": BIG}},
+        {"distribution": {"pools": [{"name": BIG}]}},
+        {"distribution": {BIG: 1}},
+        {"distribution": {"more": {"and": [BIG]}}},
+        {"distribution": {"more": DEEP}},
+        {"distribution": {"pools": [{"name": "A", "more": DEEP}]}},
+        {"proposals": [{"title": "A", "more": DEEP}]},
+        {"proposals": [{"title": "A", "votes": {"more": DEEP}}]},
+        {"positions": [{"person": {"name": "Ada", "more": DEEP}}]},
+        {"capTable": [{"name": "A", "more": DEEP}]},
+    ],
+    ids=lambda change: str(change)[:50],
+)
+def test_no_value_is_large_or_deep_whether_edited_or_suggested(me, change):
+    mine = published(me)
+    before = operations.get_company(me, mine.slug).bundle
+    with pytest.raises(BadFields, match="at most"):
+        operations.update_company(me, mine.slug, CompanyChange(change))
+    with pytest.raises(BadFields, match="at most"):
+        claims.suggest_edit(owner(), mine.slug, CompanyChange(change), "")
+    assert operations.get_company(me, mine.slug).bundle == before
+
+
+def test_a_revert_does_not_let_a_listing_grow_beyond_its_size(me):
+    mine = draft(me, distribution={"details": "x" * 150_000})
+    operations.update_company(me, mine.slug, CompanyChange(distribution={"details": "Short."}))
+    entry = HistoryEntry.objects.latest("pk")
+    operations.update_company(me, mine.slug, CompanyChange(distribution={"schedule": "y" * 200_000}))
+    operations.revert_company(me, mine.slug, entry.pk, overwrite=True)
+    operations.update_company(me, mine.slug, CompanyChange(distribution={"details": "Short."}))
+    entry = HistoryEntry.objects.latest("pk")
+    Company.objects.filter(slug=mine.slug).update(extra={"more": "z" * 200_000})
+    with pytest.raises(BadFields, match="at most 262,144 are allowed"):
+        operations.revert_company(me, mine.slug, entry.pk)
+
+
 def test_profiles_and_suggestions_count_too(me, limits):
     mine, other = published(owner()), owner()
     profiles.create_profile(me, profiles.ProfileChange(name="Ada Moss"))

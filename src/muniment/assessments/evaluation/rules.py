@@ -9,6 +9,7 @@ Source: assessment-spec/1, evaluators.
 """
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -27,7 +28,7 @@ from muniment.assessments.evaluation.words import (
     words_of,
 )
 from muniment.kernel.json import JSONMapping
-from muniment.kernel.wire import parse_money
+from muniment.kernel.wire import MAX_PARSED, parse_money
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 WITHOUT_CHECKS: Final = 0.5
@@ -189,8 +190,8 @@ def _amount(value: Any, currency: str) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value)
-    if not isinstance(value, str):
+        return float(value) if abs(value) <= sys.float_info.max else None
+    if not isinstance(value, str) or len(value) > MAX_PARSED:
         return None
     try:
         return float(value.strip().removesuffix("%").replace(",", ""))
