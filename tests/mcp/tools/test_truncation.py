@@ -57,7 +57,7 @@ def test_a_page_of_listings_takes_as_many_questions_as_one_listing(owner):
 
 
 def test_a_long_profile_of_many_listings_fits_and_says_what_was_cut(server, owner, text):
-    listings(owner, 101, "Quay")
+    listings_by_rows(owner, 101)
     profiles.create_profile(owner.actor("web"), profiles.ProfileChange(name="Ada", bio="潮" * 20_000))
     answer = server.call(text, "get_my_profile")
     assert len(msgspec.json.encode(answer)) <= BUDGET_BYTES
