@@ -6,7 +6,6 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db import models
@@ -23,18 +22,24 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     PictureMember,
     existing_rows,
-    free_slug,
     history_values,
     import_pictures,
     insert_rows,
-    merged_slugs,
     update_row,
     update_rows,
     without_used_slugs,
 )
 from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import former_people, settle_columns, settle_lists, settle_rounds
-from muniment.registry.exchange.position_answers import PositionAnswers
+from muniment.registry.exchange.positions import (
+    NamedPeople,
+    PositionAnswers,
+    StoredPositions,
+    follow_merges,
+    ignore_erased_people,
+    keep_private,
+    without_unknown_people,
+)
 from muniment.registry.exchange.rows import CompanyRow
 from muniment.registry.fields import Text
 from muniment.registry.models import (
@@ -42,14 +47,12 @@ from muniment.registry.models import (
     Company,
     Framework,
     FundingRound,
-    GivenSlug,
     HistoryEntry,
     Person,
     Position,
     Proposal,
     State,
 )
-from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
@@ -59,8 +62,6 @@ from muniment.schema.validation import Fault
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
 _DATES: Final = ("listed_on", "listed_month_only")
-StoredPositions = list[tuple[PositionRow, int | None]]
-"""Stored positions, each with the person's key, None where only a name is shown."""
 _Parts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
 
@@ -83,43 +84,6 @@ def _parts(keys: list[int]) -> _Parts:
     for key, *values in stored(FundingRound, *RoundRow._fields):
         parts["funding_rounds"][key].append(RoundRow(*values))
     return parts
-
-
-@dataclass(slots=True)
-class _People:
-    """The people named in the positions of a batch, existing or to be created."""
-
-    run: BatchRun
-    known: dict[str, Person]
-    made: dict[str, Person] = field(default_factory=dict)
-
-    def unknown(self, place: PositionRow) -> bool:
-        """Return whether the person does not exist and has no name to create them with."""
-        if not place.slug or place.name.strip():
-            return False
-        return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
-
-    def name_of(self, place: PositionRow) -> str:
-        person = self.known.get(place.slug) or self.made.get(place.slug)
-        return person.name if person else place.name
-
-    def resolve(self, place: PositionRow, stored: StoredPositions, here: dict[str, str]) -> str:
-        """
-        Return the slug of the person in *place*; create the person if needed.
-
-        A row with an id and without a slug comes from an export, which writes a person without a public profile so.
-        """
-        slug = place.slug
-        if not slug and place.item_id:
-            same = (each.slug for each, _ in stored if each.item_id == place.item_id and each.name == place.name)
-            return next(same, "")
-        if not slug:
-            slug = here.get(place.name) or next((each.slug for each, _ in stored if each.name == place.name), "")
-            slug = slug or free_slug("person", place.name, {*self.known, *self.made})
-            here[place.name] = slug
-        if slug not in self.known and slug not in self.made:
-            self.made[slug] = Person(slug=slug, name=place.name)
-        return slug
 
 
 def _key(place: PositionRow) -> tuple[Any, ...]:
@@ -181,13 +145,14 @@ class _CompanyBatch:
         self.edits = edits_of("company", keys, lambda key, member: self._member(by_key[key], member, parts))
         rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
         import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
-        self._ignore_erased_people(rows)
-        self._follow_merges(rows)
+        ignore_erased_people(self.run, rows)
+        follow_merges(rows)
         self.answers = PositionAnswers.read(stored.values())
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
-        people = _People(self.run, existing_rows(Person, slugs))
-        rows = self._without_unknown_people(rows, people)
+        people = NamedPeople(self.run, existing_rows(Person, slugs))
+        keep_private(self.run, rows, people, parts["positions"], stored)
+        rows = without_unknown_people(self.run, rows, people)
         for line, row in rows:
             company = stored.get(row.slug)
             if row.positions and company:
@@ -201,23 +166,6 @@ class _CompanyBatch:
         if not self.run.dry:
             self._write(people)
         return self.counts
-
-    def _ignore_erased_people(self, rows: list[tuple[int, CompanyRow]]) -> None:
-        suppressed = Suppressions()
-        for line, row in rows if suppressed else ():
-            kept = []
-            for index, place in enumerate(row.positions or ()):
-                if suppressed.has_place(row.slug, place.slug, place.name):
-                    self.run.warn(line, Fault(f"positions[{index}].person", "was erased; the position is ignored"))
-                else:
-                    kept.append(place)
-            row.positions = kept if row.positions is not None else None
-
-    def _follow_merges(self, rows: list[tuple[int, CompanyRow]]) -> None:
-        merged = merged_slugs(place.slug for _, row in rows for place in row.positions or ())
-        for _, row in rows if merged else ():
-            places = row.positions
-            row.positions = places and [place._replace(slug=merged.get(place.slug, place.slug)) for place in places]
 
     def _on_wire(self, company: Company | None, parts: _Parts) -> JSONObject:
         """Return a stored listing in the form of its line; empty for a new one."""
@@ -238,26 +186,7 @@ class _CompanyBatch:
         line = self._on_wire(company, parts)
         return line[member] if member in line else line["company"].get(member)
 
-    def _without_unknown_people(
-        self, rows: list[tuple[int, CompanyRow]], people: _People
-    ) -> list[tuple[int, CompanyRow]]:
-        named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
-        gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
-        kept = []
-        for line, row in rows:
-            faults = []
-            for index, place in enumerate(row.positions or ()):
-                if place.slug in gone:
-                    faults.append((index, f"{place.slug!r} was used by a deleted person and cannot be reused"))
-                elif people.unknown(place):
-                    faults.append((index, f"is unknown: no person has the slug {place.slug!r}"))
-            for index, reason in faults:
-                self.run.tell(line, Fault(f"positions[{index}].person.slug", reason))
-            if not faults:
-                kept.append((line, row))
-        return kept
-
-    def _places(self, row: CompanyRow, stored: StoredPositions, people: _People) -> list[PositionRow] | None:
+    def _places(self, row: CompanyRow, stored: StoredPositions, people: NamedPeople) -> list[PositionRow] | None:
         if row.positions is None:
             return None
         here: dict[str, str] = {}
@@ -292,7 +221,7 @@ class _CompanyBatch:
             stored_pools = ((company and company.distribution) or {}).get("pools") or ()
             row.columns["distribution"] = {**distribution, "pools": POOLS.with_ids(pools, stored_pools)}
 
-    def _new(self, row: CompanyRow, people: _People) -> None:
+    def _new(self, row: CompanyRow, people: NamedPeople) -> None:
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
         self._give_ids(row)
@@ -307,7 +236,7 @@ class _CompanyBatch:
         self.order.append(company)
         self.new_parts.append((company, row, self._places(row, [], people)))
 
-    def _compare(self, line: int, row: CompanyRow, company: Company, parts: _Parts, people: _People) -> None:
+    def _compare(self, line: int, row: CompanyRow, company: Company, parts: _Parts, people: NamedPeople) -> None:
         stored: StoredPositions = parts["positions"][company.pk]
         columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
         places = self._places(row, stored, people)
@@ -357,7 +286,7 @@ class _CompanyBatch:
             self.described.append(company.pk)
 
     def _settle(
-        self, line: int, row: CompanyRow, company: Company, parts: Mapping[str, list[Any]], people: _People
+        self, line: int, row: CompanyRow, company: Company, parts: Mapping[str, list[Any]], people: NamedPeople
     ) -> JSONObject:
         """Set the ids of rows, and keep what people changed and decided; return the columns to store."""
         edits = self.edits.get(company.pk)
@@ -376,7 +305,7 @@ class _CompanyBatch:
         return columns
 
     def _resolve(
-        self, places: list[PositionRow], stored: StoredPositions, people: _People, edits: Edits
+        self, places: list[PositionRow], stored: StoredPositions, people: NamedPeople, edits: Edits
     ) -> list[PositionRow]:
         """Return *places* with their people, also those whose positions were removed since an import brought them."""
         former = former_people(places, edits)
@@ -398,7 +327,7 @@ class _CompanyBatch:
             each.to_document(self.run.schema.funding_round) if isinstance(each, RoundRow) else each for each in part
         ]
 
-    def _write(self, people: _People) -> None:
+    def _write(self, people: NamedPeople) -> None:
         insert_rows("person", list(people.made.values()))
         insert_rows("company", self.made)
         update_rows(self.changed)
@@ -427,7 +356,7 @@ class _CompanyBatch:
         remember("company", self.edits)
         self._publish(people)
 
-    def _publish(self, people: _People) -> None:
+    def _publish(self, people: NamedPeople) -> None:
         settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}
         settled |= {person.pk for person in people.made.values()}
         moved = [key for key in self.affected_people if key not in settled]

@@ -1,0 +1,181 @@
+"""
+The positions of imported companies: the people whom they name, and what people answered about their positions.
+
+An import speaks for the operator: it confirms what a claimed profile was asked for. It publishes no private profile.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from muniment.kernel.ids import now, slug_from_name
+from muniment.registry.company.parts import PositionRow
+from muniment.registry.exchange.batch import BatchRun, free_slug, merged_slugs
+from muniment.registry.exchange.rows import CompanyRow
+from muniment.registry.models import Company, GivenSlug, Person, PositionRequest
+from muniment.registry.people.suppression import Suppressions
+from muniment.schema.company_parts import POSITIONS
+from muniment.schema.validation import Fault
+
+StoredPositions = list[tuple[PositionRow, int | None]]
+"""Stored positions, each with the person's key, None where only a name is shown."""
+Rows = list[tuple[int, CompanyRow]]
+"""Rows with their line numbers."""
+_Answered = tuple[str, str, str, str | None]
+"""The person's slug and name, the id of the position and its title."""
+
+
+@dataclass(slots=True)
+class NamedPeople:
+    """The people named in the positions of a batch, existing or to be created."""
+
+    run: BatchRun
+    known: dict[str, Person]
+    made: dict[str, Person] = field(default_factory=dict)
+
+    def unknown(self, place: PositionRow) -> bool:
+        """Return whether the person does not exist and has no name to create them with."""
+        if not place.slug or place.name.strip():
+            return False
+        return not (place.slug in self.known or place.slug in self.made or place.slug in self.run.names["person"])
+
+    def name_of(self, place: PositionRow) -> str:
+        person = self.known.get(place.slug) or self.made.get(place.slug)
+        return person.name if person else place.name
+
+    def resolve(self, place: PositionRow, stored: StoredPositions, here: dict[str, str]) -> str:
+        """
+        Return the slug of the person in *place*; create the person if needed.
+
+        A row with an id and without a slug comes from an export, which writes a person without a public profile so.
+        """
+        slug = place.slug
+        if not slug and place.item_id:
+            same = (each.slug for each, _ in stored if each.item_id == place.item_id and each.name == place.name)
+            return next(same, "")
+        if not slug:
+            slug = here.get(place.name) or next((each.slug for each, _ in stored if each.name == place.name), "")
+            slug = slug or free_slug("person", place.name, {*self.known, *self.made})
+            here[place.name] = slug
+        if slug not in self.known and slug not in self.made:
+            self.made[slug] = Person(slug=slug, name=place.name)
+        return slug
+
+
+def ignore_erased_people(run: BatchRun, rows: Rows) -> None:
+    suppressed = Suppressions()
+    for line, row in rows if suppressed else ():
+        kept = []
+        for index, place in enumerate(row.positions or ()):
+            if suppressed.has_place(row.slug, place.slug, place.name):
+                run.warn(line, Fault(f"positions[{index}].person", "was erased; the position is ignored"))
+            else:
+                kept.append(place)
+        row.positions = kept if row.positions is not None else None
+
+
+def follow_merges(rows: Rows) -> None:
+    merged = merged_slugs(place.slug for _, row in rows for place in row.positions or ())
+    for _, row in rows if merged else ():
+        places = row.positions
+        row.positions = places and [place._replace(slug=merged.get(place.slug, place.slug)) for place in places]
+
+
+def keep_private(
+    run: BatchRun,
+    rows: Rows,
+    people: NamedPeople,
+    positions: Mapping[int, StoredPositions],
+    companies: Mapping[str, Company],
+) -> None:
+    """Replace private profiles by the names that the rows give, except where a stored listing links to them."""
+    private = {slug for slug, person in people.known.items() if person.account_id and not person.published}
+    for line, row in rows if private else ():
+        company = companies.get(row.slug)
+        linked = {place.slug for place, key in (positions[company.pk] if company else ()) if key}
+        kept = []
+        for index, place in enumerate(row.positions or ()):
+            if place.slug not in private or place.slug in linked:
+                kept.append(place)
+                continue
+            said = "is a private profile; the position shows its name alone" if place.name.strip() else ""
+            run.warn(line, Fault(f"positions[{index}].person.slug", said or "is a private profile; it is ignored"))
+            if said:
+                (found,) = POSITIONS.with_ids([place.to_document()])
+                kept.append(place._replace(slug="", item_id=found["id"]))
+        row.positions = kept if row.positions is not None else None
+
+
+def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:
+    named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
+    gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
+    kept = []
+    for line, row in rows:
+        faults = []
+        for index, place in enumerate(row.positions or ()):
+            if place.slug in gone:
+                faults.append((index, f"{place.slug!r} was used by a deleted person and cannot be reused"))
+            elif people.unknown(place):
+                faults.append((index, f"is unknown: no person has the slug {place.slug!r}"))
+        for index, reason in faults:
+            run.tell(line, Fault(f"positions[{index}].person.slug", reason))
+        if not faults:
+            kept.append((line, row))
+    return kept
+
+
+@dataclass(slots=True)
+class PositionAnswers:
+    """The requests of the companies of a batch: refused ones, and the undecided ones by the id of the position."""
+
+    refused: dict[int, list[_Answered]] = field(default_factory=lambda: defaultdict(list))
+    waiting: dict[int, dict[str, tuple[int, str]]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def read(cls, companies: Iterable[Company]) -> "PositionAnswers":
+        answers, decisions = cls(), PositionRequest.Decision
+        found = PositionRequest.objects.filter(
+            company__in=[company.pk for company in companies],
+            decision__in=["", decisions.DECLINED, decisions.ENDED],
+        )
+        columns = ("pk", "company_id", "decision", "item", "title", "person__slug", "person__name")
+        for key, company, decision, item, title, slug, name in found.values_list(*columns):
+            if decision:
+                answers.refused[company].append((slug, name, item, title))
+            else:
+                answers.waiting[company][item] = (key, slug)
+        return answers
+
+    def without_refused(
+        self, company: Company, places: list[PositionRow], run: BatchRun, line: int
+    ) -> list[PositionRow]:
+        """Return *places* without those that their person declined or ended, which are reported."""
+        refused = self.refused.get(company.pk)
+        if not refused:
+            return places
+        kept = []
+        for index, place in enumerate(places):
+            if any(_is_same(place, answered) for answered in refused):
+                run.warn(line, Fault(f"positions[{index}]", "was declined or ended by the person and is left out"))
+            else:
+                kept.append(place)
+        return kept
+
+    def settle(self, written: Iterable[tuple[Company, list[PositionRow]]]) -> None:
+        """Record that the operator confirmed a requested position; withdraw requests whose position is gone."""
+        decisions: dict[str, list[int]] = defaultdict(list)
+        for company, places in written:
+            slugs = {place.item_id: place.slug for place in places}
+            for item, (request, slug) in self.waiting.get(company.pk, {}).items():
+                if slugs.get(item) == slug:
+                    decisions[PositionRequest.Decision.CONFIRMED].append(request)
+                elif slugs.get(item) != "":
+                    decisions[PositionRequest.Decision.WITHDRAWN].append(request)
+        for decision, keys in decisions.items():
+            PositionRequest.objects.filter(pk__in=keys).update(decision=decision, decided_at=now())
+
+
+def _is_same(place: PositionRow, answered: _Answered) -> bool:
+    slug, name, item, title = answered
+    is_person = place.slug == slug if place.slug else slug_from_name(place.name) == slug_from_name(name)
+    return is_person and (place.title == title or (bool(place.item_id) and place.item_id == item))
