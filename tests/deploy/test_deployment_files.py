@@ -13,6 +13,7 @@ import yaml
 
 from muniment.cli import main as command
 from muniment.config import SETTINGS
+from services.product import run
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -110,6 +111,16 @@ def test_a_pod_runs_unprivileged_and_without_access_to_its_cluster(name):
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["terminationGracePeriodSeconds"] > 30
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_pod_without_a_secret_key_does_not_start(name, tmp_path):
+    first, container = PODS[name]["initContainers"][0], PODS[name]["containers"][0]
+    assert first["envFrom"] == container["envFrom"]
+    refused = run(*first["args"], data=tmp_path, check=False, secret_key="")
+    assert (refused.returncode, "MUNIMENT_SECRET_KEY is empty" in refused.stderr) == (1, True)
+    assert run(*first["args"], data=tmp_path, secret_key="x" * 40).returncode == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_node_of_kubernetes_is_probed_where_the_product_answers():

@@ -2,6 +2,7 @@
 
 import click
 
+from muniment import config
 from muniment.accounts.keys.reading import new_key
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
@@ -43,6 +44,14 @@ def status() -> None:
 def new() -> None:
     """Print a new random key. It changes nothing."""
     click.echo(new_key())
+
+
+@keys.command("require")
+def require() -> None:
+    """Fail unless MUNIMENT_SECRET_KEY is set, for deployments whose nodes have no data folder in common."""
+    if not config.current().secret_key.strip():
+        message = "MUNIMENT_SECRET_KEY is empty. Set it to the output of muniment keys new, the same on every node."
+        raise click.ClickException(message)
 
 
 @keys.command("adopt")
