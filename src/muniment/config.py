@@ -222,7 +222,7 @@ class Config:
     base_url = Setting("", _base_url, "Public URL, such as https://registry.example; default the listening address.")
     registry_name = Setting("Muniment", str, "Name of the registry on pages, server cards and documents.")
     secret_key = Setting(
-        "", str, "Key that signs cookies and links, shared by all nodes; default a file in the data folder."
+        "", str, "Secret key, the same on all nodes; NEW,PRESENT during a rotation; default a file in the data folder."
     )
     mail_url = Setting("", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
     mail_from = Setting("registry@localhost", str, "Sender address of mail.")
