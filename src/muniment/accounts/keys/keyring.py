@@ -3,7 +3,7 @@ The keys of this process, and which of them the database uses.
 
 A setting or file lists keys; the database names its current and former keys by fingerprint. A process signs and seals
 with the key that the database calls current, whatever the order of its own list, so that nodes with different lists
-agree. Source: decision 38.
+agree. Source: decision 39.
 """
 
 import logging

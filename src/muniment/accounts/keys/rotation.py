@@ -4,7 +4,7 @@ Adopt a key, rotate it, and remove a former one.
 A rotation waits for every running process to have the new key, makes it the current one for all of them at once, waits
 until all sign with it, and then seals everything again in batches. Each step can be repeated after a crash.
 
-Source: decision 38.
+Source: decision 39.
 """
 
 import time
