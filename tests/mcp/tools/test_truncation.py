@@ -57,7 +57,7 @@ def test_a_page_of_listings_takes_as_many_questions_as_one_listing(owner):
 
 
 def test_a_long_profile_of_many_listings_fits_and_says_what_was_cut(server, owner, text):
-    listings_by_rows(owner, 101)
+    listings_by_rows(owner, 101, "Quay")
     profiles.create_profile(owner.actor("web"), profiles.ProfileChange(name="Ada", bio="潮" * 20_000))
     answer = server.call(text, "get_my_profile")
     assert len(msgspec.json.encode(answer)) <= BUDGET_BYTES
@@ -70,10 +70,10 @@ def test_a_long_profile_of_many_listings_fits_and_says_what_was_cut(server, owne
 CJK = "水" * 190
 
 
-def listings_by_rows(owner, number, **fields):
+def listings_by_rows(owner, number, name=CJK, **fields):
     """Make listings as the import leaves them, quickly; give them."""
     made = Company.objects.bulk_create(
-        Company(slug=f"{n:03}{CJK}", name=f"{n:03}{CJK}", state="draft", **fields) for n in range(number)
+        Company(slug=f"{n:03}{name}", name=f"{n:03}{name}", state="draft", **fields) for n in range(number)
     )
     Ownership.objects.bulk_create(Ownership(company=each, account=owner) for each in made)
     return made
