@@ -23,6 +23,7 @@ from services.mcp import legacy
 LENGTH = re.compile(rb"(?i)\r\ncontent-length: (\d+)")
 PATIENCE_S = 120.0
 SMALL_HOLD_S = 1.0
+OPENING_S = 15.0
 
 
 class Site(NamedTuple):
@@ -132,28 +133,37 @@ class Attacker:
         """
         Open *connections*, each with ``first(number)``, and keep them unfinished until the time is over.
 
-        In the small form, they are kept until as many as can be are open. Ended connections are opened again.
+        In the small form, they are kept for a second after all have been opened. Ended connections are opened again.
 
         Args:
             drip: sent on each of them every *every_s*.
         """
+        started, all_open = 0, asyncio.Event()
 
         async def client(number: int) -> None:
+            nonlocal started
             again = self.rounds(1)
             for _ in again:
                 with contextlib.suppress(OSError):
                     async with self.connected() as (reader, writer):
                         self.counts["opened"] += 1
                         writer.write(first(number))
-                        await self._drip(reader, writer, drip, every_s)
+                        started += 1
+                        if started == connections:
+                            all_open.set()
+                        await self._drip(reader, writer, drip, every_s, all_open)
                 await asyncio.sleep(0.05)
 
         await asyncio.gather(*(client(number) for number in range(connections)))
 
-    async def _drip(self, reader: Any, writer: Any, drip: bytes, every_s: float) -> None:
-        until = self.began + (self.seconds if self.seconds is not None else SMALL_HOLD_S)
+    async def _drip(self, reader: Any, writer: Any, drip: bytes, every_s: float, all_open: asyncio.Event) -> None:
         reading = asyncio.ensure_future(answered(reader))
         try:
+            if self.seconds is None:
+                with contextlib.suppress(TimeoutError):  # some may not have been let in
+                    async with asyncio.timeout(OPENING_S):
+                        await all_open.wait()
+            until = self.began + self.seconds if self.seconds is not None else time.monotonic() + SMALL_HOLD_S
             while time.monotonic() < until and not reading.done():
                 await asyncio.wait([reading], timeout=min(every_s if drip else 5.0, max(0.0, until - time.monotonic())))
                 if drip and not reading.done():
