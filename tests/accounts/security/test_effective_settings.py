@@ -31,10 +31,10 @@ def test_the_first_start_and_every_change_are_recorded_once(use):
     use(signup="on", run_cost="25")
     assert [record_settings(), record_settings()] == [True, False]
     first, second = recorded()
-    assert first.detail["changed"] == {"MUNIMENT_SIGNUP": [None, "False"]}
-    assert second.detail["changed"] == {"MUNIMENT_RUN_COST": [None, "25"], "MUNIMENT_SIGNUP": ["False", None]}
+    assert first.detail["changed"] == {"MUNIMENT_SIGNUP": [None, "off"]}
+    assert second.detail["changed"] == {"MUNIMENT_RUN_COST": [None, "25"], "MUNIMENT_SIGNUP": ["off", None]}
     assert second.is_audited
-    assert ("MUNIMENT_RUN_COST", "none → 25") in details_of(second)
+    assert ("MUNIMENT_RUN_COST", "default → 25") in details_of(second)
 
 
 def test_what_differs_between_nodes_is_no_change(use, tmp_path):

@@ -79,7 +79,7 @@ def test_an_erased_person_is_not_named_by_the_audit_log():
     assert "quill" not in str(list(rows.values_list("subject", "detail")))
     assert rows.filter(subject=f"companies/{slug}").exists()
     erased = rows.get(event=Event.PERSON_ERASED)
-    assert re.fullmatch(r"[0-9a-f]{64}", erased.detail["digest"])
+    assert re.fullmatch(r"[0-9a-f]{64}", erased.detail["slugDigest"])
 
 
 def test_the_export_of_an_account_has_its_log(tmp_path):

@@ -26,7 +26,7 @@ _SHOWN: Final = frozenset(
 """Settings with texts that are public anyway; other texts may contain credentials."""
 _OF_A_NODE: Final = frozenset({"data", "admin_listen", "cache_mb", "max_connections", "log_format", "log_requests"})
 """Settings in which the nodes of one instance may differ."""
-_OPEN_TYPES: Final = (bool, int, float)
+_OPEN_TYPES: Final = (int, float)
 SECRET: Final = "secret"  # noqa: S105 - a word shown in place of one
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('muniment.settings', 0))"
 
@@ -69,6 +69,8 @@ def _described(current: config.Config) -> dict[str, str]:
 
 
 def _shown(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     is_open = isinstance(value, _OPEN_TYPES) or name in _SHOWN
     return str(value) if is_open else f"{SECRET} {_digest(name + str(value))[:12]}"
 

@@ -55,7 +55,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "fields": gettext_lazy("Fields"),
     "merged": gettext_lazy("Merged profile"),
     "companies": gettext_lazy("Companies"),
-    "digest": gettext_lazy("Digest of the slug"),
+    "slugDigest": gettext_lazy("Digest of the slug"),
     "files": gettext_lazy("Files"),
     "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
@@ -111,7 +111,9 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
     for name, value in event.detail.items():
         if name == "changed":
-            lines += [(setting, " → ".join(map(_shown, pair))) for setting, pair in value.items()]
+            lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]
+        elif value in ("", [], None):
+            continue
         elif name == "owner":
             owner = get_user_model().objects.filter(pk=value).first()
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
@@ -120,9 +122,11 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     return lines
 
 
+def _setting(value: str | None) -> str:
+    return gettext("default") if value is None else value
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_shown, value))
-    if value is None:
-        return gettext("none")
     return str(_VALUES.get(value, value)) if isinstance(value, str) else str(value)

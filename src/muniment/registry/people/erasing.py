@@ -100,7 +100,7 @@ def _erase(actor: Actor, person: Person) -> list[str]:
     key = suppression.keys_in_use()[0]
     digest = key.slug(person.slug)
     named = _remove_traces(actor, person, key)
-    detail = {"digest": digest, "companies": [company.slug for company in named[:20]]}
+    detail = {"slugDigest": digest, "companies": [company.slug for company in named[:20]]}
     record(Event.PERSON_ERASED, actor=actor, detail=detail)
     person.listed = False
     person.save(update_fields=["listed"])

@@ -80,7 +80,7 @@ def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
             and (event.address, event.agent) == (former.address, former.agent)
         ):
             lines[-1]["times"] += 1
-            lines[-1]["since"] = event.at
+            lines[-1]["since"] = event.at if event.at.date() != lines[-1]["event"].at.date() else None
         else:
             lines.append(_shown(event))
     return lines
