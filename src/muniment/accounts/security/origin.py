@@ -26,11 +26,6 @@ def current() -> Origin:
     return _current.get()
 
 
-def enter(address: str, agent: str, request_id: str) -> None:
-    """Set the origin for the rest of the current task or thread's context."""
-    _current.set(_origin(address, agent, request_id))
-
-
 @contextmanager
 def at(address: str, agent: str, request_id: str = "") -> Iterator[None]:
     """Set the origin for a block."""
