@@ -11,6 +11,10 @@ from django.db.migrations.loader import MigrationLoader
 
 from make import documents, instances, registry
 from muniment import config
+from muniment.accounts.models import Account, SecurityEvent
+from muniment.accounts.security.effective_settings import record_settings
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.backup import container, rows
 from muniment.backup.container import Damaged
 from muniment.backup.contents import BLOBS, HEADER, MANIFEST, ROWS, Header, part
@@ -109,6 +113,19 @@ def test_a_restored_change_feed_still_says_which_fields_changed(tmp_path):
     with connection.cursor() as cursor:
         cursor.execute("SELECT change, fields FROM published_change ORDER BY sequence")
         assert cursor.fetchall() == [("published", None), ("updated", '["description"]')]
+
+
+def test_both_logs_survive_a_restore_and_the_one_of_an_unused_server_gives_way(tmp_path):
+    instances.filled()
+    account = Account.objects.get(email="keeper@harbour.example")
+    record(Event.SIGNED_IN, account=account, detail={"method": ["password"]})
+    before = list(SecurityEvent.objects.order_by("pk").values_list())
+    assert {"records_imported", "submission_decided", "token_created"} <= {each[2] for each in before}
+    back_up(config.current(), tmp_path / "b")
+    instances.emptied()
+    assert record_settings(), "a server that was started here once recorded its settings"
+    restore(config.current(), tmp_path / "b")
+    assert list(SecurityEvent.objects.order_by("pk").values_list()) == before
 
 
 def test_a_backup_is_readable_by_its_owner_alone_and_replaces_nothing(tmp_path):

@@ -89,7 +89,8 @@ def create_token(
             expires_at=expires_at,
         )
         record(Event.TOKEN_CREATED, account=owner, actor=actor, detail=_detail(row))
-    _mail_owner(row, gettext("A token was created"), gettext("A personal access token was created for your account."))
+    said = gettext("A personal access token was created for your account.")
+    _mail_owner(row, gettext("A token was created"), said, is_change=True)
     return NewToken(row, text)
 
 
@@ -121,7 +122,7 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         revocation.bump()
         record(Event.TOKEN_REGENERATED, account=row.account_id, actor=actor, detail=_detail(row))
     said = gettext("A personal access token of your account was regenerated.")
-    _mail_owner(row, gettext("A token was regenerated"), said)
+    _mail_owner(row, gettext("A token was regenerated"), said, is_change=True)
     return NewToken(row, text)
 
 
@@ -247,7 +248,7 @@ def _day(row: PersonalToken) -> str:
     return f"{row.expires_at:%-d %B %Y}" if row.expires_at else gettext("never")
 
 
-def _mail_owner(row: PersonalToken, subject: str, text: str) -> None:
+def _mail_owner(row: PersonalToken, subject: str, text: str, *, is_change: bool = False) -> None:
     lines = [
         text,
         "",
@@ -257,4 +258,9 @@ def _mail_owner(row: PersonalToken, subject: str, text: str) -> None:
         "",
         gettext("Revoke or regenerate your tokens at %(address)s.") % {"address": f"{settings.BASE_URL}/manage/tokens"},
     ]
+    if is_change:
+        said = gettext(
+            "If you didn't do this, revoke the token and change your password. Your security log: %(address)s"
+        )
+        lines += ["", said % {"address": f"{settings.BASE_URL}/manage/security"}]
     mail.send(row.account.email, subject, "\n".join(lines))

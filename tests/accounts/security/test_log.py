@@ -1,8 +1,11 @@
 """The security log: events are added with their origin, and nothing changes them."""
 
+from pathlib import Path
+
 import pytest
 from django.contrib import admin
 
+import muniment
 from make.accounts import account, signed_in
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security import origin
@@ -19,6 +22,12 @@ def owner(db):
 
 def test_every_event_has_words():
     assert set(MEANINGS) == set(Event)
+
+
+def test_every_event_is_recorded_somewhere():
+    source = Path(muniment.__file__).parent
+    code = "".join(file.read_text() for file in source.rglob("*.py") if file.name not in {"events.py", "retention.py"})
+    assert [event.name for event in Event if f"Event.{event.name}" not in code] == []
 
 
 def test_an_event_says_when_from_where_and_by_what(owner):
