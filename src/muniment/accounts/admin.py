@@ -6,7 +6,15 @@ from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from muniment.accounts.models import Account, CredentialEdition, PersonalToken, SecurityEvent
+from muniment.accounts.models import (
+    Account,
+    CredentialEdition,
+    KeptSecret,
+    KeyHolder,
+    PersonalToken,
+    SecretKey,
+    SecurityEvent,
+)
 from muniment.accounts.read_only_admin import ReadOnly
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
@@ -68,3 +76,28 @@ class SecurityEventAdmin(ReadOnly):
     list_filter = ("is_audited", "event", "via", "at")
     search_fields = ("account__email", "actor__email", "subject", "credential")
     ordering = ("-id",)
+
+
+@admin.register(SecretKey)
+class SecretKeyAdmin(ReadOnly):
+    """Secret keys, by their fingerprints."""
+
+    list_display = ("fingerprint", "state", "since")
+    search_fields = ("fingerprint",)
+
+
+@admin.register(KeptSecret)
+class KeptSecretAdmin(ReadOnly):
+    """Secrets that stay when the secret key is rotated, by their names."""
+
+    list_display = ("name",)
+    search_fields = ("name",)
+    exclude = ("sealed",)
+
+
+@admin.register(KeyHolder)
+class KeyHolderAdmin(ReadOnly):
+    """Running processes, and the fingerprints of the keys that they have."""
+
+    list_display = ("name", "fingerprints", "signs_with", "seen_at")
+    search_fields = ("name", "fingerprints")

@@ -12,6 +12,7 @@ class Event(StrEnum):
 
     SIGNED_IN = "signed_in"
     SIGN_IN_FAILED = "sign_in_failed"
+    REAUTHENTICATED = "reauthenticated"
     SESSIONS_ENDED = "sessions_ended"
     ACCOUNT_CREATED = "account_created"
     PASSWORD_CHANGED = "password_changed"  # noqa: S105 - the name of an event
@@ -75,6 +76,7 @@ class Meaning(NamedTuple):
 MEANINGS: Final[dict[Event, Meaning]] = {
     Event.SIGNED_IN: Meaning(gettext_lazy("Signed in")),
     Event.SIGN_IN_FAILED: Meaning(gettext_lazy("Failed sign-in")),
+    Event.REAUTHENTICATED: Meaning(gettext_lazy("Confirmed identity")),
     Event.SESSIONS_ENDED: Meaning(gettext_lazy("Sessions signed out")),
     Event.ACCOUNT_CREATED: Meaning(gettext_lazy("Account created")),
     Event.PASSWORD_CHANGED: Meaning(gettext_lazy("Password changed"), is_mailed=True),
