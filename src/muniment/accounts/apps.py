@@ -13,12 +13,13 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts import revocation, sessions, tokens
-        from muniment.accounts.keys import holders
+        from muniment.accounts.keys import holders, kept
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.accounts.security import mailing, retention, signals, step_up
+        from muniment.accounts.security import effective_settings, mailing, retention, signals, step_up
 
         personal_data.register(own.PART)
+        kept.register(effective_settings.KEPT)
         reporter = holders.Reporter()
         watch_clock(reporter.look, reporter.leave)
         revocation.watch_accounts()

@@ -12,12 +12,15 @@ from typing import Self, cast
 from allauth.usersessions.models import UserSession
 from cryptography.fernet import InvalidToken
 from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore as Rows
 from django.contrib.sessions.middleware import SessionMiddleware as Cookies
 from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
 
-from muniment.accounts.encryption import seal, unseal
+from muniment.accounts.encryption import seal, unseal_under
+from muniment.accounts.models import Account
 from muniment.kernel.json import JSONObject
 from muniment.kernel.tokens import random_text, token_digest
 
@@ -56,9 +59,24 @@ class SessionStore(Rows):
     def decode(self, session_data: bytes | str) -> JSONObject:
         """Decrypt session data; return an empty session if it was encrypted with another key."""
         try:
-            return cast("JSONObject", self.serializer().loads(unseal(session_data, PURPOSE)))
+            key, content = unseal_under((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS), session_data, PURPOSE)
         except InvalidToken:
             return {}
+        found = cast("JSONObject", self.serializer().loads(content))
+        return found if key == settings.SECRET_KEY else _under_current_key(found, key)
+
+
+def _under_current_key(content: JSONObject, key: str) -> JSONObject:
+    """
+    Return a session that was encrypted with another key of this instance, with its proof of the password renewed.
+
+    Django would renew it by replacing the session, which signs out a browser that sends two requests at once.
+    """
+    proof, account_id = content.get(HASH_SESSION_KEY), content.get(SESSION_KEY)
+    account = Account.objects.filter(pk=account_id).first() if proof and account_id else None
+    if account is None or not constant_time_compare(str(proof), account.session_hash_under(key)):
+        return content
+    return {**content, HASH_SESSION_KEY: account.get_session_auth_hash()}
 
 
 class SessionMiddleware(Cookies):

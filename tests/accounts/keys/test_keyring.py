@@ -6,7 +6,7 @@ import pytest
 from allauth.mfa.totp.internal.auth import TOTP
 from django.contrib.sessions.models import Session
 
-from make.accounts import account
+from make.accounts import PASSWORD, account, signed_in
 from muniment import config
 from muniment.accounts.encryption import seal_under
 from muniment.accounts.keys import keyring, rotation
@@ -220,3 +220,19 @@ def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node
     assert rotation.status().unopened == {"second factors": 1, "sessions": 0, "kept secrets": 0}
     assert factor.__class__.objects.filter(pk=factor.pk).exists()
     assert not Session.objects.filter(pk=store.session_key).exists()
+
+
+def test_a_session_stays_the_same_while_nodes_sign_with_different_keys(node, settings):
+    person = account("ada@harbour.example", password=PASSWORD)
+    node(OLD)
+    keyring.settle(is_new=True)
+    client, elsewhere = signed_in(person), signed_in(person)
+    for current, other in ((NEW, OLD), (OLD, NEW)):  # a node that has switched, and one that has not
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = current, [other]
+        answer = client.get("/manage/tokens")
+        assert answer.status_code == 200
+        assert settings.SESSION_COOKIE_NAME not in answer.cookies
+    person.set_password("another four harbours")
+    person.save()
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
+    assert elsewhere.get("/manage/tokens").status_code == 302

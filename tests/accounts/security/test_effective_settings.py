@@ -3,6 +3,7 @@
 import pytest
 
 from muniment import config
+from muniment.accounts.keys import kept
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security import effective_settings
 from muniment.accounts.security.effective_settings import record_settings
@@ -73,3 +74,11 @@ def test_every_text_that_is_shown_is_named(use):
     }
     assert shown <= effective_settings._SHOWN
     assert not {name for name in shown if "key" in name or "secret" in name or "password" in name}
+
+
+def test_a_rotation_of_the_secret_key_is_no_change_of_the_settings_that_it_keys(settings, use):
+    use(model_key="a secret of the operator")
+    assert record_settings()
+    former, settings.SECRET_KEY = settings.SECRET_KEY, "the next key of this instance"
+    kept.keep(former, settings.SECRET_KEY)
+    assert not record_settings()

@@ -4,14 +4,13 @@ Record in the audit log which settings changed since the last start.
 Values of secrets, and of every text that could hold one, appear as keyed digests.
 """
 
-import hashlib
 import hmac
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from muniment import config
+from muniment.accounts.keys import kept
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
@@ -27,6 +26,8 @@ _SHOWN: Final = frozenset(
 _OF_A_NODE: Final = frozenset({"data", "admin_listen", "cache_mb", "max_connections", "log_format", "log_requests"})
 """Settings in which the nodes of one instance may differ."""
 _OPEN_TYPES: Final = (int, float)
+KEPT: Final = "settings"
+"""The kept secret that keys the digests: a rotation of the secret key changes none of them."""
 SECRET: Final = "secret"  # noqa: S105 - a word shown in place of one
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('muniment.settings', 0))"
 
@@ -76,5 +77,4 @@ def _shown(name: str, value: Any) -> str:
 
 
 def _digest(text: str) -> str:
-    key = hashlib.blake2b(settings.SECRET_KEY.encode(), digest_size=32, person=b"settings").digest()
-    return hmac.new(key, text.encode(), "sha256").hexdigest()
+    return hmac.new(kept.secrets_for(KEPT)[0], text.encode(), "sha256").hexdigest()
