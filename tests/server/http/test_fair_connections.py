@@ -85,6 +85,13 @@ def test_unfinished_requests_of_several_addresses_refuse_no_visitor(product, con
     assert all(map(is_answered, honest))
 
 
+def test_unfinished_requests_of_an_address_each_refuse_no_visitor(product, connect):
+    for number in range(200 * product.workers):
+        connect(f"127.1.{number % 250}.1").sendall(UNFINISHED)
+        if number % 10 == 0:
+            assert is_answered(connect(VISITOR))
+
+
 def test_an_ended_request_is_told_why(product, connect):
     oldest = connect(ATTACKER)
     oldest.sendall(UNFINISHED)

@@ -30,7 +30,7 @@ class Member(Protocol):
 
     @property
     def is_working(self) -> bool:
-        """Return whether a response is being made, and the client reads it."""
+        """Return whether a response to a complete request is being made, and the client reads it."""
 
     @property
     def waiting_since(self) -> float:

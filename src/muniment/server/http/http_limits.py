@@ -264,7 +264,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def is_working(self) -> bool:
-        return self.is_busy and not self.flow.write_paused
+        return self.is_busy and not self.is_unfinished and not self.flow.write_paused
 
     @property
     def waiting_since(self) -> float:
