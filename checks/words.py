@@ -44,6 +44,7 @@ UNTRANSLATED = {
     *("claude mcp add --transport http registry ", "website", "submit"),
 }
 """Names, addresses, a command and HTML's own values, which are the same in every language."""
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 HOLE = "\0"
 """Replaces each character of a template tag or a variable, so that every other character keeps its place."""
 
@@ -117,12 +118,11 @@ def banned(files: Iterable[Path]) -> Iterator[str]:
 
 
 def openings(files: Iterable[Path]) -> Iterator[str]:
-    """Find docstrings that say Give or Tell for Return; D401 takes both for an imperative."""
+    """Find docstrings that begin with Give, Say or Tell, for Return or Write; D401 takes them for an imperative."""
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())) if file.suffix == ".py" else ():
-            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            if is_function and (ast.get_docstring(node) or "").startswith(("Give ", "Tell ")):
-                yield f"{file.relative_to(ROOT)}:{node.lineno}: write: Return"
+            if isinstance(node, DOCUMENTED) and (ast.get_docstring(node) or "").startswith(("Give ", "Say ", "Tell ")):
+                yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: begin with Return, or what it does"
 
 
 def untranslated(files: Iterable[Path]) -> Iterator[str]:
@@ -170,17 +170,17 @@ def _readable(flat: str) -> Iterator[tuple[int, int]]:
         yield attribute.span(1)
 
 
-def committed() -> list[Path]:
-    """Return the product's files that hold texts."""
-    names = subprocess.run(["git", "ls-files", "-z", "src"], cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S607 - git of this machine
+def committed(folder: str) -> list[Path]:
+    """Return the files of *folder* that hold texts, migrations included."""
+    names = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, check=True).stdout  # noqa: S603, S607 - git of this machine
     files = (ROOT / name for name in names.decode().split("\0") if name)
-    return [file for file in files if file.suffix in READERS and file.is_file() and "migrations" not in file.parts]
+    return [file for file in files if file.suffix in READERS and file.is_file()]
 
 
 def main() -> int:
     """Run the checks and print what they find."""
-    files = committed()
-    faults = [*untranslated(files), *banned(files), *openings(files)]
+    files = committed("src")
+    faults = [*untranslated(files), *banned(files), *openings([*files, *committed("tests")])]
     for fault in faults:
         print(fault)
     return 1 if faults else 0

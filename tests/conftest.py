@@ -141,7 +141,7 @@ def _no_document_stays(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say plainly what this run could not look at."""
+    """Print what this run could not test."""
     if not sample_folder():
         terminalreporter.write_line(
             "MUNIMENT_SAMPLE_DATA is not set: the tests on a real registry were left out.", yellow=True, bold=True
@@ -149,14 +149,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def sample_folder() -> Path | None:
-    """Give the folder of a real registry in the import form, when this machine has one."""
+    """Return the folder of a real registry in the import form, when this machine has one."""
     named = os.environ.get("MUNIMENT_SAMPLE_DATA", "")
     return Path(named) if named else None
 
 
 @pytest.fixture(scope="session")
 def stand(pytestconfig: pytest.Config) -> Stand:
-    """Give what this process stands on."""
+    """Return what this process stands on."""
     return pytestconfig.stash[stand_key]
 
 
@@ -170,7 +170,7 @@ def _no_suppressions_stay(stand: Stand) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sample_data() -> Path:
-    """Give a real registry in the import form; the test is left out, and the summary says so, without one."""
+    """Return a real registry in the import form; without one the test is skipped, and the summary says so."""
     folder = sample_folder()
     if folder is None:
         pytest.skip("MUNIMENT_SAMPLE_DATA is not set")
@@ -218,7 +218,7 @@ def _put_back(stand: Stand) -> None:
 
 @pytest.fixture(scope="session")
 def postgres(stand: Stand) -> Iterator[Postgres]:
-    """Give a PostgreSQL cluster whichever database the run is on: for fleets, followers and moves between the two."""
+    """Yield a PostgreSQL cluster whichever database the run is on: for fleets, followers and moves between the two."""
     if stand.cluster is not None:
         yield stand.cluster
         return
@@ -229,21 +229,21 @@ def postgres(stand: Stand) -> Iterator[Postgres]:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """Give the running product with the demo registry. Shared: a test that changes anything starts its own."""
+    """Yield the running product with the demo registry. Shared: a test that changes anything starts its own."""
     with Product(demo_registry(tmp_path_factory.mktemp("demo") / "data")) as product:
         yield product
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Give Chromium, for the tests of one module."""
+    """Yield Chromium, for the tests of one module."""
     with chromium() as opened:
         yield opened
 
 
 @pytest.fixture
 def mailbox() -> Iterator[Mailbox]:
-    """Give a mail server that keeps what it is sent."""
+    """Yield a mail server that keeps what it is sent."""
     with Mailbox() as box:
         yield box
 

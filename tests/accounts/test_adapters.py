@@ -12,7 +12,7 @@ def test_a_common_password_is_rejected_and_the_list_is_not_kept():
     validator = CommonPasswordValidator()
     with pytest.raises(ValidationError, match="too common"):
         validator.validate("Password123")
-    validator.validate("a sentence that nobody else has chosen")
+    validator.validate("a sentence that no other person has chosen")
     assert not hasattr(validator, "passwords")
 
 

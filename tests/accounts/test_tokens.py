@@ -372,7 +372,7 @@ def test_the_command_prints_a_token_and_nothing_else(tmp_path):
     run("user", "create", "owner@harbour.example", "--no-password", data=data)
     done = run("user", "token", "owner@harbour.example", "--name", "agent", "--read-only", data=data)
     assert is_personal(done.stdout.removesuffix("\n"))
-    unknown = run("user", "token", "nobody@harbour.example", "--name", "agent", data=data, check=False)
+    unknown = run("user", "token", "unknown@harbour.example", "--name", "agent", data=data, check=False)
     assert unknown.returncode == 1
     assert "not found" in unknown.stderr
     wrong = run(

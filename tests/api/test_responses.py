@@ -86,7 +86,7 @@ def test_last_modified_is_the_document_s_own_and_the_registry_s_for_lists(rest):
 
 
 @pytest.mark.parametrize(
-    "path", [LIST, DETAIL, "/api/v1/companies/nobody", "/api/v1/companies?page=0", "/openapi.json"]
+    "path", [LIST, DETAIL, "/api/v1/companies/missing", "/api/v1/companies?page=0", "/openapi.json"]
 )
 def test_any_origin_may_read_every_answer_and_its_headers(filled, path):
     answer = filled.ask(path, origin="https://elsewhere.example")
@@ -97,7 +97,7 @@ def test_any_origin_may_read_every_answer_and_its_headers(filled, path):
 
 
 def test_refusals_are_not_kept_by_caches(filled):
-    assert filled.ask("/api/v1/companies/nobody").headers["cache-control"] == "no-store"
+    assert filled.ask("/api/v1/companies/missing").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_detail_is_ready_without_having_been_asked_for(rest):
 
 
 @pytest.mark.parametrize(
-    "target", [b"/api/v1/companies/nobody", b"/api/v1/companies?q=x", b"/", b"/api/v1/companies/%41", b"", b"\xff"]
+    "target", [b"/api/v1/companies/missing", b"/api/v1/companies?q=x", b"/", b"/api/v1/companies/%41", b"", b"\xff"]
 )
 def test_a_request_that_is_not_cached_takes_the_ordinary_path(rest, target):
     rest.publish(company(1))
@@ -161,7 +161,7 @@ def test_a_sunset_less_than_90_days_after_its_notice_is_refused():
 
 
 def deprecating(rest, monkeypatch, operation_id, answer=None, **changed):
-    """Give a client of an API that has one route alone, a deprecated one."""
+    """Return a client of an API that has one route alone, a deprecated one."""
     route = next(route for route in routes.ROUTES if route.operation_id == operation_id)
     mark = deprecated(since=date(2026, 1, 1), sunset=date(2026, 4, 1), explained_at="https://registry.example/news")
 
@@ -193,7 +193,7 @@ def test_a_deprecated_route_says_so_of_a_name_that_is_none_and_where_it_breaks(r
         raise RuntimeError("a fault of ours")
 
     client = deprecating(rest, monkeypatch, "getCompany")
-    missing = [client.ask(f"/api/v1/companies/{slug}") for slug in ("nobody", "x" * 201, "%E6%B0%B4" * 201)]
+    missing = [client.ask(f"/api/v1/companies/{slug}") for slug in ("missing", "x" * 201, "%E6%B0%B4" * 201)]
     broken = deprecating(rest, monkeypatch, "getStats", answer=breaks).ask("/api/v1/stats")
     assert [answer.status for answer in (*missing, broken)] == [404, 404, 404, 500]
     for answer in (*missing, broken):

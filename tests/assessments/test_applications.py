@@ -1,4 +1,4 @@
-"""Applications: who may submit, read, withdraw and answer, and that nobody else learns of them."""
+"""Applications: who may submit, read, withdraw and answer, and that no other account learns of them."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def _stand(settings):
 
 @pytest.fixture
 def sides():
-    """Give the applicant, the runner of a program, the program, and a finished run of it."""
+    """Return the applicant, the runner of a program, the program, and a finished run of it."""
     me, runner = owner("applicant@example.org"), owner("runner@example.org")
     of = program(runner)
     return me, runner, of, finished(me, of=of).run_id

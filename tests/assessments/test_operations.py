@@ -1,4 +1,4 @@
-"""Report runs: what they cost and when, how they end, and that nobody else sees them."""
+"""Report runs: what they cost and when, how they end, and that no other account sees them."""
 
 import threading
 from datetime import timedelta

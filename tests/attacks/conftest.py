@@ -66,6 +66,6 @@ def attacked_site(folder: Path) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Give an instance with the default limits, and the proxies in front of it."""
+    """Yield an instance with the default limits, and the proxies in front of it."""
     with attacked_site(tmp_path_factory.mktemp("attacked")) as made:
         yield made

@@ -28,7 +28,7 @@ ENDS_THE_SESSION = re.compile(
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Known]]:
-    """Give an instance without limits on requests, so that every one of them reaches the code behind."""
+    """Yield an instance without limits on requests, so that every one of them reaches the code behind."""
     folder = tmp_path_factory.mktemp("fuzzed")
     data = copied(attacked_with, folder / "data")
     run("user", "role", EMAIL, "operator", data=data)

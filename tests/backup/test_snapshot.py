@@ -55,7 +55,7 @@ def written(path, each):
 
 
 def with_header(**changes):
-    """Give the parts of the instance, with another header."""
+    """Yield the parts of the instance, with another header."""
     for each in parts():
         if each.name == HEADER:
             header = msgspec.json.decode(each.read(), type=Header)
@@ -323,7 +323,7 @@ def with_an_unknown_table():
 def with_a_strange_blob():
     for each in parts():
         if each.name == MANIFEST:
-            yield part(f"{BLOBS}documents/none/1", b"Minutes of nobody.")
+            yield part(f"{BLOBS}documents/none/1", b"Minutes without a row.")
         yield each
 
 

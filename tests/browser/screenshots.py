@@ -35,7 +35,7 @@ def main(folder: Path) -> None:
 
 
 def _rooms(browser: Any, product: Product) -> list[tuple[str, list[str]]]:
-    """Give who sees which pages, after the owner's day of work."""
+    """Return who sees which pages, after the owner's day of work."""
 
     def letter(email: str) -> str:
         mails = (mail.read_text() for mail in (product.data / "mail").iterdir())

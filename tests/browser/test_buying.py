@@ -32,7 +32,7 @@ enqueue("credits.left_open")
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """Give a product that sells, its owner, and the Stripe behind it."""
+    """Yield a product that sells, its owner, and the Stripe behind it."""
     with Stripe() as stripe:
         data = new_instance(tmp_path_factory.mktemp("shop") / "data")
         with Product(data, **stripe.settings()) as product:
@@ -48,7 +48,7 @@ def shop(tmp_path_factory):
 
 @pytest.fixture
 def sold(shop):
-    """Give the shop with its webhook up."""
+    """Return the shop with its webhook up."""
     product, owner, stripe = shop
     stripe.webhook = f"{product.url}{HOOK}"
     return product, owner, stripe

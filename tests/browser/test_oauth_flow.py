@@ -153,7 +153,7 @@ def test_a_revoked_token_is_refused_within_a_second(instance, secrets):
         if answer.status == 401:
             refused.add(answer.process)
         else:
-            assert answer.process not in {revoked.process, *refused}, "who revokes knows at once, and nobody forgets"
+            assert answer.process not in {revoked.process, *refused}, "a revocation holds at once, on every process"
             assert began - answered < 1
 
 

@@ -198,7 +198,7 @@ def violations(results):
 
 
 def in_the_dark(page):
-    """Give what is pale on a page in its dark colours; axe is in the page since it was looked at in its light ones."""
+    """Return the faults of contrast on a page in its dark colors; axe is in the page already."""
     page.emulate_media(color_scheme="dark")
     return told(page.evaluate("options => axe.run(document, options)", CONTRAST))
 

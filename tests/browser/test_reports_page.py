@@ -43,7 +43,7 @@ def short(site, tmp_path_factory):
 
 @pytest.fixture
 def owner(browser, site):
-    """Give a page where the owner is signed in, and hold it against what a page must not say."""
+    """Yield a page where the owner is signed in, and check it against what a page must not say."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = sign_in(context, site, OWNER)
     faults = []

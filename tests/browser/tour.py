@@ -29,7 +29,7 @@ def _with_people(data: Path, **settings: str) -> None:
 
 
 def origin(product: Product) -> str:
-    """Give the address under the name that passkeys need."""
+    """Return the address under the name that passkeys need."""
     return f"http://localhost:{product.port}"
 
 
@@ -45,7 +45,7 @@ def sign_in(context, product: Product, email: str):
 
 
 def public_paths(product: Product) -> list[str]:
-    """Give the public pages: lists, one of each kind, and what goes wrong."""
+    """Return the public pages: lists, one of each kind, and what goes wrong."""
     person = product.data_of(f"/api/v1/companies/{COMPANY}")["positions"][0]["person"]["slug"]
     framework = product.data_of("/api/v1/frameworks")[0]["frameworkId"]
     rich = max(

@@ -68,7 +68,7 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
 
 
 def in_the_queue(page: Any, product: Product) -> list[str]:
-    """Give the reviewers' pages of what was asked for; *page* is where one of them is signed in."""
+    """Return the reviewers' pages of what was asked for; *page* is where one of them is signed in."""
     page.goto(f"{origin(product)}/review")
     links = page.locator("main table a").evaluate_all("all => all.map(each => each.getAttribute('href'))")
     return [link for link in links if link.startswith(("/review/changes/", "/review/requests/"))]

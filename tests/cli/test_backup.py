@@ -20,7 +20,7 @@ PATHS = (
 
 @pytest.fixture(scope="module")
 def backed_up(tmp_path_factory):
-    """Give a backup that was made while the instance was served and written, and what the instance answered."""
+    """Return a backup that was made while the instance was served and written, and what the instance answered."""
     folder = tmp_path_factory.mktemp("backed-up")
     data, file = demo_registry(folder / "data"), folder / "registry.backup"
     run("user", "create", "first@harbour.example", "--no-password", data=data)

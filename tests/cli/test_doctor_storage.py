@@ -19,12 +19,12 @@ def test_a_lost_blob_and_an_orphaned_blob_are_reported():
     owner = make.owner()
     document = uploaded(owner, make.draft(owner).slug)
     assert [finding.is_good for finding in examine_storage()] == [True, True]
-    records.storage().write("documents/nobody/1", b"orphan")
+    records.storage().write("documents/missing/1", b"orphan")
     records.storage().delete(document.blob_key)
     documents, blobs = examine_storage()
     assert (documents.is_good, blobs.is_good) == (False, False)
     assert document.pk in documents.says
-    assert "documents/nobody/1" in blobs.says
+    assert "documents/missing/1" in blobs.says
     for key in blob_keys():
         records.storage().delete(key)
 

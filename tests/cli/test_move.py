@@ -39,7 +39,7 @@ OWN = {"database_url": ""}
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory):
-    """Give the data folder of an instance with documents."""
+    """Return the data folder of an instance with documents."""
     data = demo_registry(tmp_path_factory.mktemp("instance") / "data", **OWN)
     settings = {**environment(data, **OWN), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
     subprocess.run([sys.executable, "-c", FILL], env=settings, check=True, timeout=60)
@@ -48,13 +48,13 @@ def instance(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def before(instance, tmp_path_factory):
-    """Give what the instance exports."""
+    """Return what the instance exports."""
     return exported(tmp_path_factory.mktemp("before"), instance, **OWN)
 
 
 @pytest.fixture
 def url(postgres):
-    """Give an empty database of PostgreSQL."""
+    """Yield an empty database of PostgreSQL."""
     yield postgres.create("moved")
     postgres.drop("moved")
 
@@ -98,7 +98,7 @@ def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance,
     assert refused.returncode == 1
     assert "The instance is in use: another process has its database open. Stop its servers" in refused.stderr
     new_instance(tmp_path / "used", **OWN)
-    run("user", "create", "somebody@harbour.example", "--no-password", data=tmp_path / "used", **OWN)
+    run("user", "create", "developer@harbour.example", "--no-password", data=tmp_path / "used", **OWN)
     refused = run("move", "--to", f"sqlite:{tmp_path / 'used'}", data=instance, check=False, **OWN)
     assert "The instance is not empty" in refused.stderr
 

@@ -90,6 +90,6 @@ def test_the_command_asks_first_and_names_an_unknown_person(registry, tmp_path):
     run("import", str(registry), data=data)
     asked = run("person", "erase", SLUG, data=data, stdin="n\n", check=False)
     assert (asked.returncode, "cannot be undone" in asked.stderr) == (1, True)
-    unknown: subprocess.CompletedProcess[str] = run("person", "erase", "nobody", "--yes", data=data, check=False)
-    assert (unknown.returncode, "error: No person has the slug 'nobody'" in unknown.stderr) == (1, True)
+    unknown: subprocess.CompletedProcess[str] = run("person", "erase", "missing", "--yes", data=data, check=False)
+    assert (unknown.returncode, "error: No person has the slug 'missing'" in unknown.stderr) == (1, True)
     assert "Erased" in run("person", "erase", SLUG, data=data, stdin="y\n").stdout

@@ -148,7 +148,7 @@ def signed(state: str) -> str:
 
 
 def opened(params: types.CallToolRequestParams) -> str:
-    """Give the state that the client brought back, "" without one; refuse one that is not ours."""
+    """Return the state that the client brought back, "" without one; refuse one that is not ours."""
     if params.request_state is None:
         return ""
     state = params.request_state.rpartition(".")[0]
@@ -430,7 +430,7 @@ class SessionServer(ToolServer):
 
 def fixture_server(*, sessions: bool) -> ToolServer:
     """
-    Give the fixtures behind the product's transport.
+    Return the fixtures behind the product's transport.
 
     Args:
         sessions: as the scenarios need in which the server asks the client, in the older eras.

@@ -28,7 +28,7 @@ def company(slug, **more):
 
 
 def answers(product):
-    """Give every public answer of a registry, by address, without the stamps of when it was published."""
+    """Return every public answer of a registry, by address, without the stamps of when it was published."""
     kept = {}
     for kind, key in (("companies", "id"), ("people", "slug"), ("frameworks", "frameworkId")):
         path = f"/api/v1/{kind}?pageSize=100" if kind != "frameworks" else "/api/v1/frameworks"

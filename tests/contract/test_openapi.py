@@ -94,14 +94,14 @@ def test_every_answer_is_as_the_contract_says(client, document, path, target):
     ("target", "method", "status"),
     [
         ("/api/v1/companies?page=0", "GET", "400"),
-        ("/api/v1/companies/nobody", "GET", "404"),
+        ("/api/v1/companies/missing", "GET", "404"),
         ("/api/v1/companies", "POST", "405"),
     ],
 )
 def test_every_refusal_is_as_the_contract_says(client, document, target, method, status):
     answer = client.ask(target, method)
     assert str(answer.status) == status
-    path = "/api/v1/companies/{slug}" if target.endswith("nobody") else "/api/v1/companies"
+    path = "/api/v1/companies/{slug}" if target.endswith("missing") else "/api/v1/companies"
     name = document["paths"][path]["get"]["responses"][status]["$ref"].rsplit("/", 1)[1]
     schema = document["components"]["responses"][name]["content"]["application/json"]["schema"]
     validator(document, schema).validate(answer.json)
@@ -159,7 +159,7 @@ def facts(document):
 
 
 def grew(before, now):
-    """Tell whether *now* is *before*, with further members at most."""
+    """Return whether *now* equals *before* or only adds members to it."""
     if isinstance(before, dict) and isinstance(now, dict):
         return all(grew(each, now.get(name)) for name, each in before.items()) and (
             now.keys() == before.keys() or not before.keys() & {"type", "$ref", "anyOf"}

@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def markers() -> Iterator[tuple[str, str]]:
-    """Give each requirement that a test names, with the place."""
+    """Yield each requirement that a test names, with the place."""
     for file in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":

@@ -224,7 +224,7 @@ def test_the_clients_preference_decides_the_encoding(demo, asked, given):
 
 
 @pytest.mark.requirement("cors")
-@pytest.mark.parametrize("path", ["/api/v1/companies", "/api/v1/companies/nobody", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/api/v1/companies", "/api/v1/companies/missing", "/openapi.json"])
 def test_pages_of_any_origin_may_read(demo, path):
     headers = demo.get(path, Origin="https://reader.example").headers
     assert headers["access-control-allow-origin"] == "*"

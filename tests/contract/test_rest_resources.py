@@ -284,4 +284,4 @@ def test_a_cap_table_is_paged_without_a_pagination_object(demo):
         gathered += answer["data"]
         page = answer["nextPage"]
     assert gathered == whole
-    check_error(demo.get("/api/v1/companies/nobody/cap-table"), 404, "not_found")
+    check_error(demo.get("/api/v1/companies/missing/cap-table"), 404, "not_found")

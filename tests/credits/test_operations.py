@@ -126,7 +126,7 @@ def test_an_account_that_was_deleted_has_no_credits_to_open():
     [
         ("owner", "me@example.org", 10, Forbidden),
         ("token", "me@example.org", 10, Forbidden),
-        ("operator", "nobody@example.org", 10, NotFound),
+        ("operator", "unknown@example.org", 10, NotFound),
         ("operator", "me@example.org", 0, BadRequest),
         ("operator", "me@example.org", -5, BadRequest),
         ("operator", "me@example.org", 10**9 + 1, BadRequest),

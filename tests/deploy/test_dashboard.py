@@ -16,7 +16,7 @@ _ROW = re.compile(r"(?m)^\| `(\w+)` \| (\w+) \|([^|]*)\|")
 
 
 def explained():
-    """Give type and labels of every metric that docs/OBSERVABILITY.md explains; a test holds that against /metrics."""
+    """Return type and labels of every metric that docs/OBSERVABILITY.md explains, for comparison with /metrics."""
     rows = _ROW.findall((ROOT / "docs" / "OBSERVABILITY.md").read_text())
     return {name: (kind, set(labels.replace(",", " ").split())) for name, kind, labels in rows}
 

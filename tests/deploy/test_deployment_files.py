@@ -134,7 +134,7 @@ def test_a_node_of_kubernetes_is_probed_where_the_product_answers():
 
 @pytest.fixture
 def system(tmp_path):
-    """Give the root of a system on which the units are installed, with everything that they call."""
+    """Return the root of a system on which the units are installed, with everything that they call."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not on this machine")
     units = tmp_path / "etc" / "systemd" / "system"

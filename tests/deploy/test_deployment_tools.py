@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 KUBERNETES = ("1.30", "1.33")
-"""The oldest version that is still kept by somebody, and a current one."""
+"""The oldest version that is still supported, and a current one."""
 
 
 def test_hadolint_finds_nothing_in_the_containerfile():
@@ -38,7 +38,7 @@ def test_caddy_takes_its_file_as_it_would_write_it():
 
 @pytest.fixture(scope="module")
 def manifests(tmp_path_factory):
-    """Give what kustomize makes of the example, with a filled-in secret."""
+    """Return what kustomize makes of the example, with a filled-in secret."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not on this machine")
     copy = tmp_path_factory.mktemp("kustomize") / "kubernetes"
@@ -77,7 +77,7 @@ def test_the_output_of_kustomize_is_consistent(manifests):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """Give what the build stage of the Containerfile installs."""
+    """Yield what the build stage of the Containerfile installs."""
     if lacks := confined.missing():
         pytest.skip(lacks)
     folder = tmp_path_factory.mktemp("image")
@@ -128,8 +128,8 @@ def test_the_image_serves_as_an_unknown_user_from_a_root_that_it_cannot_write(im
         assert asked
         probe = asked[1].replace(":8000/", f":{port}/")
         assert subprocess.run([sys.executable, "-c", probe], check=False, timeout=20).returncode == 0
-        nobody = asked[1].replace(":8000/", f":{free_port()}/")
-        told = subprocess.run([sys.executable, "-c", nobody], check=False, timeout=20, stderr=subprocess.DEVNULL)
+        command = asked[1].replace(":8000/", f":{free_port()}/")
+        told = subprocess.run([sys.executable, "-c", command], check=False, timeout=20, stderr=subprocess.DEVNULL)
         assert told.returncode != 0
     log = (tmp_path / "image.log").read_text()
     assert "Read-only file system" not in log

@@ -47,8 +47,8 @@ def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner,
     for transfer in (living, dead):
         records.storage().write(transfer.key, SMALL)
     Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))
-    records.storage().write("documents/nobody/1", b"orphan")
-    assert sorted(cleanup.examine().orphans) == sorted(["documents/nobody/1", dead.key])
+    records.storage().write("documents/missing/1", b"orphan")
+    assert sorted(cleanup.examine().orphans) == sorted(["documents/missing/1", dead.key])
     assert cleanup.sweep().orphans == 2
     assert keys() == sorted([kept.blob_key, living.key])
     with pytest.raises(Conflict):
@@ -67,7 +67,7 @@ def test_a_document_whose_blob_is_gone_is_found(owner, company):
 
 def test_the_sweep_is_a_job_by_the_clock(owner, company):
     queue.enqueue_periodic()
-    records.storage().write("documents/nobody/1", b"orphan")
+    records.storage().write("documents/missing/1", b"orphan")
     do_jobs()
     assert keys() == []
 

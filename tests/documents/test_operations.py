@@ -174,7 +174,7 @@ def test_only_ready_documents_of_the_company_itself_can_be_pinned(owner, company
 # ------------------------------------------------------------------ the sweep
 
 
-def test_documents_of_a_listing_without_owners_are_nobodys(owner, company):
+def test_documents_of_a_listing_without_owners_are_out_of_reach(owner, company):
     document = uploaded(owner, company)
     Company.objects.get(slug=company).ownerships.all().delete()
     assert operations.list_documents(VISITOR).items == []

@@ -51,7 +51,7 @@ def vulnerability_database(known, *, answer=None):
             return {"vulns": vulns, **({"next_page_token": str(page + 1)} if page + 1 < len(pages) else {})}
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Write no log line."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""Codes and tokens: redeemed once, renewed alike for everyone who asks in time, ended when somebody stole."""
+"""Codes and tokens: redeemed once, renewed alike for everyone who asks in time, ended after a theft."""
 
 from datetime import timedelta
 

@@ -64,7 +64,7 @@ def test_another_process_ended_it_and_this_one_knows_within_a_second(door, minte
     assert CHECK_INTERVAL_S < 1
     assert door(minted.text)
     PersonalToken.objects.update(revoked_at=now())
-    revocation.bump()  # as another process does; nobody here is told, since the test commits nothing
+    revocation.bump()  # as another process does; no process is told here, since the test commits nothing
     assert door(minted.text)
     door.at += CHECK_INTERVAL_S + 0.01
     assert door(minted.text) is None

@@ -58,7 +58,7 @@ def size_of(entry: HistoryEntry) -> int:
 
 
 def whole(entry: HistoryEntry, state: dict[str, Any]) -> None:
-    """Give *entry* the form of earlier versions, with whole values."""
+    """Write *entry* in the form of earlier versions, with whole values."""
     before = {name: state[name] for name in entry.before}
     HistoryEntry.objects.filter(pk=entry.pk).update(before=before, parts=None, changed=None)
 

@@ -68,7 +68,7 @@ def answers() -> Iterator[tuple[str, "queue.Queue[dict[str, str]]"]]:
             self.wfile.write(b"<!doctype html><title>Done</title><p>Back in the app.</p>")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Write no log line."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -145,7 +145,7 @@ def test_every_combination_of_filters_equals_a_plain_search(publisher, reader):
         "theme": ["open", "nothing"],
         "has_token": [True, False],
         "raising": [True],
-        "q": ["blue", "green rivers", "nobody"],
+        "q": ["blue", "green rivers", "missing"],
         "updated_since": ["2026-01-05T00:00:00.000000Z"],
         "ids": [tuple(f"company-{n}" for n in range(1, 60)) + ("unknown",)],
     }

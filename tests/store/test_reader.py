@@ -164,7 +164,7 @@ def test_token_holders_are_paged(publisher, reader):
     found = reader.cap_table("company-1", 2, 2)
     assert ([json.loads(item)["address"] for item in found.items], found.total) == (["0x2", "0x3"], 5)
     assert reader.cap_table("company-1", 9, 2).items == []
-    assert reader.cap_table("nobody", 1, 2) is None
+    assert reader.cap_table("missing", 1, 2) is None
 
 
 def test_near_keys_are_offered(publisher, reader):
@@ -237,7 +237,7 @@ def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monke
         *(("company", f"company-{number}") for number in range(1, 80)),
         ("company", "met-another"),
         ("company", "the-other"),
-        ("company", "nobody"),
+        ("company", "missing"),
         ("person", "person-3"),
         ("person", "company-3"),
         ("framework", framework(4).key),
@@ -247,6 +247,6 @@ def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monke
         look()
         found = reader.documents(names)
         assert found == {name: one for name in names if (one := reader.document(*name)) is not None}
-        assert set(names) - set(found) == {("company", "nobody"), ("person", "company-3")}
+        assert set(names) - set(found) == {("company", "missing"), ("person", "company-3")}
         assert all(json.loads(found[name].body)["data"] for name in found)
     assert reader.documents([]) == {}

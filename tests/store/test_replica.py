@@ -258,7 +258,7 @@ def test_a_file_that_cannot_be_opened_is_not_tried_without_a_pause(tmp_path, mon
         raise sqlite3.OperationalError(message)
 
     monkeypatch.setattr(replica_module, "Replica", broken)
-    process = Process(Config({}, data=tmp_path, database_url="postgresql://nobody@127.0.0.1:1/none"))
+    process = Process(Config({}, data=tmp_path, database_url="postgresql://unknown@127.0.0.1:1/none"))
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(process._follow(), 0.3))
     process.bridge.close()

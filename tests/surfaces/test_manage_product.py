@@ -29,7 +29,7 @@ def call(product, token, name, **arguments):
 
 
 def printed(product):
-    """Give what a demo prints of its owner: address, password, token."""
+    """Return what a demo prints of its owner: address, password, token."""
     wait_until(lambda: "Sign in as reviewer" in product.output(), within_s=30, what="the sign-ins")
     product.wait_ready()
     [(email, password)] = re.findall(r"Sign in as owner: (\S+)  (\S+)", product.output())

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.xdist_group("conformance"), pytest.mark.requirement("m
 INSPECTOR = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 PLAN = {
     "list_companies": [{}, {"pageSize": 100, "detail": "full"}, {"q": "company", "sort": "treasury"}, {"page": 0}],
-    "get_company": [{"slug": "company-1"}, {"slug": "many-holders"}, {"slug": "夜明け"}, {"slug": "nobody"}],
+    "get_company": [{"slug": "company-1"}, {"slug": "many-holders"}, {"slug": "夜明け"}, {"slug": "missing"}],
     "list_people": [{"pageSize": 5}],
     "get_person": [{"slug": "person-1"}],
     "list_frameworks": [{}],

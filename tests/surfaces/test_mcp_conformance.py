@@ -42,7 +42,7 @@ NEED_FIXTURES = {
 
 
 def required(revision: str) -> list[str]:
-    """Give the scenarios that conformance to *revision* requires of a server."""
+    """Return the scenarios that conformance to *revision* requires of a server."""
     listed = (packages() / SUITE.parents[1] / "requirements" / f"{revision}.yaml").read_text()
     section = listed.partition("\nserver:\n")[2].partition("\n\n")[0].partition("\nclient:")[0]
     return re.findall(r"^  - ([\w-]+)", section, re.MULTILINE)

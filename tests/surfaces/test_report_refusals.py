@@ -1,4 +1,4 @@
-"""What is refused about specifications, runs and reports: with a way out, and nobody's credits move."""
+"""What is refused about specifications, runs and reports: with a way out, and no credits move."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ def _prices(settings):
 
 
 def books():
-    """Give every row of the ledger, which proves itself."""
+    """Return every row of the ledger, which proves itself."""
     assert ledger.check_ledger() == []
     return [list(table.objects.order_by("pk").values()) for table in (LedgerAccount, Transfer, Hold)]
 
@@ -41,7 +41,7 @@ def books():
 
 
 def changed(path, value):
-    """Give a whole specification as text with one place changed."""
+    """Return a whole specification as text with one place changed."""
     document = copy.deepcopy(specification())
     inner = document
     *steps, last = [
@@ -134,7 +134,7 @@ def test_a_malformed_specification_is_refused_with_its_place(tmp_path, kind):
 
 @pytest.fixture
 def agent():
-    """Give an owner, a way to ask the tools as their agent, and how it is refused."""
+    """Return an owner, a way to call the tools as their agent, and how it is refused."""
     with manage() as server:
         me = account("owner@harbour.example").actor("web")
         token = tokens.create_token(me, "laptop", permitted=SCOPES).text

@@ -19,7 +19,7 @@ BACKUPS = 20
 
 
 def script(name, data, **settings):
-    """Give how a script of the suite is started on an instance."""
+    """Return how a script of the suite is started on an instance."""
     path = {"PYTHONPATH": str(TESTS), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
     return {"args": [sys.executable, str(TESTS / "services" / name)], "env": {**environment(data, **settings), **path}}
 

@@ -1,4 +1,4 @@
-"""The secret key is rotated while the instance is in use: nobody is locked out, and a wrong key does not start."""
+"""The secret key is rotated while the instance is in use: no account is locked out, and a wrong key does not start."""
 
 import sqlite3
 from contextlib import closing
@@ -18,7 +18,7 @@ PERSON = "SELECT slug FROM registry_person WHERE listed AND account_id IS NULL O
 
 
 @pytest.mark.sqlite  # the key is a file beside the database
-def test_on_one_machine_a_rotation_locks_nobody_out(tmp_path):
+def test_on_one_machine_a_rotation_locks_no_account_out(tmp_path):
     data = owned_registry(tmp_path / "data")
     file = data / "keys" / "django.key"
     old = file.read_text()

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.postgresql, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def pair(postgres, tmp_path_factory):
-    """Give two nodes."""
+    """Yield two nodes."""
     postgres.drop("pair")
     with Nodes(tmp_path_factory.mktemp("pair"), postgres.create("pair"), 2) as nodes:
         yield nodes
@@ -102,7 +102,7 @@ class Seen:
             self.first[port].append((edition, time.time()))
 
     def lags(self, notes, down):
-        """Give the seconds from each commit until each node showed it, but while that node was down."""
+        """Return the seconds from each commit until each node showed it, but while that node was down."""
         found = []
         for port, steps in self.first.items():
             index = 0
@@ -160,7 +160,7 @@ def test_a_process_reads_the_file_that_another_was_still_making_when_it_began(tm
         other.execute("PRAGMA journal_mode=WAL")
         other.execute("BEGIN IMMEDIATE")
         published.create(other)
-        with Product(data, database_url="postgresql://nobody@127.0.0.1:9/none") as late:
+        with Product(data, database_url="postgresql://unknown@127.0.0.1:9/none") as late:
             check_error(late.get("/api/v1/companies"), 503, "internal_error")
             other.execute("COMMIT")
             late.wait_ready("/api/v1/companies", within_s=2)

@@ -31,7 +31,7 @@ class Six:
         self.pool = ThreadPoolExecutor(AT_ONCE)
 
     def __call__(self, call):
-        """Give what each of them got: a value, or the refusal or failure."""
+        """Return what each of them got: a value, or the refusal or failure."""
         gate = threading.Barrier(AT_ONCE)
 
         def one(number):

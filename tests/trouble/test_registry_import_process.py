@@ -62,7 +62,7 @@ def importing(source: Path, data: Path, **options: Any) -> Iterator[subprocess.P
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Give an empty instance of this test's own."""
+    """Return an empty instance of this test's own."""
     return new_instance(tmp_path / "data")
 
 
@@ -236,7 +236,7 @@ def test_a_real_registry_comes_back_byte_for_byte(sample_data, tmp_path):
 
 
 def peak_memory_mb(pid):
-    """Give the most that a process has held so far; None once it has ended."""
+    """Return the most that a process has held so far; None once it has ended."""
     found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     return int(found[1]) / 1024 if found else None
 

@@ -75,7 +75,7 @@ class Pair:
                 life[1] = time.time()
 
     def up(self):
-        """Give the numbers of those that can work."""
+        """Return the numbers of those that can work."""
         return [number for number, (_, life) in enumerate(self._running) if life[1] is not None]
 
     def kill(self, number):

@@ -65,7 +65,7 @@ def call(product, name, **arguments):
 
 
 def kept(product) -> set[str]:
-    """Give the criteria that stand in a checkpoint."""
+    """Return the criteria that stand in a checkpoint."""
     with closing(sqlite3.connect(product.data / "muniment.sqlite3")) as connection:
         rows = connection.execute("SELECT output FROM jobs_step WHERE name LIKE 'judge:%'").fetchall()
     return {each["id"] for (output,) in rows for each in json.loads(json.loads(output))["settled"]}

@@ -63,7 +63,7 @@ def test_an_address_that_has_an_account_is_not_betrayed(letters):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"email": "nobody", "password1": PASSWORD, "password2": PASSWORD}, "valid email"),
+        ({"email": "missing", "password1": PASSWORD, "password2": PASSWORD}, "valid email"),
         ({"email": NEW, "password1": "short", "password2": "short"}, "at least 10"),
         ({"email": NEW, "password1": PASSWORD, "password2": "other"}, "same password"),
     ],
@@ -317,9 +317,9 @@ def test_the_host_header_reaches_no_mail_and_no_metadata(monkeypatch, letters):
     client = Client(HTTP_HOST="evil.example")
     client.post("/accounts/login/code/", {"email": NEW})
     client.post("/accounts/password/reset/", {"email": NEW})
-    client.post("/accounts/password/reset/", {"email": "nobody@harbour.example"})
+    client.post("/accounts/password/reset/", {"email": "unknown@harbour.example"})
     client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
-    told = str(letters.to(NEW) + letters.to("nobody@harbour.example"))
+    told = str(letters.to(NEW) + letters.to("unknown@harbour.example"))
     assert "https://registry.example/accounts/signup/" in told
     assert "https://registry.example/accounts/password/reset/" in told
     assert "evil" not in told
@@ -337,7 +337,7 @@ def test_the_command_makes_accounts_lists_them_and_gives_roles():
     assert (weak.exit_code, "at least 10 characters" in weak.stderr) == (1, True)
     twice = command("user", "create", "ada@harbour.example", "--no-password")
     assert (twice.exit_code, "already has an account" in twice.stderr) == (1, True)
-    assert command("user", "role", "nobody@harbour.example", "reviewer").exit_code == 1
+    assert command("user", "role", "unknown@harbour.example", "reviewer").exit_code == 1
     assert (
         Client().post("/accounts/login/", {"login": "ada@harbour.example", "password": PASSWORD})["Location"]
         == "/manage"
@@ -363,7 +363,7 @@ def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
     assert Account.objects.count() == 2
     given = command("own", signs["reviewer"].email, "tarnwick-tidal")
     assert given.output == f"{signs['reviewer'].email} now owns tarnwick-tidal.\n"
-    assert command("own", "nobody@harbour.example", "tarnwick-tidal").exit_code == 1
+    assert command("own", "unknown@harbour.example", "tarnwick-tidal").exit_code == 1
     assert command("own", signs["reviewer"].email, "no-such-listing").exit_code == 1
 
 

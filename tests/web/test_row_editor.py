@@ -105,7 +105,7 @@ def test_a_page_shows_its_rows_and_a_search_those_that_match():
     found = editor_of(HOLDERS, stored, **{"capTable-q": " HOLDER 4999 "})
     assert [row["place"] for row in found.rows()] == ["5,000", *["New"] * BLANK_ROWS]
     assert found.summary == "Rows 1 to 1 of 1 that match, of 5,000 in all."
-    assert editor_of(HOLDERS, stored, **{"capTable-q": "nobody"}).summary == "No row of 5,000 matches."
+    assert editor_of(HOLDERS, stored, **{"capTable-q": "unmatched"}).summary == "No row of 5,000 matches."
     assert editor_of(HOLDERS, []).summary == "No rows yet."
     assert editor_of(HOLDERS, stored, **{"capTable-page": "999"}).found.page == 200
     assert editor_of(HOLDERS, stored, **{"capTable-page": "x"}).found.page == 1

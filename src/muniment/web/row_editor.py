@@ -235,7 +235,7 @@ class RowEditor:
 
     @property
     def summary(self) -> str:
-        """Say which rows are shown, of how many."""
+        """Return the number of shown rows and of all rows, in words."""
         found, page = self.found, self.found.page
         values = {
             "first": f"{(page - 1) * PAGE_ROWS + 1:,}",

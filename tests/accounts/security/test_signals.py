@@ -69,7 +69,7 @@ def test_only_a_sign_in_from_a_new_browser_is_mailed(owner):
 def test_failed_sign_ins_are_bounded_however_often_a_stranger_tries(owner):
     for _ in range(100):
         signals._refused(owner, ME, "password")
-        signals._refused(None, "nobody@harbour.example", "password")
+        signals._refused(None, "unknown@harbour.example", "password")
     rows = SecurityEvent.objects.filter(event=Event.SIGN_IN_FAILED)
     attempts = [each.detail["attempts"] for each in rows.order_by("pk")]
     assert attempts == [*range(1, 11), 20, 40, 80]
@@ -78,7 +78,7 @@ def test_failed_sign_ins_are_bounded_however_often_a_stranger_tries(owner):
 
 def test_wrong_passwords_codes_and_factors_are_failures_of_the_account(owner):
     sign_in(password="wrong")
-    sign_in(password="wrong", email="nobody@harbour.example")
+    sign_in(password="wrong", email="unknown@harbour.example")
     client, letters = Client(), Letters()
     client.post("/accounts/login/code/", {"email": ME})
     assert letters.to(ME)

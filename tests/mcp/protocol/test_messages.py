@@ -168,7 +168,7 @@ def test_malformed_requests_get_answers_of_the_protocol(server):
 
 
 def plain(headers):
-    """Give the headers that an HTTP client can send: framing and Host are its own, and values are plain ASCII."""
+    """Return the headers that an HTTP client can send: framing and Host are its own, and values are plain ASCII."""
     own = {"content-length", "host"}
     return {name: value.strip() for name, value in headers if name not in own and value.isascii() and value.strip()}
 

@@ -445,10 +445,10 @@ def test_a_strangers_listing_answers_as_one_that_is_missing(server, owner, stran
     assert server.data(text, "list_my_companies") == []
     for name, more in (("get_my_company", {}), ("update_my_company", {"changes": {"description": "Mine."}})):
         theirs = server.error(text, name, slug=made.slug, **more)
-        nobodys = server.error(text, name, slug="nobody-has-this", **more)
+        unknown = server.error(text, name, slug="missing", **more)
         assert theirs["code"] == "not_found"
-        assert theirs["message"].replace(made.slug, "X") == nobodys["message"].replace("nobody-has-this", "X")
-        assert theirs["hint"] == nobodys["hint"]
+        assert theirs["message"].replace(made.slug, "X") == unknown["message"].replace("missing", "X")
+        assert theirs["hint"] == unknown["hint"]
 
 
 @pytest.mark.requirement("manage.owned-only")

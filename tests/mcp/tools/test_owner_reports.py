@@ -52,7 +52,7 @@ class Agent:
 def test_an_agent_goes_from_credits_to_the_full_report_of_70_criteria(server):
     agent = Agent(server, "owner@harbour.example")
     of, slug = framework(70), company(agent.actor)
-    paper = uploaded(agent.actor, slug, b"The annual accounts stand open. The moorings are a secret to nobody.")
+    paper = uploaded(agent.actor, slug, b"The annual accounts stand open. The moorings are no secret.")
     before = agent.data("get_credits")
     assert (before["balance"], before["held"], before["available"]) == (100, 0, 100)
     asked = {"companySlug": slug, "frameworkId": of, "documentIds": [paper.pk], "idempotencyKey": "one"}

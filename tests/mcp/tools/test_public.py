@@ -417,8 +417,8 @@ def _read(uri):
 @pytest.mark.requirement("tools.resources")
 def test_a_missing_resource_is_reported_in_the_form_of_each_protocol_version(server):
     for make_request, code in ((modern, -32602), (legacy, -32002)):
-        error = server.ask(*make_request("resources/read", {"uri": "registry://people/nobody"})).json()["error"]
-        assert (error["code"], error["data"]["uri"]) == (code, "registry://people/nobody")
+        error = server.ask(*make_request("resources/read", {"uri": "registry://people/missing"})).json()["error"]
+        assert (error["code"], error["data"]["uri"]) == (code, "registry://people/missing")
 
 
 @pytest.mark.requirement("tools.resources")

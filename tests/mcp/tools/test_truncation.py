@@ -128,7 +128,7 @@ def test_names_that_grow_longer_from_page_to_page_do_not_end_in_pages_of_one(ser
 
 
 def when(number):
-    """Give a moment, the earlier the higher the number: lists begin with the newest."""
+    """Return a moment, the earlier the higher the number: lists begin with the newest."""
     return datetime(2026, 1, 1, tzinfo=UTC) - timedelta(hours=number)
 
 

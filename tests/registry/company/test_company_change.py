@@ -46,7 +46,7 @@ def test_absent_stays_and_null_clears():
         ({"address": [{"street": "a"}]}, "address[0].street"),
         ({"distribution": {"pools": [{"percentage": "5"}]}}, "distribution.pools[0].percentage"),
         ({"positions": [{"title": "Chair"}]}, "positions[0].person"),
-        ({"positions": [{"person": {"slug": "nobody-here"}}]}, "positions[0].person.slug"),
+        ({"positions": [{"person": {"slug": "not-listed"}}]}, "positions[0].person.slug"),
         ({"proposals": [{"status": "won"}]}, "proposals[0].status"),
         ({"proposals": [{"votes": {"for": "5"}}]}, "proposals[0].votes.for"),
         ({"capTable": [5]}, "capTable[0]"),

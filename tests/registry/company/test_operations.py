@@ -62,8 +62,8 @@ def test_a_stranger_learns_nothing_and_changes_nothing(stranger):
         with pytest.raises(NotFound, match=missing) as known:
             attempt(mine.slug)
         with pytest.raises(NotFound, match=missing) as unknown:
-            attempt("nobody")
-        assert known.value.message.replace(mine.slug, "nobody") == unknown.value.message
+            attempt("missing")
+        assert known.value.message.replace(mine.slug, "missing") == unknown.value.message
     assert operations.list_companies(actor).items == []
     assert "description" not in document("company", mine.slug)["company"]
 

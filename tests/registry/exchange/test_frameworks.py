@@ -38,7 +38,7 @@ def test_frameworks_are_open_with_a_specification_alone(tmp_path):
             "specification": SPECIFICATION,
         },
         {"framework": {"frameworkId": "d", "frameworkName": "D", "kind": "program", "company": None}},
-        {"framework": {"frameworkId": "e", "frameworkName": "E", "kind": "program", "company": {"id": "nobody"}}},
+        {"framework": {"frameworkId": "e", "frameworkName": "E", "kind": "program", "company": {"id": "missing"}}},
         {
             "framework": {"frameworkId": "f", "frameworkName": "F", "kind": "score"},
             "specification": {**SPECIFICATION, "version": 0},

@@ -30,7 +30,7 @@ def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
 
 
 def caused(error: Exception, sqlstate: str) -> Exception:
-    """Give *error* the cause of a driver with this SQLSTATE."""
+    """Attach the cause of a driver with this SQLSTATE to *error*."""
     error.__cause__ = Exception()
     error.__cause__.sqlstate = sqlstate
     return error

@@ -58,7 +58,7 @@ def test_an_export_and_its_import_into_an_empty_instance_have_the_same_files(pat
     assert content(tmp_path / "two") == exported
 
 
-def test_an_export_into_the_same_folder_drops_pictures_that_nobody_shows(paths, tmp_path):
+def test_an_export_into_the_same_folder_drops_pictures_that_are_no_longer_shown(paths, tmp_path):
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "of-the-operator.webp").write_bytes(b"x")
     export_registry(tmp_path)

@@ -41,11 +41,11 @@ def test_a_malformed_framework_is_refused_by_its_fields():
     with pytest.raises(BadFields, match="is taken"):
         frameworks.create_framework(COMMAND, name="A", kind="score")
     with pytest.raises(BadFields, match="no company has the slug"):
-        frameworks.create_framework(COMMAND, name="B", kind="program", company="nobody")
+        frameworks.create_framework(COMMAND, name="B", kind="program", company="missing")
     with pytest.raises(BadFields, match=r"sections\[0\].criteria\[0\].weight is not a number greater than 0"):
         frameworks.author_framework(COMMAND, "a", _with_weight(0))
     with pytest.raises(NotFound):
-        frameworks.author_framework(COMMAND, "nobody", SPECIFICATION)
+        frameworks.author_framework(COMMAND, "missing", SPECIFICATION)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_framework_refuses_a_value_that_its_field_does_not_take(change, field)
     assert Framework.objects.values().get() == before
     frameworks.update_framework(COMMAND, "a", run_cost=2**31 - 1)
     with pytest.raises(NotFound):
-        frameworks.update_framework(COMMAND, "nobody", name="B")
+        frameworks.update_framework(COMMAND, "missing", name="B")
 
 
 def _with_weight(weight):

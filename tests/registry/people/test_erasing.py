@@ -66,7 +66,7 @@ def test_only_a_reviewer_at_work_erases_a_person(company, stranger):
 
 def test_a_person_who_does_not_exist_cannot_be_erased():
     with pytest.raises(NotFound):
-        erase_person(reviewer(), "nobody")
+        erase_person(reviewer(), "missing")
     assert not Suppression.objects.exists()
 
 

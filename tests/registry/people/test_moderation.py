@@ -53,7 +53,7 @@ def test_a_correction_refuses_what_a_profile_does_not_take(twice):
     with pytest.raises(BadFields):
         correct_person(reviewer(), "a-moss", ProfileChange(name=" "))
     with pytest.raises(NotFound):
-        correct_person(reviewer(), "nobody", ProfileChange(name="Bo"))
+        correct_person(reviewer(), "missing", ProfileChange(name="Bo"))
 
 
 def test_a_reviewer_unlists_a_profile_which_only_a_reviewer_publishes_again(twice):
@@ -139,7 +139,7 @@ def test_a_change_before_the_people_are_locked_is_kept(twice, monkeypatch):
 def test_a_merge_names_two_people(twice):
     with pytest.raises(BadRequest):
         merge_people(reviewer(), "a-moss", "a-moss")
-    for pair in (("nobody", "ada-moss"), ("ada-moss", "nobody")):
+    for pair in (("missing", "ada-moss"), ("ada-moss", "missing")):
         with pytest.raises(NotFound):
             merge_people(reviewer(), *pair)
 

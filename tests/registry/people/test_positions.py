@@ -350,7 +350,7 @@ def test_an_unlisted_profile_cannot_be_named_by_others(ada, mine, tidal):
         name(mine, tidal, (TITLE, {"slug": "ada-moss"}))
 
 
-def test_a_dry_run_asks_nobody(ada, mine, tidal):
+def test_a_dry_run_sends_no_request(ada, mine, tidal):
     done = name(mine, tidal, (TITLE, {"slug": "ada-moss"}), dry_run=True)
     assert done.awaiting_people == ["ada-moss"]
     assert not PositionRequest.objects.exists()

@@ -62,7 +62,7 @@ def test_only_a_reviewer_at_work_joins_a_person_to_an_account(ada):
 
 def test_a_person_who_does_not_exist_cannot_be_joined():
     with pytest.raises(NotFound):
-        profiles.join_person(reviewer(), "nobody", owner().account_id)
+        profiles.join_person(reviewer(), "missing", owner().account_id)
 
 
 def test_a_person_and_an_account_are_joined_one_to_one(ada):

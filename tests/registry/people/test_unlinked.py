@@ -103,7 +103,7 @@ def test_an_upgrade_mails_the_holders_of_existing_positions_once(ada):
     assert document("person", "ada-moss")["positions"][0]["title"] == "Chair"
 
 
-def test_an_upgrade_without_claimed_profiles_mails_nobody():
+def test_an_upgrade_without_claimed_profiles_sends_no_mail():
     published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
     upgrade()
     assert not Job.objects.filter(kind=tasks.UPGRADED).exists()

@@ -91,7 +91,7 @@ def test_namesakes_are_told_apart_by_the_position_when_one_is_unlisted():
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "other owner", "reviewer", "reviewer's token"])
-def test_nobody_else_takes_a_profile_back(ada, stranger):
+def test_no_other_account_takes_a_profile_back(ada, stranger):
     profiles.update_profile(ada, ProfileChange(bio="Sails."))
     entry = HistoryEntry.objects.latest("pk").pk
     actor = {
@@ -109,7 +109,7 @@ def test_nobody_else_takes_a_profile_back(ada, stranger):
         with pytest.raises(BadRequest, match="no profile"):
             attempt()
     if actor.account_id:
-        profiles.create_profile(actor, ProfileChange(name="Somebody Else"))
+        profiles.create_profile(actor, ProfileChange(name="Bo Reef"))
         with pytest.raises(NotFound):
             withdrawal.revert_profile(actor, entry)
     assert document("person", "ada-moss")["bio"] == "Sails."

@@ -1,4 +1,4 @@
-"""The change feed names the members that an update changed, whoever and whatever changed them."""
+"""The change feed names the members that an update changed, by any actor and on any channel."""
 
 import pytest
 from django.db import connection

@@ -25,7 +25,7 @@ def documents():
 
 
 def stand():
-    """Give edition and epoch."""
+    """Return edition and epoch."""
     connection.ensure_connection()
     if connection.vendor == "sqlite":
         return connection.connection.execute("SELECT edition, epoch FROM published_meta").fetchone()

@@ -184,7 +184,7 @@ def test_an_approved_claim_of_a_profile_gives_it_to_the_account():
 
 def test_a_person_who_is_not_public_is_not_found():
     hidden = profiles.create_profile(owner(), ProfileChange(name="Bo Reef"))
-    for slug in (hidden.slug, "nobody"):
+    for slug in (hidden.slug, "missing"):
         with pytest.raises(NotFound):
             claims.claim_person(owner(), slug, "Me.")
     assert not Petition.objects.exists()

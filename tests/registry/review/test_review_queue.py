@@ -129,7 +129,7 @@ def test_a_decided_item_cannot_be_assigned(decided):
 
 
 @pytest.mark.parametrize(
-    "subject", ["", "company", "company:nobody", "change:x", "change:²", f"petition:{'9' * 30}", "x:1"]
+    "subject", ["", "company", "company:missing", "change:x", "change:²", f"petition:{'9' * 30}", "x:1"]
 )
 def test_an_item_that_does_not_exist_cannot_be_assigned(subject):
     with pytest.raises(Conflict):

@@ -90,7 +90,7 @@ def test_a_person_whom_others_name_outlives_a_draft():
     assert [person.name for person in Person.objects.all()] == ["Ada Moss"]
 
 
-def test_a_listing_is_deleted_while_it_was_never_public_and_nobody_decides_on_it():
+def test_a_listing_is_deleted_while_it_was_never_public_and_is_not_under_review():
     me, judge = owner(), reviewer()
     waiting, public = draft(me).slug, published(me).slug
     decisions.submit_company(me, waiting)
@@ -199,7 +199,7 @@ def test_what_was_unlisted_before_the_upgrade_counts_as_taken_down():
         withdrawal.relist_own_company(me, before)
 
 
-def test_a_reviewer_takes_down_what_its_owner_unlisted_so_that_nobody_evades_a_takedown():
+def test_a_reviewer_takes_down_what_its_owner_unlisted_so_that_no_owner_evades_a_takedown():
     me, judge = owner(), reviewer()
     slug = published(me).slug
     withdrawal.unlist_own_company(me, slug)

@@ -1,4 +1,4 @@
-"""A record and a file are found on servers on loopback; what somebody else controls never counts."""
+"""A record and a file are found on servers on loopback; what another party controls never counts."""
 
 import contextlib
 import socket
@@ -45,7 +45,7 @@ def test_a_record_of_the_domain_above_or_of_another_name_does_not_count(names):
 
 
 def test_an_alias_of_the_record_is_not_followed(names):
-    """Behind a wildcard alias, the record would be somebody else's."""
+    """Behind a wildcard alias, the record would be another party's."""
     names.records[RECORD] = {"CNAME": ["verify.attacker.example"]}
     names.txt("verify.attacker.example", VALUE)
     assert "alias (CNAME) of verify.attacker.example" in checks.find_record(RECORD, VALUE)

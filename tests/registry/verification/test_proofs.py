@@ -214,7 +214,7 @@ def test_the_reviewer_sees_whether_the_claimants_address_is_at_the_domain(email,
     assert proofs.evidence_for(claim).email_matches is matches
 
 
-def test_an_owner_who_leaves_takes_the_proof_along_and_the_listing_says_that_nobody_maintains_it(names):
+def test_an_owner_who_leaves_takes_the_proof_along_and_the_listing_says_that_no_owner_maintains_it(names):
     me = owner()
     slug = listing(me)
     by_record(names, me, slug)
@@ -267,7 +267,7 @@ def test_a_draft_cannot_be_proven():
         proofs.start_proof(me, draft(me, website=WEBSITE).slug, "dns")
 
 
-def test_somebody_elses_record_or_file_proves_nothing(names, certificate, open_to):
+def test_the_record_or_file_of_another_account_proves_nothing(names, certificate, open_to):
     """The owner published a value; the claimant's own is another."""
     me = owner()
     slug = listing(me)

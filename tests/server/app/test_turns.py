@@ -1,4 +1,4 @@
-"""Threads are shared in turn: nobody takes all of them, and nobody is forgotten."""
+"""Threads are shared in turn: no client takes all of them, and none is forgotten."""
 
 import asyncio
 import threading

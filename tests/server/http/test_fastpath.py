@@ -55,7 +55,7 @@ REQUESTS = {
     "detail": [get(b"/api/v1/companies/quillmere")] * 2,
     "detail with a slash": [get(b"/api/v1/companies/quillmere/")] * 2,
     "escaped": [get(b"/api/v1/companies/quill%6dere")] * 2,
-    "missing": [get(b"/api/v1/companies/nobody")] * 2,
+    "missing": [get(b"/api/v1/companies/missing")] * 2,
     "search": [get(b"/api/v1/companies?q=tide")] * 2,
     "stats": [get(b"/api/v1/stats")] * 2,
     "bad parameter": [get(b"/api/v1/companies?page=0")] * 2,
@@ -110,7 +110,7 @@ CALLS = {
     "company, modern": [call(modern(*COMPANY))] * 2,
     "company, legacy": [call(legacy(*COMPANY))] * 2,
     "a list": [call(modern("tools/call", {"name": "list_companies", "arguments": {"q": "tide"}}))] * 2,
-    "nobody": [call(modern("tools/call", {"name": "get_company", "arguments": {"slug": "quilmere"}}))],
+    "missing": [call(modern("tools/call", {"name": "get_company", "arguments": {"slug": "quilmere"}}))],
     "bad argument": [call(modern("tools/call", {"name": "get_company", "arguments": {"slug": 7}}))],
     "no such tool": [call(modern("tools/call", {"name": "get_nothing", "arguments": {}}))],
     "tools": [call(modern("tools/list")), call(legacy("tools/list"))],
@@ -226,7 +226,7 @@ def test_a_batch_lookup_reaches_each_request(both):
         *(get(b"/api/v1/companies/%s" % slug, b"Accept-Encoding: gzip") for slug in slugs[:5]),
         *(get(b"/api/v1/companies/%s" % slug, b"If-None-Match: *") for slug in slugs[5:8]),
         *(get(b"/api/v1/companies/%s" % slugs[0]) for _ in range(3)),
-        *(get(b"/api/v1/companies/nobody-%d" % number) for number in range(3)),
+        *(get(b"/api/v1/companies/missing-%d" % number) for number in range(3)),
     ]
     expected = [masked(exchange(plain.port, sent)[0]) for sent in asked]
     with contextlib.ExitStack() as open_ones:
@@ -245,14 +245,14 @@ def test_a_batch_lookup_reaches_each_request(both):
 
 
 def test_pipelined_requests_are_answered_in_order_across_a_lookup(both):
-    details = [b"/api/v1/companies/%s" % name for name in (b"quillmere", b"nobody", b"copperkite", b"no-one-either")]
+    details = [b"/api/v1/companies/%s" % name for name in (b"quillmere", b"missing", b"copperkite", b"no-one-either")]
     sent = b"".join(get(target) for target in [*details, COMPANIES, *details])
     lane, plain = (exchange(product.port, sent, answers=9) for product in both)
     assert [status(answer) for answer in lane] == [200, 404, 200, 404, 200, 200, 404, 200, 404]
     assert [masked(answer) for answer in lane] == [masked(answer) for answer in plain]
 
 
-@pytest.mark.parametrize("first", [b"/api/v1/companies/quillmere", b"/api/v1/companies/nobody"])
+@pytest.mark.parametrize("first", [b"/api/v1/companies/quillmere", b"/api/v1/companies/missing"])
 def test_a_look_up_is_answered_before_what_cannot_be_read(both, first):
     known, *unread = exchange(both[0].port, get(first) + b"what is this\r\n\r\n", answers=2)
     assert known.partition(b"\r\n\r\n")[2] == exchange(both[1].port, get(first))[0].partition(b"\r\n\r\n")[2]
@@ -260,7 +260,7 @@ def test_a_look_up_is_answered_before_what_cannot_be_read(both, first):
 
 
 def test_a_client_that_half_closes_gets_what_it_waits_for(both):
-    for name, expected in ((b"quillmere", 200), (b"nobody", 404)):
+    for name, expected in ((b"quillmere", 200), (b"missing", 404)):
         lane, plain = (exchange(product.port, get(COMPANIES + b"/" + name), hang_up=True) for product in both)
         assert [status(answer) for answer in lane] == [expected]
         assert lane[0].partition(b"\r\n\r\n")[2] == plain[0].partition(b"\r\n\r\n")[2]
@@ -294,7 +294,7 @@ class Wire(asyncio.Transport):
 
 
 async def asked_at(api):
-    """Give a connection that has asked for a detail, before the turn is over, and its wire."""
+    """Return a connection that has asked for a detail, before the turn is over, and its wire."""
     front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
     front.open_api(api)
     config = uvicorn.Config(front, http=FastPathProtocol, lifespan="off")

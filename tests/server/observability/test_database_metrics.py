@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def shown(database_metrics):
-    """Give the values without labels, by name."""
+    """Return the values without labels, by name."""
     return {
         family.name: next((each.value for each in family.samples if not each.labels), None)
         for family in database_metrics.families()
@@ -36,7 +36,7 @@ def run(*steps, call):
 
 
 def alone(operation):
-    """Give what *operation* gives, in a thread that keeps no connection."""
+    """Return the result of *operation*, in a thread that keeps no connection."""
     try:
         return operation()
     finally:

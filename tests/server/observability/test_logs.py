@@ -19,7 +19,7 @@ TOKEN = "mun_pat_" + "4" * 36
 
 @pytest.fixture(params=[Json, TextFormatter], ids=["json", "text"])
 def written(request):
-    """Give a function that logs with the given extras and returns the line."""
+    """Return a function that logs with the given extras and returns the line."""
 
     def write(message: str, *arguments: object, **extra: object) -> str:
         stream = io.StringIO()

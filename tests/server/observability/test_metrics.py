@@ -36,7 +36,7 @@ def families(product):
 
 
 def value(product, name, **labels):
-    """Give the sum of the samples of *name* that carry *labels*."""
+    """Return the sum of the samples of *name* that carry *labels*."""
     family = families(product)[name.removesuffix("_total")]
     return sum(
         sample.value for sample in family.samples if sample.name == name and labels.items() <= sample.labels.items()
@@ -49,7 +49,7 @@ def test_each_answer_is_counted_by_surface_method_and_status(product):
 
     asked = (
         ("GET", "/api/v1/stats", {"surface": "api", "method": "GET", "status": "200"}),
-        ("GET", "/api/v1/companies/nobody", {"surface": "api", "method": "GET", "status": "404"}),
+        ("GET", "/api/v1/companies/missing", {"surface": "api", "method": "GET", "status": "404"}),
         ("HEAD", "/api/v1/stats", {"surface": "api", "method": "HEAD", "status": "200"}),
         ("PROPFIND", "/api/v1/stats", {"surface": "api", "method": "other", "status": "405"}),
         ("GET", "/companies", {"surface": "pages", "method": "GET", "status": "200"}),
@@ -134,7 +134,7 @@ def test_credits_jobs_and_files_are_counted_from_the_database(product):
         database.execute(
             "INSERT INTO jobs_job (id, kind, payload, state, priority, run_at, attempt, excused, worker, 'group',"
             " cancel_requested, progress, error, created_at)"
-            " VALUES ('x', 'suite.nobody_does_this', '{}', 'queued', 0, '2026-01-01', 0, 0, '', '', 0, '{}', '',"
+            " VALUES ('x', 'suite.without_handler', '{}', 'queued', 0, '2026-01-01', 0, 0, '', '', 0, '{}', '',"
             " '2026-01-01')".replace("'group'", '"group"')
         )
     database.close()
@@ -147,8 +147,8 @@ def test_credits_jobs_and_files_are_counted_from_the_database(product):
     assert value(product, "muniment_ledger_agrees") == 1
     assert value(product, "muniment_documents", state="uploaded") == 1
     assert value(product, "muniment_documents_bytes", state="uploaded") == len(content)
-    assert value(product, "muniment_jobs", kind="suite.nobody_does_this", state="queued") == 1
-    assert value(product, "muniment_jobs_oldest_waiting_seconds", kind="suite.nobody_does_this") > 3600
+    assert value(product, "muniment_jobs", kind="suite.without_handler", state="queued") == 1
+    assert value(product, "muniment_jobs_oldest_waiting_seconds", kind="suite.without_handler") > 3600
 
 
 def test_database_metrics_are_queried_rarely(product):

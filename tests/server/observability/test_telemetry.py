@@ -103,7 +103,7 @@ def test_tools_and_jobs_are_spans_and_no_secret_is_sent(product, collector):
     upload = collector.wait_for("PUT files", http__response__status_code=404)
     assert upload.attributes["url.path"] == "/uploads/***"
     owner.call("complete_document_upload", uploadId=begun["uploadId"])
-    owner.call("get_my_company", slug="nobody-has-this")
+    owner.call("get_my_company", slug="missing")
     missed = collector.wait_for("tool get_my_company")
     assert missed.attributes["error.type"] == "NotFound"
     assert collector.wait_for("job documents.completed").attributes["muniment.job.attempt"] == 1

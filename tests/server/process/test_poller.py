@@ -23,7 +23,7 @@ def test_polling_continues_after_a_failure_and_runs_the_periodic_work_once_a_sec
     async def walk():
         polling = asyncio.create_task(poll(look, seconds.append))
         async with asyncio.timeout(20):
-            while len(seconds) < 2:  # noqa: ASYNC110 - what is looked at tells nobody
+            while len(seconds) < 2:  # noqa: ASYNC110 - a counter sends no event
                 await asyncio.sleep(0.005)
         polling.cancel()
         with contextlib.suppress(asyncio.CancelledError):

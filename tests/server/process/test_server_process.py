@@ -58,7 +58,7 @@ def test_the_same_registry_is_read_on_every_surface(demo):
         "/frameworks?kind=score",
         "/stats",
         "/companies/quillmere",
-        "/companies/nobody",
+        "/companies/missing",
     ],
 )
 def test_json_on_the_address_of_a_page_is_its_api_answer(demo, path):
@@ -115,7 +115,7 @@ def test_a_failed_startup_completes_once_its_cause_is_fixed(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     if Served.cluster:
-        run("migrate", data=data)  # a node shows nothing of a database that nobody has ever started
+        run("migrate", data=data)  # a node shows nothing of a database that was never started
         (data / "keys").rename(tmp_path / "keys")
     (data / "keys").touch()
     with Product(data) as product:

@@ -18,7 +18,7 @@ from services.product import Product, run
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """Give the demo registry, served by two processes."""
+    """Yield the demo registry, served by two processes."""
     data = demo_registry(tmp_path_factory.mktemp("pair") / "data")
     with Product(data, "--workers", "2") as product:
         wait_until(lambda: len(ready(product)) == 2, within_s=60, what="two processes ready")
@@ -26,7 +26,7 @@ def pair(tmp_path_factory):
 
 
 def children(product):
-    """Give the process ids of those who serve."""
+    """Return the process ids of those who serve."""
     return {int(pid) for pid in Path(f"/proc/{product.pid}/task/{product.pid}/children").read_text().split()}
 
 

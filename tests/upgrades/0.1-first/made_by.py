@@ -232,7 +232,7 @@ def close(data: Path) -> None:
 
 
 def requests(known: dict) -> list:
-    """Give the requests whose answers are recorded: addresses, and calls of public tools."""
+    """Return the requests whose answers are recorded: addresses, and calls of public tools."""
     from muniment.registry.models import Company, Framework, Person
 
     companies = Company.objects.filter(state="published").order_by("pk").values_list("slug", flat=True)

@@ -1,4 +1,4 @@
-"""Limits of an account on the pages: nothing is done beyond them, nothing typed is lost, and nobody else notices."""
+"""Limits of an account on the pages: nothing is done beyond them, nothing typed is lost, no other account notices."""
 
 import re
 

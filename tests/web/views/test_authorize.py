@@ -68,7 +68,7 @@ def test_no_form_on_the_way_sends_anybody_elsewhere(with_password, next_):
 
 
 def test_signing_in_changes_the_session(with_password):
-    """Session fixation: a session that somebody planted, one of ours even, is not the one that is signed in."""
+    """Session fixation: a planted session, even one of ours, is not the one that is signed in."""
     theirs = Client()
     theirs.post("/manage/profile", {"name": "What they typed waits in a session."})
     planted = theirs.cookies["sessionid"].value

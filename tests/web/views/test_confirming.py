@@ -48,7 +48,7 @@ def owner():
 
 @pytest.fixture
 def browser(owner):
-    """Give a browser whose sign-in is 16 minutes old."""
+    """Return a browser whose sign-in is 16 minutes old."""
     client = signed_in(owner)
     age(client)
     return client
@@ -297,7 +297,7 @@ def test_an_account_with_factors_uses_any_of_them(browser, owner):
 
 @pytest.fixture
 def bare():
-    """Give a browser of an account that has neither a password nor a factor, after 16 minutes."""
+    """Return a browser of an account that has neither a password nor a factor, after 16 minutes."""
     client = signed_in(account(BARE))
     age(client)
     return client

@@ -34,7 +34,7 @@ def issuer(settings):
 
 @pytest.fixture
 def browser(issuer):
-    """Give a browser that signed in at the issuer 16 minutes ago, where the person has been for two hours."""
+    """Return a browser that signed in at the issuer 16 minutes ago, where the person has been for two hours."""
     issuer.signed_in_at = time.time() - 7_200
     client = Client()
     sign_in_at(client, issuer)

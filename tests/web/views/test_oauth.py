@@ -127,7 +127,7 @@ def test_registration_answers_what_holds_and_nothing_null():
         "client_secret": "mine",
         "scope": "admin",
         "software_id": None,
-        "contacts": ["somebody@harbour.example"],
+        "contacts": ["developer@harbour.example"],
         "invented": {"deep": [1]},
     }
     answer = Client().post("/oauth/register/", json.dumps(asked), content_type="application/json")

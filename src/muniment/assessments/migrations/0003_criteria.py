@@ -1,4 +1,4 @@
-"""How many criteria a run has, of those that stand too."""
+"""Store the number of criteria of each run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Give every row of a list the id that an import would give it."""
+"""Assign to every row of a list the id that an import would assign to it."""
 
 from collections import defaultdict
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ class Person(models.Model):
     """
     A person's profile. ``listed``: public by itself, because it was imported, or claimed and approved.
 
-    ``unlisted_by``: not public, whatever else says so; set by the person or by a reviewer.
+    ``unlisted_by``: not public, also if listed; set by the person or by a reviewer.
 
     Source: decisions, section 2, only reviewed.
     """

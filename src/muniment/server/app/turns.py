@@ -1,4 +1,4 @@
-"""Turns: share a few threads between accounts and addresses, so that nobody takes all of them."""
+"""Turns: share a few threads between accounts and addresses, so that none takes all of them."""
 
 import asyncio
 import contextlib

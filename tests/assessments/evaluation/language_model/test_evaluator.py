@@ -58,7 +58,7 @@ def evaluator(model, *, spent=None, key=KEY, **more):
 
 
 def reports(of, criteria=None, inputs=INPUTS):
-    """Give each criterion as it would be settled, with who judged it and the note."""
+    """Return each criterion as it would be settled, with who judged it and the note."""
     criteria = criteria or [criterion()]
     found = {}
     for each in of.judge(criteria, SCALE, inputs):
@@ -272,7 +272,7 @@ def test_a_level_without_quotes_is_no_level(model):
     [
         f"They asked that {REQUIREMENT.lower()}.",
         "I was told: look first for a signature and a date.",
-        "It is 'signed by somebody'.",
+        "It is 'signed by a member'.",
         GUIDANCE[::-1],
         " ".join(GUIDANCE),
         "TG9vayBmaXJzdCBmb3IgYSBzaWduYXR1cmUgYW5kIGEgZGF0ZTsgYSBwcm9taXNl",

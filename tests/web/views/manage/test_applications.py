@@ -35,7 +35,7 @@ def page(browser, path):
 
 @pytest.fixture
 def sides():
-    """Give the accounts of an applicant and of a runner, and the page of the applicant's report."""
+    """Return the accounts of an applicant and of a runner, and the page of the applicant's report."""
     me, runner = account("applicant@harbour.example"), account("runner@harbour.example")
     actor = me.actor("web")
     slug = company(actor, name="Tide & Sons <b>")

@@ -133,9 +133,9 @@ def test_the_input_is_kept_and_the_error_is_shown_beside_its_field(browser_of_ow
 
 
 def test_an_error_in_a_row_is_shown_in_that_row(browser_of_owner, draft):
-    rows = {"positions-0-name": "Ada", "positions-1-name": "", "positions-2-slug": "nobody-of-this-name"}
+    rows = {"positions-0-name": "Ada", "positions-1-name": "", "positions-2-slug": "no-such-person"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/team", rows).content.decode()
-    field = next(each for each in valid(html).iter("input") if each.get("value") == "nobody-of-this-name")
+    field = next(each for each in valid(html).iter("input") if each.get("value") == "no-such-person")
     assert "no person has the slug" in html.partition(f'id="{field.get("aria-describedby")}"')[2].partition("</ul>")[0]
     tokens = {"pools-0-name": "Members", "pools-0-percentage": "half"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/token", tokens).content.decode()

@@ -95,7 +95,7 @@ def test_a_long_queue_comes_in_pages_oldest_first_whatever_waits(owner, first):
 
 
 @pytest.mark.parametrize(
-    "subject", ["", "company", "company:nobody", "change:1", "petition:1", "petition:x", f"change:{'9' * 30}"]
+    "subject", ["", "company", "company:missing", "change:1", "petition:1", "petition:x", f"change:{'9' * 30}"]
 )
 def test_only_what_waits_can_be_taken(submitted, first, subject):
     told = signed_in(first).post("/review/take", {"subject": subject, "do": "take"}, follow=True).content.decode()

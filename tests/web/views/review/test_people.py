@@ -38,7 +38,7 @@ def test_people_are_found_by_a_part_of_the_name_or_the_slug(page):
     html = page.get("/review/people?q=ada-m").content.decode()
     assert f'href="/review/people/{SLUG}"' in html
     assert 'href="/review/people/a-moss"' not in html
-    assert "No people found" in page.get("/review/people?q=nobody").content.decode()
+    assert "No people found" in page.get("/review/people?q=unmatched").content.decode()
     Person.objects.bulk_create([Person(slug=f"p{n}", name=f"Person {n:02}") for n in range(40)])
     assert "Person 39" in page.get("/review/people?page=2").content.decode()
 
@@ -50,7 +50,7 @@ def test_a_profile_is_corrected(page):
     answer = page.post(f"/review/people/{SLUG}", {"name": "Ada M. Moss", "bio": "Sails."}, follow=True)
     assert "Profile corrected." in answer.content.decode()
     assert document("person", SLUG)["bio"] == "Sails."
-    assert page.get("/review/people/nobody").status_code == 404
+    assert page.get("/review/people/missing").status_code == 404
 
 
 def test_a_profile_is_unlisted_with_a_note_and_published_again(page):
@@ -64,7 +64,7 @@ def test_a_profile_is_unlisted_with_a_note_and_published_again(page):
 
 
 def test_two_people_are_merged_and_an_unknown_one_is_named(page):
-    refused = page.post(f"/review/people/{SLUG}/merge", {"into": "nobody"}, follow=True)
+    refused = page.post(f"/review/people/{SLUG}/merge", {"into": "missing"}, follow=True)
     assert "No person has the slug" in refused.content.decode()
     merged = page.post("/review/people/a-moss/merge", {"into": SLUG}, follow=True)
     assert merged.redirect_chain == [(f"/review/people/{SLUG}", 302)]

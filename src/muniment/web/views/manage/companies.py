@@ -326,7 +326,7 @@ def _step_address(slug: str, step: str, mark: str) -> str:
 def _after(
     request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: operations.CompanyUpdate | None
 ) -> str:
-    """Say what was saved, and return the next address: a button's, the next step of a new listing, or this page."""
+    """Add a message about what was saved, and return the next address: of a button, a next step, or this page."""
     going = request.POST.get("go")
     here, is_new = (request.GET if going is None else QueryDict(going.partition("?")[2])), "new" in request.GET
     query, anchor = page.next_query(here, shows_added=going is None and not is_new)
