@@ -70,6 +70,7 @@ STRIPE_API_BASE = config.stripe_api_base
 
 INSTALLED_APPS = [
     "muniment.accounts",
+    "muniment.mail",
     "muniment.jobs",
     "muniment.registry",
     "muniment.credits",
@@ -192,7 +193,7 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 2_000, "MAX_OF_A_KIND": 200},
     },
 }
-EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
 DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"
 SERVER_EMAIL = config.mail_from
 

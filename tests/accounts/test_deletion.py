@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from make import documents, registry, reports
-from make.accounts import Letters, account, signed_in
+from make.accounts import Letters, account, deliver_mail, signed_in
 from make.instances import tables_with, without_blobs
-from muniment.accounts import mail
 from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.operations import find_account, list_accounts
 from muniment.accounts.personal_data import deletion
@@ -24,6 +23,7 @@ from muniment.documents.records import storage
 from muniment.kernel.actor import COMMAND, SCOPES, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.mail import outgoing
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.owners import add_owner
@@ -38,7 +38,7 @@ EMAIL = "ottoline@harbour.example"
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     yield
     without_blobs()
 
@@ -205,10 +205,14 @@ def test_the_only_operator_stays():
 def test_a_deleted_account_gets_no_mail(owner):
     deletion.delete_account(COMMAND, EMAIL)
     letters = Letters()
-    assert mail.send(Account.objects.get(pk=owner.pk).email, "Your report is ready", "Read it.") is False
+    outgoing.send(Account.objects.get(pk=owner.pk).email, "Your report is ready", "Read it.")
     assert letters.to("former-") == []
 
 
 def test_nothing_in_the_database_names_a_deleted_account(owner):
+    letters = Letters()
+    outgoing.send(EMAIL, "Your report is ready", "Read it.")
+    deliver_mail()
     deletion.delete_account(COMMAND, EMAIL)
+    assert len(letters.to(EMAIL)) == 2
     assert tables_with(EMAIL, "Ottoline") == []

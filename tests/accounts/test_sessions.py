@@ -8,8 +8,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account
-from muniment.accounts.encryption import seal, unseal
 from muniment.accounts.sessions import Key, SessionStore, sweep_sessions
+from muniment.encryption import seal, unseal
 from muniment.kernel.ids import now
 
 WHO = "sailor@harbour.example"
@@ -80,7 +80,7 @@ def test_signing_in_and_out_each_leave_the_key_before_dead(browser):
 
 @pytest.mark.requirement("secrets.at-rest")
 def test_session_data_is_encrypted(browser, settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"  # the test runner puts another in its place
     waiting, letters = Client(), Letters()
     waiting.post("/accounts/login/code/", {"email": WHO})
     row = Session.objects.get(session_key=Key.of(cookie(waiting)))

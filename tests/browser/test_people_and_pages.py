@@ -20,7 +20,7 @@ from browser.tour import (
     stand,
 )
 from browser.waiting import a_days_work, in_the_queue
-from services.mail import Mailbox
+from services.mail import Mailbox, text_of
 
 pytestmark = pytest.mark.timeout(300)
 RULES = {
@@ -50,7 +50,7 @@ def visitor(browser, site):
 
 
 def code_to(post, email):
-    text = post.wait_for(email).get_content()
+    text = text_of(post.wait_for(email))
     return re.search(r"^\s*([A-Z0-9]{3,}(?:-[A-Z0-9]+)*)\s*$", text, re.MULTILINE)[1]
 
 
@@ -98,7 +98,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     published_within_a_second(site, "/api/v1/companies/brine-bramble", lambda answer: answer.status == 200)
     for path in ("/api/v1/companies?q=bramble", "/companies?q=bramble", "/feed.atom", "/sitemap-companies-1.xml"):
         published_within_a_second(site, path, lambda answer: b"brine-bramble" in answer.body)
-    assert "published" in post.wait_for(email, subject="approved").get_content()
+    assert "published" in text_of(post.wait_for(email, subject="approved"))
 
     page.goto("/manage/companies/brine-bramble/edit/about")
     page.get_by_label("Summary").fill("Something much worse.")
@@ -231,7 +231,7 @@ def test_a_full_queue_is_accessible(browser, site, post):
         browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in ("owner", "reviewer", "visitor")
     )
     mine = sign_in(at_home, site, OWNER)
-    paths = a_days_work(mine, site, framework, lambda email: post.wait_for(email, subject="Co-own").get_content())
+    paths = a_days_work(mine, site, framework, lambda email: text_of(post.wait_for(email, subject="Co-own")))
     desk = sign_in(at_work, site, REVIEWER)
     asked = in_the_queue(desk, site)
     assert len(asked) >= 3, asked

@@ -50,7 +50,7 @@ MODULES = {
     "upload endpoint": "documents/http",
     "token authentication": "oauth/token_authentication",
     "revocation": "accounts/revocation",
-    "encryption at rest": "accounts/encryption",
+    "encryption at rest": "encryption",
 }
 
 

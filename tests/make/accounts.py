@@ -10,11 +10,12 @@ from django.contrib.auth import login
 from django.http import HttpRequest
 from django.test import Client
 
-from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
 from muniment.accounts.sessions import Key, SessionStore
+from muniment.jobs import queue
 from muniment.kernel.actor import COMMAND
+from muniment.mail import delivery
 
 PASSWORD = "four harbours, one tide"
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -53,24 +54,32 @@ def age(client: Client, minutes: float = 16) -> None:
     session.save()
 
 
+def deliver_mail() -> None:
+    """Deliver the mail that is waiting, as the worker does."""
+    while run := queue.claim("tests", delivery.HANDLER.lane):
+        run.handler.work(run)
+
+
 class Letters:
     """Messages written to the data folder since its creation."""
 
     def __init__(self) -> None:
+        deliver_mail()
         self._before = set(self._files())
 
     @staticmethod
     def _files() -> list[Path]:
-        return sorted(mail.folder().glob("*.eml"))
+        return sorted(delivery.folder().glob("*.eml"))
 
     def to(self, address: str) -> list[tuple[str, str]]:
-        """Return subject and text of the messages to *address*, oldest first."""
+        """Return subject and text of the messages to *address*, oldest first, after delivering what is waiting."""
+        deliver_mail()
         messages = [
             message_from_bytes(file.read_bytes(), policy=policy.default)
             for file in self._files()
             if file not in self._before
         ]
-        return [(str(m["Subject"]), m.get_content()) for m in messages if address in str(m["To"])]
+        return [(str(m["Subject"]), m.get_body(("plain",)).get_content()) for m in messages if address in str(m["To"])]
 
     def code(self, address: str) -> str:
         """Return the code in the latest message to *address*."""

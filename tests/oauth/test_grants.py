@@ -24,7 +24,7 @@ BOUND = "http://testserver/api/manage/mcp"
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 import pytest
 
-from muniment.accounts import mail, tokens
+from muniment.accounts import tokens
 from muniment.accounts.models import Account
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import token_digest
+from muniment.mail import delivery
 from muniment.registry.company import operations
 from muniment.registry.demo_accounts import OWNED, load_demo
 from muniment.registry.models import Company, PendingChange, Petition
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _mail_stays_silent(monkeypatch):
-    monkeypatch.setattr(mail, "echo", None)
+    monkeypatch.setattr(delivery, "echo", None)
 
 
 def live(text):
@@ -33,7 +34,7 @@ def test_the_demo_is_loaded_once_with_fresh_sign_ins_at_each_start():
     }
     assert accounts[owner.email].check_password(owner.password)
     assert live(owner.token)
-    listings, mails = Company.objects.count(), mail.echo
+    listings, mails = Company.objects.count(), delivery.echo
     again, (renewed, _) = load_demo(renews=True)
     assert (again, Company.objects.count(), Account.objects.count()) == (None, listings, 2)
     assert not accounts[owner.email].check_password(renewed.password)

@@ -44,3 +44,11 @@ class Mailbox:
 
     def __exit__(self, *_: object) -> None:
         self._controller.stop()
+
+
+def text_of(message: EmailMessage) -> str:
+    """Return the plain text of a message."""
+    body = message.get_body(("plain",))
+    assert body is not None, message
+    text: str = body.get_content()
+    return text.replace("\r\n", "\n")

@@ -14,7 +14,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 
 from make.apps import proof
 from services.issuer import SHARED, Issuer
-from services.mail import Mailbox
+from services.mail import Mailbox, text_of
 from services.ports import wait_until
 from services.product import Answer, Product
 from services.visitor import Visitor
@@ -81,7 +81,7 @@ class Walk:
         return made
 
     def _mailed(self, address: str, what: str) -> str:
-        found = _CODE.search(self.mailbox.wait_for(address).get_content())
+        found = _CODE.search(text_of(self.mailbox.wait_for(address)))
         assert found is not None
         self.used |= {found[1]: what, found[1].replace("-", ""): what}
         self.mailbox.messages.clear()
@@ -206,7 +206,7 @@ class Walk:
         for address in (FRIEND, OTHER):
             self.mailbox.messages.clear()
             person.post(f"/manage/companies/{self.company}/invite", email=address)
-            link = re.search(r"/manage/invitations/(\S+)", self.mailbox.wait_for(address).get_content())
+            link = re.search(r"/manage/invitations/(\S+)", text_of(self.mailbox.wait_for(address)))
             assert link is not None
             self.used[link[1]] = "link of an invitation"
             with self._visitor() as friend:

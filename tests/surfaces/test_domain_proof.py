@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from services.mail import Mailbox
+from services.mail import Mailbox, text_of
 from services.name_server import NameServer
 from services.owner import COMPANY, EMAIL, PASSWORD, owned_instance
 from services.ports import wait_until
@@ -59,7 +59,7 @@ def test_a_domain_is_proven_by_its_record_its_mail_and_never_by_a_private_site(w
     assert f"{host} (DNS record, " in shown(product.get(f"/companies/{COMPANY}").body.decode())
 
     owner.post(PAGE, do="send", address=f"info@{host}")
-    text = mailbox.wait_for(f"info@{host}").get_content()
+    text = text_of(mailbox.wait_for(f"info@{host}"))
     code = re.search(r"^([A-Z2-9]{4}-[A-Z2-9]{4})\s*$", text, re.MULTILINE)[1]
     assert f"{host} is verified." in shown(owner.post(PAGE, do="confirm", code=code).text)
     wait_until(

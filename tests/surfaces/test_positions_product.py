@@ -6,6 +6,7 @@ from email import message_from_bytes, policy
 
 import pytest
 
+from services.mail import text_of
 from services.mcp import modern
 from services.owner import COMPANY, EMAIL, owned_instance
 from services.ports import wait_until
@@ -95,7 +96,7 @@ def test_a_declined_title_is_gone_from_every_public_answer_within_a_second(tmp_p
         letters = [message_from_bytes(each.read_bytes(), policy=policy.default) for each in data.glob("mail/*.eml")]
         (letter,) = [each for each in letters if "confirm your position" in each["Subject"]]
         assert letter["To"] == ADA
-        assert TITLE in letter.get_content()
+        assert TITLE in text_of(letter)
 
         (held,) = call(product, tokens[ADA], "get_my_profile")["data"]["positions"]
         refused = call(product, tokens[STRANGER], "update_my_profile", positions={"decline": [held["id"]]})

@@ -13,7 +13,6 @@ from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account, age, signed_in
 from muniment import config
-from muniment.accounts import mail
 from muniment.accounts.adapters import sentence_case
 from muniment.accounts.models import Account
 from muniment.cli import main
@@ -21,7 +20,6 @@ from muniment.registry.demo_accounts import demo_sign_ins
 from muniment.registry.exchange.importer import import_registry
 from muniment.web.templatetags import pages
 from services.issuer import Issuer, provider
-from services.mail import Mailbox
 from services.product import DEMO
 
 NEW = "newcomer@harbour.example"
@@ -30,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"  # the test runner puts another in its place
 
 
 @pytest.fixture
@@ -276,23 +274,6 @@ def test_an_operator_finds_accounts_and_changes_a_role_in_the_back_office():
     other.refresh_from_db()
     assert other.role == "reviewer"
     assert client.post(f"/admin/accounts/account/{other.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
-def test_mail_goes_over_smtp_when_it_is_set_up(monkeypatch):
-    with Mailbox() as box:
-        using(monkeypatch, mail_url=box.url, mail_from="registry@harbour.example")
-        mail.send(NEW, "Published", "Harbour Commons is published.")
-        message = box.wait_for(NEW, subject="Published")
-    assert message["Subject"] == "[Muniment] Published"
-
-
-def test_a_mail_server_that_is_down_is_reported_and_nothing_breaks(monkeypatch):
-    using(monkeypatch, mail_url="smtp://127.0.0.1:1")
-    client = Client()
-    answer = client.post("/accounts/signup/", {"email": NEW, "password1": PASSWORD, "password2": PASSWORD})
-    assert answer.status_code == 503
-    assert b"The mail could not be sent." in answer.content
-    mail.send(NEW, "Published", "It stands without the mail.")
 
 
 def test_closed_registration_says_so(monkeypatch):

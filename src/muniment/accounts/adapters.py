@@ -2,13 +2,15 @@
 
 import logging
 import re
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core import context
 from allauth.core.exceptions import ReauthenticationRequired
+from allauth.core import context as current
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
 from django.contrib.auth import password_validation
@@ -19,12 +21,14 @@ from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.confirming import identity_provider
-from muniment.accounts.encryption import seal, unseal
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
 from muniment.kernel.http.addresses import unmapped
+from muniment.encryption import seal, unseal
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
+from muniment.mail import outgoing
 
 BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
@@ -43,7 +47,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
     def send_mail(self, template_prefix: str, email: str, context: JSONObject) -> None:
         """Send a mail with the registry's name and base URL, regardless of the request's Host."""
         links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
-        super().send_mail(template_prefix, email, {"current_site": _site(), **context, **links})
+        values = {"request": current.request, "email": email, "current_site": _site(), **context, **links}
+        kind = template_prefix.rpartition("/")[2]
+        expires_at = now() + _code_lasts(kind) if "code" in context else None
+        outgoing.send_message(self.render_mail(template_prefix, email, values), kind=kind, expires_at=expires_at)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
@@ -59,7 +66,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         """
         if not super().is_reauthentication_required(app=app, **options):
             return False
-        if context.request is None or not step_up.is_confirmed(context.request):
+        if current.request is None or not step_up.is_confirmed(current.request):
             raise ReauthenticationRequired
         return False
 
@@ -75,7 +82,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         if not isinstance(user, Account):
             return ways
         has_own = bool(ways)
-        if provider := identity_provider.provider_of(context.request, user):
+        if provider := identity_provider.provider_of(current.request, user):
             words = gettext("Sign in at %(provider)s") % {"provider": provider.name}
             ways.append({"id": "provider", "description": words, "url": reverse(identity_provider.PAGE)})
         if not has_own:
@@ -109,6 +116,15 @@ def sentence_case(words: str) -> str:
     return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
 
 
+def _code_lasts(kind: str) -> timedelta:
+    """Return how long the code in a mail is valid."""
+    by_kind = {
+        "login_code": app_settings.LOGIN_BY_CODE_TIMEOUT,
+        "password_reset_code": app_settings.PASSWORD_RESET_BY_CODE_TIMEOUT,
+    }
+    return timedelta(seconds=by_kind.get(kind, app_settings.EMAIL_VERIFICATION_BY_CODE_TIMEOUT))
+
+
 def _at_home(link: str) -> str:
     """Return *link* under the base URL: anyone can set Host, but mail goes to other people."""
     base = config.current().base_url
@@ -117,7 +133,7 @@ def _at_home(link: str) -> str:
 
 def _site() -> SimpleNamespace:
     settings_now = config.current()
-    host = settings_now.base_url.partition("://")[2] or (context.request.get_host() if context.request else "")
+    host = settings_now.base_url.partition("://")[2] or (current.request.get_host() if current.request else "")
     return SimpleNamespace(name=settings_now.registry_name, domain=host)
 
 

@@ -19,8 +19,8 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 
-from muniment.accounts.encryption import seal, unseal_under
 from muniment.accounts.models import Account
+from muniment.encryption import seal, unseal_under
 from muniment.kernel.json import JSONObject
 from muniment.kernel.tokens import random_text, token_digest
 

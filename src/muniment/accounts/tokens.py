@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
-from muniment.accounts import mail, revocation, scopes
+from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
@@ -29,6 +29,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, 
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.kernel.wire import UNSET, Unset
+from muniment.mail import outgoing
 
 LIFETIMES_DAYS: Final = (30, 90, 365, None)
 DEFAULT_DAYS: Final = 90
@@ -263,4 +264,4 @@ def _mail_owner(row: PersonalToken, subject: str, text: str, *, is_change: bool 
             "If you didn't do this, revoke the token and change your password. Your security log: %(address)s"
         )
         lines += ["", said % {"address": f"{settings.BASE_URL}/manage/security"}]
-    mail.send(row.account.email, subject, "\n".join(lines))
+    outgoing.send(row.account.email, subject, "\n".join(lines))

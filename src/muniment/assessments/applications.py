@@ -7,7 +7,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from muniment.accounts import mail
 from muniment.assessments.models import Application, Report
 from muniment.assessments.operations import get_report, is_runnable
 from muniment.kernel.actor import Actor
@@ -15,6 +14,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
+from muniment.mail import outgoing
 from muniment.registry import history
 from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework
@@ -185,11 +185,7 @@ def _names(application: Application) -> dict[str, str]:
 
 
 def _notify_owners(company: Company, subject: str, text: str, application: Application | None = None) -> None:
-    """Mail every owner of *company* after the commit."""
+    """Mail every owner of *company*."""
     where = f"{settings.BASE_URL}/manage/applications" + (f"/{application.pk}" if application else "")
-
-    def send() -> None:
-        for owner in company.owners.filter(is_active=True):
-            mail.send(owner.email, subject, f"{text}\n{where}\n")
-
-    transaction.on_commit(send)
+    for owner in company.owners.filter(is_active=True):
+        outgoing.send(owner.email, subject, f"{text}\n{where}\n")

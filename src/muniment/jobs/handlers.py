@@ -25,6 +25,7 @@ class Handler:
         lease_s: how long a silent worker keeps the job; the heartbeat renews it every third of that.
         max_attempts: attempts without a finished step before the job fails, also if each killed its process.
         back_off_s: pause before the second attempt, doubled for each further one, at most an hour.
+        lane: jobs of a lane have threads of their own, so that they never wait for jobs that take long.
         per_group: how many jobs of one group may run at once; 0 means no limit.
         ended: called when the job fails permanently or is canceled.
     """
@@ -34,6 +35,7 @@ class Handler:
     lease_s: float = 30.0
     max_attempts: int = 5
     back_off_s: float = 2.0
+    lane: str = ""
     per_group: int = 0
     ended: Ended | None = None
 
@@ -64,8 +66,14 @@ def handler(kind: str) -> Handler | None:
     return _handlers.get(kind)
 
 
-def kinds() -> list[str]:
-    return sorted(_handlers)
+def kinds(lane: str | None = None) -> list[str]:
+    """Return the kinds of jobs in a lane, or all."""
+    return sorted(kind for kind, found in _handlers.items() if lane is None or found.lane == lane)
+
+
+def lanes() -> list[str]:
+    """Return the lanes besides the main one."""
+    return sorted({found.lane for found in _handlers.values()} - {""})
 
 
 def periodic() -> dict[str, int]:

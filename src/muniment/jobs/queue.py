@@ -62,6 +62,19 @@ class HandedBack(Exception):  # noqa: N818 - an outcome, not a fault of the job
     """The worker is stopping: another one continues from the last step."""
 
 
+class Postponed(Exception):  # noqa: N818 - an outcome that a handler asks for
+    """
+    Raised by a handler whose job is to be tried again later, for a known reason: it is not logged as an error.
+
+    Args:
+        pause_s: the pause before the next attempt; None for the handler's own.
+    """
+
+    def __init__(self, reason: str, *, pause_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause_s = pause_s
+
+
 class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
     """Raised by a handler whose job can never succeed: it is not retried."""
 
@@ -112,9 +125,11 @@ def enqueue(
     return job.id
 
 
-def is_due() -> bool:
-    """Return whether a job may be due: one simple query, run every second."""
-    kinds = handlers.kinds()
+def is_due(lane: str | None = None) -> bool:
+    """Return whether a job of a lane, or of any, may be due: one simple query, run every second."""
+    kinds = handlers.kinds(lane)
+    if not kinds:
+        return False
     moment, given = "clock_timestamp()", kinds
     if connection.vendor != "postgresql":
         moment, given = "%s", [str(connection.ops.adapt_datetimefield_value(now())), *kinds]
@@ -127,13 +142,17 @@ def is_due() -> bool:
         return cursor.fetchone() is not None
 
 
-def claim(worker: str) -> "JobRun | None":
-    """Claim the first due job for the length of its lease, and end due jobs that are canceled or out of attempts."""
-    if not is_due():
+def claim(worker: str, lane: str = "") -> "JobRun | None":
+    """
+    Claim the first due job of a lane for the length of its lease.
+
+    Due jobs that are canceled or out of attempts are ended.
+    """
+    if not is_due(lane):
         return None  # without a write lock
     with transaction.atomic():
         moment = clock()
-        due = Job.objects.filter(state__in=UNFINISHED, run_at__lte=moment, kind__in=handlers.kinds())
+        due = Job.objects.filter(state__in=UNFINISHED, run_at__lte=moment, kind__in=handlers.kinds(lane))
         found = due.exclude(_full_groups(moment))
         for job in found.select_for_update(skip_locked=True).order_by("priority", "run_at")[:20]:
             handler = handlers.handler(job.kind)
@@ -333,14 +352,14 @@ class JobRun:
     def canceled(self) -> None:
         self._end(State.CANCELED, "")
 
-    def failed(self, error: str, *, for_good: bool) -> None:
-        """Record a failed attempt: retry after a pause, unless no attempts are left."""
+    def failed(self, error: str, *, for_good: bool, pause_s: float | None = None) -> None:
+        """Record a failed attempt: retry after a pause, by default the handler's, unless no attempts are left."""
         excused = Job.objects.filter(pk=self.id).values_list("excused", flat=True).first() or 0
         used = self.attempt - excused
         if for_good or used >= self.handler.max_attempts:
             self._end(State.FAILED, error)
             return
-        pause = min(self.handler.back_off_s * 2 ** (used - 1), MAX_BACK_OFF_S)
+        pause = pause_s or min(self.handler.back_off_s * 2 ** min(used - 1, 20), MAX_BACK_OFF_S)
         pause *= random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not security
         self._held().update(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
 

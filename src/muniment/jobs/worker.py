@@ -10,7 +10,7 @@ from typing import Final
 from django.db import close_old_connections, connections
 
 from muniment.jobs import handlers, queue
-from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost
+from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
 from muniment.kernel import tracing
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,13 @@ AGAIN_S: Final = 0.3
 
 
 class Worker:
-    """Runs background jobs; *name* owns the leases: host and process by default."""
+    """
+    Runs background jobs.
+
+    Args:
+        threads: for the main lane; each other lane has one.
+        name: owns the leases; host and process by default.
+    """
 
     def __init__(self, *, threads: int = 2, name: str = "") -> None:
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
@@ -36,7 +42,8 @@ class Worker:
         self._held: set[JobRun] = set()
         self._lock = threading.Lock()
         self._threads = [
-            threading.Thread(target=self._take, name=f"worker-{number}", daemon=True) for number in range(threads)
+            threading.Thread(target=self._take, args=(lane,), name=f"worker-{number}", daemon=True)
+            for number, lane in enumerate([*[""] * threads, *handlers.lanes()])
         ]
         self._heartbeat = threading.Thread(target=self._run_heartbeat, name="worker-heartbeat", daemon=True)
 
@@ -61,14 +68,14 @@ class Worker:
             self._heartbeat.join(max(0.0, deadline - time.monotonic()))
         return ended
 
-    def _take(self) -> None:
+    def _take(self, lane: str) -> None:
         while True:
             seen = queue.work_signal.count
             if self._stopping.is_set():
                 break
             close_old_connections()
             try:
-                run = queue.claim(self.name)
+                run = queue.claim(self.name, lane)
             except Exception:
                 log.exception("could not read the queue")
                 self._stopping.wait(POLL_S)
@@ -105,6 +112,8 @@ class Worker:
             run.canceled()
         except HandedBack:
             run.hand_back()
+        except Postponed as error:
+            run.failed(str(error), for_good=False, pause_s=error.pause_s)
         except Abandoned as error:
             run.failed(str(error), for_good=True)
         except Exception as error:

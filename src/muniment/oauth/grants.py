@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from muniment.accounts import mail, revocation, scopes
+from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security.events import Event
@@ -31,6 +31,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.kernel.wire import timestamp
+from muniment.mail import outgoing
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
@@ -305,7 +306,7 @@ def _mail_new_app(grant: Grant) -> None:
         gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
         % {"address": f"{settings.BASE_URL}/manage/tokens"},
     ]
-    mail.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
+    outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 
 
 def live_access(text: str, at: datetime) -> Grant | None:

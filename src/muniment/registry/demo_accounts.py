@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
+from muniment.mail import delivery
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.company.owners import make_owner
@@ -49,7 +49,7 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
     with migration_lock():
         summary = None if Company.objects.exists() else import_registry(Path(__file__).parents[1] / "demo")
         sign_ins = demo_sign_ins() if renews else []
-    mail.echo = partial(print, end="", flush=True)
+    delivery.echo = partial(print, end="", flush=True)
     return summary, sign_ins
 
 

@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 
 from make.accounts import PASSWORD, account, signed_in
 from muniment import config
-from muniment.accounts.encryption import seal_under
+from muniment.encryption import seal_under
 from muniment.accounts.keys import keyring, rotation
 from muniment.accounts.keys.reading import fingerprint
 from muniment.accounts.models import KeptSecret, SecretKey

@@ -86,7 +86,7 @@ def test_only_a_reviewer_unlists_and_relists_other_people(twice, operation):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_account_of_an_unlisted_profile_is_told_why(twice, settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me = Letters(), owner("moss@harbour.example")
     profiles.join_person(reviewer(), "a-moss", me.account_id)
     unlist_person(reviewer(), "a-moss", "The name is in dispute.")

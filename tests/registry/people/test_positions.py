@@ -27,7 +27,7 @@ TITLE = "Convicted fraudster"
 
 @pytest.fixture(autouse=True)
 def _mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"  # the test runner puts another in its place
 
 
 @pytest.fixture

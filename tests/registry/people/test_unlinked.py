@@ -8,9 +8,9 @@ from django.apps import apps
 from make.accounts import Letters
 from make.registry import agent_of, document, owner, published, reviewer
 from muniment.jobs import queue
-from muniment.jobs.models import Job, State
+from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
-from muniment.kernel.problems import Conflict, Forbidden, NotFound, Unavailable
+from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.people import positions, profiles, tasks, unlinked
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"  # the test runner puts another in its place
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"  # the test runner puts another in its place
 
 
 @pytest.fixture
@@ -107,16 +107,3 @@ def test_an_upgrade_without_claimed_profiles_sends_no_mail():
     published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
     upgrade()
     assert not Job.objects.filter(kind=tasks.UPGRADED).exists()
-
-
-def test_a_mail_of_the_upgrade_that_fails_is_sent_again(ada, monkeypatch):
-    upgrade()
-    run = queue.claim("test")
-    with monkeypatch.context() as patched:
-        patched.setattr("muniment.accounts.mail.send", lambda *_: False)
-        with pytest.raises(Unavailable):
-            run.handler.work(run)
-    letters = Letters()
-    assert run.handler.work(run) == 1
-    assert len(letters.to("ada@moss.example")) == 1
-    assert Job.objects.get(kind=tasks.UPGRADED).state == State.RUNNING

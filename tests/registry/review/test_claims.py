@@ -251,7 +251,7 @@ def test_a_suggestion_takes_what_the_form_takes():
 
 
 def test_the_account_is_mailed_the_decision_and_the_note(settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters = Letters()
     subjects = []
     slug = published(owner(), name="Tidal Works").slug

@@ -180,7 +180,7 @@ def test_a_step_against_the_owner_needs_a_reason(step, note):
 
 @pytest.mark.parametrize("approve", [True, False])
 def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     me, other, left = (Account.objects.create_user(f"{name}@harbour.example") for name in ("me", "other", "left"))
     mine = published(me.actor("web"), name="Tidal Works")
     for more in (other, left):

@@ -7,13 +7,13 @@ import pytest
 
 from make.accounts import Letters
 from make.registry import draft, owner, published, reviewer
-from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data import deletion
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
+from muniment.mail import outgoing
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import HistoryEntry, Invitation, Ownership
@@ -56,7 +56,7 @@ def test_an_invited_account_becomes_an_owner_and_the_history_says_so(tokens):
 
 
 def test_the_mail_has_the_link_and_the_database_only_its_digest(tokens, settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me = Letters(), owner()
     with django_capture_on_commit_callbacks(execute=True):
         made = invite(me, draft(me).slug, " Guest@Harbour.example ")
@@ -243,7 +243,7 @@ def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
 
 
 def test_the_mail_names_the_account_that_invites(settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me = Letters(), owner()
     with django_capture_on_commit_callbacks(execute=True):
         invite(me, published(me, name="Tidal Works").slug)
@@ -253,7 +253,7 @@ def test_the_mail_names_the_account_that_invites(settings, django_capture_on_com
 
 
 def _letter(me, slug, settings, callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters = Letters()
     with callbacks(execute=True):
         invite(me, slug)
@@ -295,7 +295,7 @@ def test_the_mail_about_a_published_listing_has_no_link_but_its_own(settings, dj
     ],
 )
 def test_words_of_a_user_in_mail_to_others_are_one_short_line_without_links(words, shown):
-    assert mail.without_links(words) == shown
+    assert outgoing.without_links(words) == shown
 
 
 def test_an_inviter_whose_address_is_a_sentence_is_not_quoted(settings, django_capture_on_commit_callbacks):

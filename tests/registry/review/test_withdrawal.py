@@ -65,7 +65,7 @@ def test_a_reviewer_decides_on_a_listing_and_takes_no_owner_s_step(actor):
 def test_a_deleted_draft_leaves_nothing_but_its_slug_and_its_owners_are_told(
     settings, django_capture_on_commit_callbacks
 ):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me, partner = Letters(), owner("me@example.org"), owner("partner@example.org")
     slug = draft(me, name="Tidal Works", positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}]).slug
     owners.add_owner(me, slug, partner.account_id)
@@ -128,7 +128,7 @@ def test_a_draft_with_a_report_is_kept(settings):
 def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
     settings, django_capture_on_commit_callbacks
 ):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me, judge = Letters(), owner("me@example.org"), reviewer()
     slug = draft(me).slug
     decisions.submit_company(me, slug)
@@ -139,15 +139,16 @@ def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
     assert (review_queue.count_queue(judge), Taking.objects.count()) == (0, 0)
     with pytest.raises(Conflict, match="draft and cannot be approved"):
         decisions.approve_company(judge, slug)
-    [(subject, _)] = letters.to("me@example.org")
-    assert subject.endswith("submission withdrawn")
+    submitted, withdrawn = (subject for subject, _ in letters.to("me@example.org"))
+    assert submitted.endswith("submitted")
+    assert withdrawn.endswith("submission withdrawn")
     decisions.submit_company(me, slug)
     with pytest.raises(Conflict, match="cannot be submission withdrawn"):
         withdrawal.withdraw_submission(me, published(me).slug)
 
 
 def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me, judge = Letters(), owner("me@example.org"), reviewer()
     mine, other = published(me, positions=[{"person": {"name": "Ada Moss"}}]), published(owner())
     program = frameworks.create_framework(judge, name="Fund", kind="program", company=mine.slug)
@@ -168,6 +169,8 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
     assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug])
     assert operations.get_company(me, mine.slug).unlisted_by == ""
     assert [subject.partition("] ")[2] for subject, _ in letters.to("me@example.org")] == [
+        f"{mine.name}: submitted",
+        f"{mine.name}: approved",
         f"{mine.name}: unlisted",
         f"{mine.name}: published again",
     ]

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.core.cache import cache
 
-from make.accounts import Letters
+from make.accounts import Letters, deliver_mail
 from make.registry import document as shown
 from make.registry import draft, lines, owner, published, reviewer
 from muniment import config
@@ -21,7 +21,7 @@ from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Petition
 from muniment.registry.review import claims, decisions
 from muniment.registry.verification import checks, proofs
-from services.mail import Mailbox
+from services.mail import Mailbox, text_of
 from services.site import head, site
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def _clean():
 
 @pytest.fixture
 def letters(settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     return Letters()
 
 
@@ -105,7 +105,7 @@ def test_an_owner_proves_the_domain_by_a_file(names, certificate, open_to):
 def test_an_owner_proves_the_domain_by_a_code_that_a_mail_server_delivers(
     monkeypatch, settings, django_capture_on_commit_callbacks
 ):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     me = owner()
     slug = listing(me)
     now_ = config.current()
@@ -114,7 +114,9 @@ def test_an_owner_proves_the_domain_by_a_code_that_a_mail_server_delivers(
         monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, "mail_url": mailbox.url}))
         with django_capture_on_commit_callbacks(execute=True):
             proofs.send_code(me, slug, f"postmaster@{HOST}")
-        text = mailbox.wait_for(f"postmaster@{HOST}", subject=HOST).get_content().replace("\r", "")
+        deliver_mail()
+        message = mailbox.wait_for(f"postmaster@{HOST}", subject=HOST)
+    text = text_of(message)
     code = re.search(r"^([A-Z2-9]{4}-[A-Z2-9]{4})$", text, re.MULTILINE)[1]
     assert f"/companies/{slug}" in text
     assert Account.objects.get(pk=me.account_id).email in text

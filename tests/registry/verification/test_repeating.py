@@ -30,7 +30,7 @@ def _clean():
 
 @pytest.fixture
 def letters(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     return Letters()
 
 
@@ -134,7 +134,7 @@ def test_a_mailed_proof_is_confirmed_with_a_new_code(letters, django_capture_on_
         later(1)
     assert len(letters.to(f"info@{HOST}")) == 2
     assert "expires in 14 days" in letters.to(f"info@{HOST}")[-1][1]
-    assert [subject for subject, _ in letters.to("ida@kelp.example")] == [f"[Muniment] {HOST}: confirm it again"]
+    assert [subject for subject, _ in letters.to("ida@kelp.example")][2:] == [f"[Muniment] {HOST}: confirm it again"]
     assert domain(slug)["domain"] == HOST
     assert proofs.confirm_code(me, slug, letters.code(f"info@{HOST}")).failing_since is None
     later(91)

@@ -12,7 +12,7 @@ from typing import Final
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 
-from muniment.accounts.encryption import seal_under, unseal_under
+from muniment.encryption import seal_under, unseal_under
 from muniment.accounts.models import KeptSecret
 
 PURPOSE: Final = "kept secret"

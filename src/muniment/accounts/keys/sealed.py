@@ -10,7 +10,7 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
-from muniment.accounts.encryption import seal_under, unseal_under
+from muniment.encryption import seal_under, unseal_under
 from muniment.accounts.keys.kept import PURPOSE as KEPT
 from muniment.accounts.models import Account, KeptSecret
 from muniment.accounts.sessions import PURPOSE as SESSION

@@ -7,7 +7,7 @@ from typing import Final
 from django.db import transaction
 from django.utils.translation import gettext
 
-from muniment.accounts import mail, revocation
+from muniment.accounts import revocation
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of, find_account, require_operator
 from muniment.accounts.personal_data.parts import personal_data
@@ -17,6 +17,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
+from muniment.mail import outgoing
 
 GRACE: Final = timedelta(days=14)
 log = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ def _delete(actor: Actor, account: Account) -> None:
     """Delete the account's data in every feature, and leave an empty row under its number."""
     email = account.email
     personal_data.delete(account)
-    account.email = f"former-{account.pk}{mail.NO_MAIL}"
+    account.email = f"former-{account.pk}{outgoing.NO_MAIL}"
     account.name, account.role, account.is_active = "", Account.Role.OWNER, False
     account.set_unusable_password()
     account.last_login = account.delete_at = None
@@ -122,7 +123,8 @@ def _delete(actor: Actor, account: Account) -> None:
     revocation.bump()
     record(Event.ACCOUNT_DELETED, account=account, actor=actor)
     subject, text = gettext("Your account was deleted"), gettext("Your account and its data were deleted.")
-    transaction.on_commit(lambda: mail.send(email, subject, f"{text}\n"))
+    outgoing.forget(email)
+    outgoing.send(email, subject, f"{text}\n", kind=outgoing.FAREWELL)
 
 
 def _scheduled(delete_at: datetime) -> str:
@@ -131,4 +133,4 @@ def _scheduled(delete_at: datetime) -> str:
 
 
 def _tell(account: Account, subject: str, text: str) -> None:
-    transaction.on_commit(lambda: mail.send(account.email, subject, f"{text}\n"))
+    outgoing.send(account.email, subject, f"{text}\n")

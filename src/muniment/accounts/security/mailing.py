@@ -7,13 +7,12 @@ from django.conf import settings
 from django.core.cache import cache
 from django.utils.translation import gettext
 
-from muniment.accounts import mail
 from muniment.accounts.security import words
 from muniment.accounts.security.models import SecurityEvent
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun, enqueue
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Unavailable
+from muniment.mail import outgoing
 
 SENT_A_DAY: Final = 5
 """Mails about one kind of event that an account gets in a day; the log has all events."""
@@ -22,7 +21,7 @@ KIND: Final = "accounts.security_event_recorded"
 
 def enqueue_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
     """Enqueue the mail about *event*, in the transaction that records it."""
-    addresses = sorted({address for address in to if not address.endswith(mail.NO_MAIL)})
+    addresses = sorted({address for address in to if not address.endswith(outgoing.NO_MAIL)})
     if not addresses:
         return
     key = f"security-mail:{event.account_id}:{event.event}:{now():%Y%m%d}"
@@ -42,8 +41,7 @@ def _send(job: JobRun) -> None:
     for number, address in enumerate(job.payload["to"]):
 
         def send(to: str = address) -> bool:
-            if not mail.send(to, words.title_of(event), text):
-                raise Unavailable("The mail could not be sent.", "It is sent again later.")
+            outgoing.send(to, words.title_of(event), text)
             return True
 
         job.step(str(number), send)

@@ -10,10 +10,8 @@ Source: decisions, section 5: a claimed profile must confirm, may decline or end
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final, NamedTuple
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from muniment.kernel.actor import Actor
@@ -125,7 +123,7 @@ def withdraw_requests(keys: Iterable[int]) -> None:
 
 
 def tell_people(company: Company) -> None:
-    """Mail the people whom a published listing asks, once for each request, after the commit."""
+    """Mail the people whom a published listing asks, once for each request."""
     if company.state != State.PUBLISHED:
         return
     waiting = PositionRequest.objects.filter(company=company, decision="", told_at=None).select_related("person")
@@ -135,7 +133,7 @@ def tell_people(company: Company) -> None:
     for requests in by_person.values():
         PositionRequest.objects.filter(pk__in=[each.pk for each in requests]).update(told_at=now())
         person, titles = requests[0].person, [each.title or "" for each in requests]
-        transaction.on_commit(partial(notifications.notify_of_request, person, company, titles))
+        notifications.notify_of_request(person, company, titles)
 
 
 def add_named_people(actor: Actor, company: Company) -> None:

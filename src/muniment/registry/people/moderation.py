@@ -7,13 +7,13 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from muniment.accounts import mail
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.mail import outgoing
 from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields
@@ -138,7 +138,7 @@ def _tell(person: Person, state: str, note: str) -> None:
     )
     text = "\n\n".join(filter(None, (said % {"name": name}, note)))
     subject = gettext("Your profile was unlisted") if state == "unlisted" else gettext("Your profile is public again")
-    transaction.on_commit(lambda: mail.send(address, subject, f"{text}\n"))
+    outgoing.send(address, subject, f"{text}\n")
 
 
 def merge_people(actor: Actor, slug: str, into: str) -> Person:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from django.db import transaction
@@ -216,7 +215,7 @@ def _record(  # noqa: PLR0917 - one call for each answer
     values = [{"company": company.slug, "title": each.title} for each in requests]
     history.entry(actor, f"position {decision}", before={}, after={"positions": values}, person=person).save()
     titles = [each.title or "" for each in requests]
-    transaction.on_commit(partial(notifications.notify_owners_of_answer, company, person, titles, str(decision)))
+    notifications.notify_owners_of_answer(company, person, titles, str(decision))
 
 
 def decide(actor: Actor, request: PositionRequest, decision: PositionRequest.Decision) -> None:

@@ -5,7 +5,6 @@ from typing import Final
 
 from muniment.jobs import handlers
 from muniment.jobs.queue import JobRun
-from muniment.kernel.problems import Unavailable
 from muniment.registry.models import Person, Position, State
 from muniment.registry.people.erasing import ERASED
 from muniment.registry.publishing.redaction import compact_database, replace_due_tombstones
@@ -16,12 +15,7 @@ UPGRADED: Final = "registry.consent_introduced"
 
 
 def tell_holders(run: JobRun) -> int:
-    """
-    Mail everybody whose profile shows positions from before their consent was needed, once, how to end them.
-
-    Raises:
-        Unavailable: a mail could not be sent; the next attempt continues there.
-    """
+    """Mail everybody whose profile shows positions from before their consent was needed, once, how to end them."""
     holders = Person.objects.filter(account__isnull=False, positions__company__state=State.PUBLISHED).distinct()
     for person in holders.select_related("account").order_by("pk"):
         run.step(f"person-{person.pk}", partial(_tell_holder, person))
@@ -32,8 +26,7 @@ def _tell_holder(person: Person) -> bool:
     places = Position.objects.filter(person=person, company__state=State.PUBLISHED).order_by("company__name", "rank")
     named = places.values_list("title", "company__name")
     titles = [f"{title}, {name}" if title else name for title, name in named]
-    if not notifications.notify_of_positions(person, titles):
-        raise Unavailable("A mail could not be sent.", "It is sent again.")
+    notifications.notify_of_positions(person, titles)
     return True
 
 
@@ -41,4 +34,4 @@ handlers.register(handlers.Handler(kind=ERASED, work=lambda _: compact_database(
 handlers.register(
     handlers.Handler(kind="registry.tombstones_due", work=lambda _: replace_due_tombstones()), every_s=3_600
 )
-handlers.register(handlers.Handler(kind=UPGRADED, work=tell_holders, back_off_s=60))
+handlers.register(handlers.Handler(kind=UPGRADED, work=tell_holders))

@@ -120,7 +120,7 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
         record(Event.REQUEST_DECIDED, actor=actor, subject=_subject_of(petition), detail=detail)
         if approve:
             _apply(actor, petition)
-        transaction.on_commit(lambda: notifications.notify_requester(petition))
+        notifications.notify_requester(petition)
         return petition
 
 

@@ -129,5 +129,5 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
             write(actor, company, difference, step, note=note)
         else:
             history.entry(actor, step, before={}, after={}, company=company, note=note).save()
-        transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
+        notifications.notify_owners(company, step, note)
         return pending

@@ -15,7 +15,6 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils.translation import gettext
 
-from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
@@ -23,6 +22,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
+from muniment.mail import outgoing
 from muniment.registry import history
 from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
@@ -88,7 +88,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             detail={"email": address},
         )
         subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
-        transaction.on_commit(lambda: mail.send(address, subject, text))
+        outgoing.send(address, subject, text, kind="invitation")
         return invitation
 
 
@@ -101,7 +101,7 @@ def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:
     address = Account.objects.values_list("email", flat=True).get(pk=account_id)
     inviter = address if _PLAIN_ADDRESS.fullmatch(address) else gettext("An owner")
     if company.published:
-        name = mail.without_links(company.name)
+        name = outgoing.without_links(company.name)
         subject = gettext("Co-own the listing of %(name)s") % {"name": name}
         said = gettext("%(inviter)s invites you to co-own the listing of %(name)s.") % {
             "inviter": inviter,

@@ -6,7 +6,7 @@ from typing import Final
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.accounts import mail
+from muniment.mail import outgoing
 from muniment.registry.models import Company, Person, Petition
 
 _TO_OWNERS: Final = {
@@ -82,7 +82,7 @@ def notify_owners(company: Company, step: str, note: str) -> None:
     subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
     text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for address in addresses_of(company):
-        mail.send(address, subject, text)
+        outgoing.send(address, subject, text)
 
 
 def addresses_of(company: Company) -> list[str]:
@@ -95,7 +95,7 @@ def notify_about_deletion(name: str, addresses: Sequence[str]) -> None:
     subject = gettext("%(name)s: draft deleted") % {"name": name}
     text = gettext("An owner deleted the draft of the listing %(name)s.") % {"name": name}
     for address in addresses:
-        mail.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
+        outgoing.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
 
 
 def notify_requester(petition: Petition) -> None:
@@ -104,7 +104,7 @@ def notify_requester(petition: Petition) -> None:
     sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
     subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
     text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
-    mail.send(petition.account.email, subject % {"name": name}, text)
+    outgoing.send(petition.account.email, subject % {"name": name}, text)
 
 
 def notify_of_request(person: Person, company: Company, titles: list[str]) -> None:
@@ -117,27 +117,27 @@ def notify_of_request(person: Person, company: Company, titles: list[str]) -> No
     _notify_person(person, gettext("%(company)s: confirm your position"), text, company, titles)
 
 
-def notify_of_positions(person: Person, titles: list[str]) -> bool:
-    """Notify a person which positions their profile shows, and how to end them; return whether the mail was sent."""
+def notify_of_positions(person: Person, titles: list[str]) -> None:
+    """Notify a person which positions their profile shows, and how to end them."""
     text = gettext(
         "Your public profile shows these positions:\n\n%(titles)s\n\n"
         "From now on, listings need your consent to name your profile. If one of these positions is wrong or has "
         "ended, end it here:\n\n%(link)s\n"
     )
-    return _notify_person(person, gettext("The positions on your profile"), text, None, titles)
+    _notify_person(person, gettext("The positions on your profile"), text, None, titles)
 
 
-def _notify_person(person: Person, subject: str, text: str, company: Company | None, titles: list[str]) -> bool:
+def _notify_person(person: Person, subject: str, text: str, company: Company | None, titles: list[str]) -> None:
     if person.account is None or not person.account.is_active:
-        return True
+        return
     shown = _lines(titles)
-    name = mail.without_links(company.name, 200) if company else None
+    name = outgoing.without_links(company.name, 200) if company else None
     values = {"company": name, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
-    return mail.send(person.account.email, subject % values, text % values)
+    outgoing.send(person.account.email, subject % values, text % values)
 
 
 def _lines(titles: list[str]) -> str:
-    return "\n".join(f"- {mail.without_links(title, 200) or gettext('(no title)')}" for title in titles[:50])
+    return "\n".join(f"- {outgoing.without_links(title, 200) or gettext('(no title)')}" for title in titles[:50])
 
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
@@ -146,7 +146,7 @@ def notify_owners_of_answer(company: Company, person: Person, titles: list[str],
     shown = _lines(titles)
     text = f"{sentence}\n\n{shown}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
-        mail.send(owner.email, subject, text)
+        outgoing.send(owner.email, subject, text)
 
 
 def _note_block(note: str) -> str:

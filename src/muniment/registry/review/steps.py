@@ -77,7 +77,7 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
             Taking.objects.filter(subject=f"company:{slug}").delete()
         history.entry(actor, step, before=old, after=new, company=company, note=note).save()
         publish_company(company, AffectedRows(), changed={"state"})
-        transaction.on_commit(lambda: notifications.notify_owners(company, step, note))
+        notifications.notify_owners(company, step, note)
         return company
 
 

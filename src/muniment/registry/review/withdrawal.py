@@ -51,7 +51,7 @@ def delete_draft(actor: Actor, slug: str, *, expected_version: int | None = None
         of_draft = Person.objects.filter(pk__in=named, listed=False, account=None, publication_number=None)
         of_draft.filter(positions=None).delete()  # the draft alone named them
         Taking.objects.filter(subject=f"company:{slug}").delete()
-        transaction.on_commit(lambda: notifications.notify_about_deletion(name, owners))
+        notifications.notify_about_deletion(name, owners)
 
 
 def withdraw_submission(actor: Actor, slug: str) -> Company:

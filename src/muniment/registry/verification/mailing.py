@@ -7,7 +7,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.utils.translation import gettext, gettext_noop
 
-from muniment.accounts import mail
+from muniment.mail import outgoing
 from muniment.registry.models import DomainProof
 
 _CODE: Final = gettext_noop(
@@ -50,7 +50,8 @@ def send_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
         "code": code,
         "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
     }
-    mail.send(proof.address, gettext("Code to verify %(domain)s") % values, gettext(_CODE) % values)
+    subject = gettext("Code to verify %(domain)s") % values
+    outgoing.send(proof.address, subject, gettext(_CODE) % values, kind="code", expires_at=proof.code_expires_at)
 
 
 def warn(proof: DomainProof, what: str) -> None:
@@ -58,7 +59,7 @@ def warn(proof: DomainProof, what: str) -> None:
     subject, text = _WARNINGS[what]
     values = _values(proof)
     if proof.account.is_active:
-        mail.send(proof.account.email, gettext(subject) % values, gettext(text) % values)
+        outgoing.send(proof.account.email, gettext(subject) % values, gettext(text) % values)
 
 
 def _values(proof: DomainProof) -> dict[str, str]:

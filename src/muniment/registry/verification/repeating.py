@@ -72,4 +72,4 @@ def _fail(proof: DomainProof, finding: str) -> None:
     if what == "hidden":
         publish_owners(proof.company)
     if what:
-        transaction.on_commit(lambda: mailing.warn(proof, what))
+        mailing.warn(proof, what)

@@ -23,7 +23,7 @@ EMAIL, HOME = "ottoline@harbour.example", "/accounts/data/"
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     yield
     without_blobs()
     downloading.remove_archives(at=now() + timedelta(hours=2))

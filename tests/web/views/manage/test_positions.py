@@ -20,7 +20,7 @@ TITLE = "Convicted fraudster"
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
 
 
 @pytest.fixture

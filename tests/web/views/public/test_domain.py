@@ -66,7 +66,7 @@ def test_an_owner_is_given_the_exact_record_and_file_and_checks_them(owner, monk
 
 
 def test_a_code_is_sent_and_entered_on_the_page(owner, settings, django_capture_on_commit_callbacks):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     me, letters = signed_in(owner), Letters()
     assert 'name="code"' not in me.get(PAGE).content.decode()
     with django_capture_on_commit_callbacks(execute=True):

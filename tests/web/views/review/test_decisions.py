@@ -25,7 +25,7 @@ FIELDS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tida
 
 @pytest.fixture(autouse=True)
 def _our_own_mail(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
 
 
 @pytest.fixture

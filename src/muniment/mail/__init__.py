@@ -1,0 +1,1 @@
+"""Mail: every message is a job in the transaction that causes it, so that no request waits for a mail server."""

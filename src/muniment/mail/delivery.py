@@ -1,0 +1,154 @@
+"""
+Deliver mail: the job that sends one message over SMTP, or writes it to a folder in the data directory.
+
+The folder makes the first run work without set-up: it receives the sign-in code of a new account, and a demo prints it.
+While the mail server does not answer, one message is tried every few seconds and the others wait.
+"""
+
+import logging
+import smtplib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.core.mail.backends.smtp import EmailBackend as Smtp
+from django.db import transaction
+
+from muniment import config
+from muniment.encryption import unseal
+from muniment.jobs import handlers
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import Abandoned, JobRun, Postponed, clock
+from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
+from muniment.mail.outgoing import FAREWELL, KIND, PURPOSE
+
+SENT: Final = "sent"
+EXPIRED: Final = "expired"
+TIMEOUT_S: Final = 10
+PAUSE_S: Final = 3.0
+"""Between two attempts while the mail server does not answer."""
+_PERMANENT: Final = 500
+log = logging.getLogger(__name__)
+
+echo: Callable[[str], object] | None = None
+"""Called with each message written to the folder; a demo prints it."""
+
+
+def folder() -> Path:
+    return config.current().data / "mail"
+
+
+def deliver(run: JobRun) -> None:
+    """
+    Send the message of a job, or drop it if its code or link has expired.
+
+    Raises:
+        Postponed: the mail server does not answer, or refuses for now.
+        Abandoned: the server refuses the message for good, or the secret key that opens it is missing.
+    """
+    if datetime.fromisoformat(run.payload["expiresAt"]) <= now():
+        _end(run, EXPIRED)
+        return
+    try:
+        content = unseal(run.payload["sealed"], PURPOSE)
+    except InvalidToken:
+        raise Abandoned("the secret key under which the message was stored is missing") from None
+    url = config.current().mail_url
+    if url:
+        _send(url, run.payload["to"], content)
+    else:
+        _write(content)
+    _end(run, SENT)
+
+
+def _send(url: str, recipients: list[str], content: bytes) -> None:
+    try:
+        with _connected(url) as server:
+            _log_state(is_down=False)
+            lines = content.replace(b"\n", b"\r\n")
+            server.connection.sendmail(settings.SERVER_EMAIL, recipients, lines)  # type: ignore[union-attr]  # it is open
+    except smtplib.SMTPRecipientsRefused as error:
+        code = max(code for code, _ in error.recipients.values())
+        raise _refused(code) from None
+    except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
+        raise _refused(error.smtp_code) from None
+    except (OSError, smtplib.SMTPException) as error:
+        _log_state(is_down=True, reason=type(error).__name__)
+        _postpone_others()
+        raise Postponed(f"the mail server does not answer: {type(error).__name__}", pause_s=PAUSE_S) from None
+
+
+def _refused(code: int) -> Exception:
+    """Return what a status code of the server means: try later, or never."""
+    text = f"the mail server answered {code}"
+    return Abandoned(text) if code >= _PERMANENT else Postponed(text)
+
+
+def _connected(url: str) -> Smtp:
+    parts = urlsplit(url)
+    server = Smtp(
+        host=parts.hostname,
+        port=parts.port or (465 if parts.scheme == "smtps" else 587 if parts.scheme == "smtp+tls" else 25),
+        username=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        use_tls=parts.scheme == "smtp+tls",
+        use_ssl=parts.scheme == "smtps",
+        timeout=TIMEOUT_S,
+    )
+    server.open()
+    return server
+
+
+def _postpone_others() -> None:
+    """Let the other waiting messages pause too, so that each attempt costs one connection however many wait."""
+    waiting = Job.objects.filter(kind=KIND, state=State.QUEUED)
+    waiting.filter(run_at__lt=clock() + timedelta(seconds=PAUSE_S)).update(
+        run_at=clock() + timedelta(seconds=PAUSE_S * 1.2)
+    )
+
+
+def _write(content: bytes) -> None:
+    place = folder()
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (place / f"{now():%Y%m%dT%H%M%S%f}-{new_id()}.eml").write_bytes(content)
+    if echo is not None:
+        message = message_from_bytes(content, _class=EmailMessage, policy=policy.default)
+        body = message.get_body(("plain",))
+        echo(f"\n--- mail to {message['To']}: {message['Subject']}\n{body.get_content() if body else ''}\n---\n")
+
+
+def _end(run: JobRun, state: str) -> None:
+    with transaction.atomic():
+        run.finish({"state": state})
+        _wipe(run.id, run.payload)
+
+
+def _wipe(job_id: str, payload: JSONObject, *_: Any) -> None:
+    """Delete the text of a message, in the transaction that ends its job."""
+    kept = {"to": []} if payload["kind"] == FAREWELL else {}
+    Job.objects.filter(pk=job_id).update(payload={**payload, "sealed": "", **kept})
+
+
+_is_down = False
+
+
+def _log_state(*, is_down: bool, reason: str = "") -> None:
+    """Log an outage of the mail server when it begins and when it ends, not for every message."""
+    global _is_down  # noqa: PLW0603 - of this process
+    if is_down and not _is_down:
+        log.warning("the mail server does not answer: %s; messages wait", reason)
+    elif _is_down and not is_down:
+        log.info("the mail server answers again")
+    _is_down = is_down
+
+
+HANDLER: Final = handlers.Handler(
+    kind=KIND, work=deliver, lane="mail", per_group=1, lease_s=60, max_attempts=100_000, back_off_s=4, ended=_wipe
+)

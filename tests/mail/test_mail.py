@@ -1,0 +1,184 @@
+"""Mail is a job of the transaction that causes it, and its text is gone with the job."""
+
+from datetime import timedelta
+from email import message_from_bytes, policy
+
+import pytest
+from django.core.mail import EmailMessage
+from django.db import transaction
+
+from make.accounts import Letters, deliver_mail
+from muniment import config
+from muniment.jobs import queue
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import Abandoned, Postponed
+from muniment.kernel.ids import now
+from muniment.mail import delivery, outgoing
+from muniment.mail.html import as_html
+from services.mail import Mailbox, text_of
+from services.ports import free_port
+
+pytestmark = pytest.mark.django_db
+ADA = "ada@moss.example"
+
+
+def using(monkeypatch, **settings):
+    current = config.current()
+    kept = {setting.name: getattr(current, setting.name) for setting in config.SETTINGS}
+    monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, **settings}))
+
+
+def send(subject="Published", text="Harbour Commons is published.", **more):
+    outgoing.send(ADA, subject, text, **more)
+    return Job.objects.filter(kind=outgoing.KIND).latest("created_at")
+
+
+def test_a_message_goes_over_smtp_as_text_and_html(monkeypatch, settings):
+    settings.BASE_URL = "https://registry.example"
+    text = "Harbour <Commons> is published.\n\nABC-123\n\nhttps://registry.example/manage, not https://evil.example/x"
+    with Mailbox() as box:
+        using(monkeypatch, mail_url=box.url, mail_from="registry@harbour.example")
+        send(text=text)
+        deliver_mail()
+        message = box.wait_for(ADA, subject="Published")
+    assert message["Subject"] == "[Muniment] Published"
+    assert message["Message-ID"].endswith("@registry.example>")
+    assert text_of(message).strip() == text
+    html = message.get_body(("html",)).get_content()
+    assert "Harbour &lt;Commons&gt; is published." in html
+    assert '<a href="https://registry.example/manage">https://registry.example/manage</a>, not https://evil' in html
+    assert html.count("<a ") == 1
+    assert "monospace" in html
+
+
+def test_only_addresses_of_this_registry_become_links(settings):
+    settings.BASE_URL = "https://registry.example"
+    for other in ("https://registry.example.evil.example/x", "https://registry.examplex", "javascript:alert(1)"):
+        assert "<a " not in as_html("", f"See {other} now.")
+    assert 'href="https://registry.example/a?b=1&amp;c"' in as_html("", 'See https://registry.example/a?b=1&c".')
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_is_sent_only_if_the_change_that_causes_it_is_stored():
+    letters = Letters()
+
+    def fail():
+        with transaction.atomic():
+            outgoing.send(ADA, "Never", "stored")
+            raise Abandoned
+
+    with pytest.raises(Abandoned):
+        fail()
+    with transaction.atomic():
+        outgoing.send(ADA, "Stored", "with the change")
+    assert [subject for subject, _ in letters.to(ADA)] == ["[Muniment] Stored"]
+
+
+def test_the_text_is_encrypted_while_it_waits_and_deleted_when_it_is_sent():
+    job = send("Your code", "QWERTY-77", kind="login_code")
+    assert (job.payload["to"], job.payload["kind"]) == ([ADA], "login_code")
+    assert "QWERTY" not in str(job.payload)
+    assert "code" not in str({**job.payload, "kind": ""})
+    deliver_mail()
+    job.refresh_from_db()
+    assert (job.state, job.result, job.payload["sealed"]) == (State.SUCCEEDED, {"state": "sent"}, "")
+
+
+def test_a_code_that_expired_is_not_delivered():
+    letters = Letters()
+    job = send(expires_at=now() - timedelta(seconds=1))
+    assert letters.to(ADA) == []
+    job.refresh_from_db()
+    assert (job.result, job.payload["sealed"]) == ({"state": "expired"}, "")
+
+
+def test_delivery_ends_after_a_day_also_for_a_link_that_is_valid_longer():
+    job = send(expires_at=now() + timedelta(days=14))
+    assert job.payload["expiresAt"] < f"{now() + timedelta(hours=24, seconds=1):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def test_messages_wait_while_the_server_is_down_and_all_arrive_when_it_is_back(monkeypatch, caplog):
+    port = free_port()
+    using(monkeypatch, mail_url=f"smtp://127.0.0.1:{port}")
+    monkeypatch.setattr(delivery, "_is_down", False)
+    for number in range(5):
+        send(f"No. {number}")
+    ids = []
+    for _ in range(3):
+        run = queue.claim("tests", "mail")
+        with pytest.raises(Postponed) as refused:
+            run.handler.work(run)
+        run.failed(str(refused.value), for_good=False, pause_s=refused.value.pause_s)
+        assert queue.claim("tests", "mail") is None, "one attempt, however many messages wait"
+        ids.append(run.id)
+        Job.objects.filter(kind=outgoing.KIND).update(run_at=now())
+    assert [record.message for record in caplog.records if "mail server" in record.message] == [
+        "the mail server does not answer: ConnectionRefusedError; messages wait"
+    ]
+    with Mailbox() as box:
+        using(monkeypatch, mail_url=box.url)
+        deliver_mail()
+        assert sorted(str(each["Subject"]) for each in box.messages) == [f"[Muniment] No. {n}" for n in range(5)]
+        assert len({each["Message-ID"] for each in box.messages}) == 5
+
+
+def test_a_message_that_the_server_refuses_for_good_is_given_up(monkeypatch):
+    class Refusing(Mailbox):
+        async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802 - aiosmtpd's
+            return "550 no such mailbox"
+
+    with Refusing() as box:
+        using(monkeypatch, mail_url=box.url)
+        job = send()
+        run = queue.claim("tests", "mail")
+        with pytest.raises(Abandoned, match="550"):
+            run.handler.work(run)
+        run.failed("refused", for_good=True)
+    job.refresh_from_db()
+    assert (job.state, job.payload["sealed"]) == (State.FAILED, "")
+
+
+def test_a_message_that_the_server_refuses_for_now_is_tried_again(monkeypatch):
+    class Busy(Mailbox):
+        async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802 - aiosmtpd's
+            return "451 try later"
+
+    with Busy() as box:
+        using(monkeypatch, mail_url=box.url)
+        send()
+        run = queue.claim("tests", "mail")
+        with pytest.raises(Postponed, match="451"):
+            run.handler.work(run)
+
+
+def test_a_message_that_does_not_open_is_given_up():
+    job = send()
+    Job.objects.filter(pk=job.pk).update(payload={**job.payload, "sealed": "x"})
+    run = queue.claim("tests", "mail")
+    with pytest.raises(Abandoned, match="secret key"):
+        run.handler.work(run)
+
+
+def test_a_deleted_account_gets_no_mail():
+    outgoing.send(f"former-7{outgoing.NO_MAIL}", "Hello", "you")
+    assert not Job.objects.filter(kind=outgoing.KIND).exists()
+
+
+def test_messages_of_libraries_go_the_same_way():
+    letters = Letters()
+    outgoing.Backend().send_messages([EmailMessage("Plain", "text", None, [ADA])])
+    deliver_mail()
+    ((subject, _),) = [
+        (message["Subject"], message)
+        for file in set(letters._files()) - letters._before
+        for message in [message_from_bytes(file.read_bytes(), policy=policy.default)]
+    ]
+    assert subject == "Plain"
+
+
+def test_mail_does_not_wait_for_jobs_that_take_long():
+    queue.enqueue("jobs.grown_old")
+    send()
+    assert queue.claim("tests").kind == "jobs.grown_old"
+    assert queue.claim("tests") is None
+    assert queue.claim("tests", "mail").kind == outgoing.KIND
