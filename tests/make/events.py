@@ -1,7 +1,6 @@
 """Security events of an account, and the jobs that mail them."""
 
 from muniment.accounts.models import Account, SecurityEvent
-from muniment.jobs import queue
 
 
 def events_of(account: Account | int) -> list[str]:
@@ -13,13 +12,3 @@ def events_of(account: Account | int) -> list[str]:
 def audited() -> list[SecurityEvent]:
     """Return the audit log, oldest first, without the accounts that tests made."""
     return list(SecurityEvent.objects.filter(is_audited=True).exclude(event="account_created").order_by("pk"))
-
-
-def run_jobs() -> int:
-    """Run every due job in this thread, and return how many."""
-    done = 0
-    while run := queue.claim("tests"):
-        run.handler.work(run)
-        run.finish()
-        done += 1
-    return done

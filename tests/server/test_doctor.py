@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from muniment.config import SETTINGS, Config, ConfigError
+from services.mail import Mailbox
 from services.prepared import new_instance
 from services.product import Product, run
 
@@ -139,3 +140,16 @@ def test_no_setting_accepts_a_number_that_its_column_cannot_hold():
         assert getattr(Config({each.variable: str(2**31 - 1)}), each.name) == 2**31 - 1
         with pytest.raises(ConfigError, match=f"{each.variable} must be a whole number"):
             Config({each.variable: str(2**31)})
+
+
+def test_doctor_tries_the_mail_server_and_counts_the_messages_that_wait(demo):
+    with Mailbox() as box:
+        found = run("doctor", data=demo.data, mail_url=box.url.replace("//", "//who:s3cr3tword@"), check=False)
+        assert "FAIL  mail" in found.stdout, "the server takes no password"
+        assert "s3cr3tword" not in found.stdout
+        found = run("doctor", data=demo.data, mail_url=box.url)
+    assert "OK    mail" in found.stdout
+    assert "messages wait" in found.stdout
+    found = run("doctor", data=demo.data, mail_url="smtp://127.0.0.1:1", check=False)
+    assert found.returncode == 1
+    assert "does not answer" in found.stdout

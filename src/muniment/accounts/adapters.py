@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core.exceptions import ReauthenticationRequired
 from allauth.core import context as current
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
 from django.contrib.auth import password_validation
@@ -23,8 +23,8 @@ from muniment import config
 from muniment.accounts.confirming import identity_provider
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
-from muniment.kernel.http.addresses import unmapped
 from muniment.encryption import seal, unseal
+from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden

@@ -16,7 +16,7 @@ class AccountsConfig(AppConfig):
         from muniment.accounts.keys import holders, kept
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.accounts.security import effective_settings, mailing, retention, signals, step_up
+        from muniment.accounts.security import effective_settings, retention, signals, step_up
 
         personal_data.register(own.PART)
         kept.register(effective_settings.KEPT)
@@ -24,7 +24,6 @@ class AccountsConfig(AppConfig):
         watch_clock(reporter.look, reporter.leave)
         revocation.watch_accounts()
         signals.watch()
-        register(mailing.HANDLER)
         register(
             Handler(kind="accounts.security_events_ended", work=lambda _: retention.sweep_events()), every_s=86_400
         )

@@ -10,12 +10,12 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils.translation import gettext
 
-from muniment.accounts import mail
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.mail import outgoing
 
 ROLES = ("owner", "reviewer", "operator")
 
@@ -80,7 +80,7 @@ def remove_factors(actor: Actor, email: str) -> int:
             record(Event.FACTOR_REMOVED, account=account, actor=actor, detail={"count": count})
     if count:
         told = gettext("The operator removed all second factors and passkeys of your account. Set them up again soon.")
-        mail.send(account.email, gettext("Your second factors were removed"), told)
+        outgoing.send(account.email, gettext("Your second factors were removed"), told)
     return count
 
 

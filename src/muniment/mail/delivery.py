@@ -85,6 +85,12 @@ def _send(url: str, recipients: list[str], content: bytes) -> None:
         raise Postponed(f"the mail server does not answer: {type(error).__name__}", pause_s=PAUSE_S) from None
 
 
+def probe(url: str) -> None:
+    """Connect to a mail server and sign in; raise OSError or SMTPException if that fails."""
+    with _connected(url):
+        pass
+
+
 def _refused(code: int) -> Exception:
     """Return what a status code of the server means: try later, or never."""
     text = f"the mail server answered {code}"
@@ -132,7 +138,7 @@ def _end(run: JobRun, state: str) -> None:
 
 def _wipe(job_id: str, payload: JSONObject, *_: Any) -> None:
     """Delete the text of a message, in the transaction that ends its job."""
-    kept = {"to": []} if payload["kind"] == FAREWELL else {}
+    kept: JSONObject = {"to": []} if payload["kind"] == FAREWELL else {}
     Job.objects.filter(pk=job_id).update(payload={**payload, "sealed": "", **kept})
 
 

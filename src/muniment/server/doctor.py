@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import smtplib
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from muniment.store.published import SCHEMA_VERSION
 if TYPE_CHECKING:
     from muniment.accounts.keys.rotation import Status
 
+MAIL_WAITS_S: Final = 300
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
 """A setting whose name contains one of these words is a secret."""
 
@@ -80,7 +82,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _secret_key, _published, _store, _proxies, _billing, _model)
+    checks = (_database, _secret_key, _published, _store, _mail, _proxies, _billing, _model)
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks)]
 
 
@@ -199,6 +201,29 @@ def _proxies(config: Config) -> Finding:
         at = datetime.fromtimestamp(seen.at, UTC)
         return _warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
     return _good("proxies", f"{_shown(config.trusted_proxies)} name clients in {config.forwarded_header}")
+
+
+def _mail(config: Config) -> Finding:
+    place = masked(config.mail_url) or f"{config.data / 'mail'}; set MUNIMENT_MAIL_URL to send over SMTP"
+    if not config.on_postgresql and not config.database_file.exists():
+        return _good("mail", f"goes to {place}")
+    from muniment.mail import delivery, status  # the check of the database has set up Django
+
+    if config.mail_url:
+        try:
+            delivery.probe(config.mail_url)
+        except (OSError, smtplib.SMTPException) as error:
+            return _bad("mail", f"{place} does not answer: {masked(str(error))}; messages wait for it")
+    try:
+        found = status.MailStatus(0, 0.0, 0) if pending() or not has_begun() else status.mail_status()
+    except DatabaseError:
+        return _bad("mail", "the database does not answer, so the number of waiting messages is unknown")
+    finally:
+        connection.close()
+    says = f"{place}; {found.waiting:,} messages wait, {found.failed:,} were given up this week"
+    if found.failed or found.oldest_s > MAIL_WAITS_S:
+        return _warning("mail", f"{says}; the oldest waits for {found.oldest_s / 60:,.0f} min")
+    return _good("mail", says)
 
 
 def _billing(config: Config) -> Finding:

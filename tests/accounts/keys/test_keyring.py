@@ -6,16 +6,17 @@ import pytest
 from allauth.mfa.totp.internal.auth import TOTP
 from django.contrib.sessions.models import Session
 
-from make.accounts import PASSWORD, account, signed_in
+from make.accounts import PASSWORD, Letters, account, signed_in
 from muniment import config
-from muniment.encryption import seal_under
 from muniment.accounts.keys import keyring, rotation
 from muniment.accounts.keys.reading import fingerprint
 from muniment.accounts.models import KeptSecret, SecretKey
 from muniment.accounts.security.models import SecurityEvent
 from muniment.accounts.sessions import SessionStore
+from muniment.encryption import seal_under
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.mail import outgoing
 
 OLD, NEW, LONGER = "old-key-" * 5, "new-key-" * 5, "third-key" * 5
 pytestmark = pytest.mark.django_db
@@ -132,7 +133,7 @@ class Killed(BaseException):
     """The process ended here."""
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize("kind", [0, 1, 2, 3])
 def test_a_rotation_that_was_killed_is_finished_by_the_next(node, monkeypatch, kind):
     node(OLD)
     keyring.settle(is_new=True)
@@ -140,6 +141,8 @@ def test_a_rotation_that_was_killed_is_finished_by_the_next(node, monkeypatch, k
     store = SessionStore()
     store["form"] = "kept"
     store.create()
+    letters = Letters()
+    outgoing.send("ada@harbour.example", "Waiting", "for the mail server")
     node(f"{NEW},{OLD}")
     keyring.settle()
     kinds = list(rotation.sealed.KINDS)
@@ -154,13 +157,13 @@ def test_a_rotation_that_was_killed_is_finished_by_the_next(node, monkeypatch, k
     monkeypatch.setattr(rotation.sealed, "KINDS", tuple(kinds))
     with pytest.raises(Conflict, match="is still needed"):
         rotation.drop(COMMAND, fingerprint(OLD))
-    if kind < 2:
-        rotation.rotate(COMMAND)
+    rotation.rotate(COMMAND)
     node(NEW)
     factor.refresh_from_db()
     assert not factor.wrap().validate_code("000000")  # it opens
     assert rotation.sealed.survey([NEW])[""] == 0
     assert SessionStore(store.session_key)["form"] == "kept"
+    assert [subject for subject, _ in letters.to("ada@harbour.example")] == ["[Muniment] Waiting"]
 
 
 def test_what_is_saved_during_a_pass_is_not_overwritten(node, monkeypatch):
@@ -217,7 +220,7 @@ def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node
     with pytest.raises(Conflict, match=f"The database uses the key {fingerprint(OLD)}"):
         rotation.adopt(COMMAND)
     assert rotation.adopt(COMMAND, replace=True) == fingerprint(NEW)
-    assert rotation.status().unopened == {"second factors": 1, "sessions": 0, "kept secrets": 0}
+    assert rotation.status().unopened == {"second factors": 1, "sessions": 0, "kept secrets": 0, "waiting messages": 0}
     assert factor.__class__.objects.filter(pk=factor.pk).exists()
     assert not Session.objects.filter(pk=store.session_key).exists()
 

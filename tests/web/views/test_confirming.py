@@ -37,7 +37,7 @@ TOKEN = {"name": "laptop of Ada", "lifetime": "30", "access": "read"}
 
 @pytest.fixture(autouse=True)
 def _clean(settings):
-    settings.EMAIL_BACKEND = "muniment.accounts.mail.Backend"
+    settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     cache.clear()
 
 

@@ -12,8 +12,8 @@ from typing import Final
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 
-from muniment.encryption import seal_under, unseal_under
 from muniment.accounts.models import KeptSecret
+from muniment.encryption import seal_under, unseal_under
 
 PURPOSE: Final = "kept secret"
 _names: set[str] = set()

@@ -10,12 +10,14 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
-from muniment.encryption import seal_under, unseal_under
 from muniment.accounts.keys.kept import PURPOSE as KEPT
 from muniment.accounts.models import Account, KeptSecret
 from muniment.accounts.sessions import PURPOSE as SESSION
 from muniment.accounts.sessions import SessionStore
+from muniment.encryption import seal_under, unseal_under
+from muniment.jobs.models import Job
 from muniment.kernel.ids import now
+from muniment.mail import outgoing
 
 FACTOR: Final = "second factor"
 BATCH: Final = 200
@@ -184,10 +186,31 @@ def _reseal_kept(keys: list[str]) -> int:
     return changed
 
 
+def _mail() -> Any:
+    return Job.objects.filter(kind=outgoing.KIND, finished_at=None).order_by("pk")
+
+
+def _mail_keys(keys: list[str]) -> Iterator[str]:
+    for payload in _mail().values_list("payload", flat=True).iterator(chunk_size=BATCH):
+        yield _opener(keys, payload["sealed"], outgoing.PURPOSE)
+
+
+def _reseal_mail(keys: list[str]) -> int:
+    changed = 0
+    for pk in list(_mail().values_list("pk", flat=True)):
+        with transaction.atomic():
+            job = _mail().select_for_update().filter(pk=pk).first()  # it may have been sent meanwhile
+            again = _again(keys, job.payload["sealed"], outgoing.PURPOSE) if job else ""
+            if job and again != job.payload["sealed"]:
+                changed += Job.objects.filter(pk=pk).update(payload={**job.payload, "sealed": again})
+    return changed
+
+
 KINDS: Final = (
     Kind("second factors", _factor_keys, _reseal_factors),
     Kind("sessions", _session_keys, _reseal_sessions),
     Kind("kept secrets", _kept_keys, _reseal_kept),
+    Kind("waiting messages", _mail_keys, _reseal_mail),
 )
 
 

@@ -57,7 +57,7 @@ def record(
     if mail_to is None:
         mail_to = _address(account_id) if MEANINGS[event].is_mailed and account_id is not None else ()
     if mail_to:
-        mailing.enqueue_mail(row, to=mail_to)
+        mailing.send_mail(row, to=mail_to)
     return row
 
 

@@ -1,4 +1,4 @@
-"""Mail about security events, sent by a job; each kind of event at most five times a day to an account."""
+"""Mail about security events, each kind of event at most five times a day to an account."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -9,42 +9,28 @@ from django.utils.translation import gettext
 
 from muniment.accounts.security import words
 from muniment.accounts.security.models import SecurityEvent
-from muniment.jobs.handlers import Handler
-from muniment.jobs.queue import JobRun, enqueue
 from muniment.kernel.ids import now
 from muniment.mail import outgoing
 
 SENT_A_DAY: Final = 5
 """Mails about one kind of event that an account gets in a day; the log has all events."""
-KIND: Final = "accounts.security_event_recorded"
 
 
-def enqueue_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
-    """Enqueue the mail about *event*, in the transaction that records it."""
+def send_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
+    """Mail the addresses about *event*, in the transaction that records it."""
     addresses = sorted({address for address in to if not address.endswith(outgoing.NO_MAIL)})
     if not addresses:
         return
     key = f"security-mail:{event.account_id}:{event.event}:{now():%Y%m%d}"
     cache.add(key, 0, timeout=90_000)
     sent = cache.incr(key)
-    if sent <= SENT_A_DAY:
-        enqueue(KIND, {"event": event.pk, "to": addresses, "isLast": sent == SENT_A_DAY})
-
-
-def _send(job: JobRun) -> None:
-    event = SecurityEvent.objects.select_related("actor").filter(pk=job.payload["event"]).first()
-    if event is None:
-        return  # the account was deleted
+    if sent > SENT_A_DAY:
+        return
     text = text_of(event)
-    if job.payload["isLast"]:
+    if sent == SENT_A_DAY:
         text += "\n" + gettext("We don't email you about further events of this kind today.") + "\n"
-    for number, address in enumerate(job.payload["to"]):
-
-        def send(to: str = address) -> bool:
-            outgoing.send(to, words.title_of(event), text)
-            return True
-
-        job.step(str(number), send)
+    for address in addresses:
+        outgoing.send(address, words.title_of(event), text, kind="security_event")
 
 
 def text_of(event: SecurityEvent) -> str:
@@ -68,6 +54,3 @@ def text_of(event: SecurityEvent) -> str:
         reaction = gettext("If you didn't expect this, contact the operator of this registry.")
     log = gettext("Your security log: %(base)s/manage/security") % pages
     return "\n".join([*lines, "", reaction % pages, "", log, ""])
-
-
-HANDLER: Final = Handler(kind=KIND, work=_send, max_attempts=8, back_off_s=30)

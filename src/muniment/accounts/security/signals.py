@@ -72,7 +72,7 @@ def _signed_in(request: HttpRequest, user: Account, **_: Any) -> None:
     is_first = not SecurityEvent.objects.filter(account=user, event=Event.SIGNED_IN).exists()
     event = record(Event.SIGNED_IN, account=user, detail={"method": _methods(request, user)})
     if not is_first and request.get_signed_cookie(BROWSER_COOKIE, default=None) != str(user.pk):
-        mailing.enqueue_mail(event, to=[user.email])
+        mailing.send_mail(event, to=[user.email])
 
 
 def _methods(request: HttpRequest, user: Account) -> list[str]:

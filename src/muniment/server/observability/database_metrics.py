@@ -7,6 +7,7 @@ from typing import Any, Final
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
+from muniment.mail.status import mail_status
 from muniment.server.observability.metrics import Family
 from muniment.server.observability.outages import Outages
 
@@ -63,7 +64,10 @@ def _of_the_queue() -> list[Family]:
     rows = queue_statuses()
     jobs: dict[tuple[str, ...], float] = {(row.kind, row.state): row.jobs for row in rows}
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
+    mail = mail_status()
     return [
+        Family.single("muniment_mail_waiting", "Messages that wait for delivery.", mail.waiting),
+        Family.single("muniment_mail_oldest_waiting_seconds", "Age of the oldest waiting message.", mail.oldest_s),
         Family.of("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
         Family.of(
             "muniment_jobs_oldest_waiting_seconds", "Waiting time of the oldest due job, by kind.", ("kind",), waits
