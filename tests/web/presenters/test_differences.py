@@ -89,6 +89,20 @@ def test_a_long_text_is_shown_from_shortly_before_the_first_difference():
     assert max(len(found.was), len(found.now)) < 300
 
 
+def test_of_a_long_text_the_part_with_the_differences_is_shown():
+    was = "word " * 10_000
+    now = f"{was[:20_000]}new {was[20_000:30_000]}newer {was[30_000:]}"
+    found = line("Text", was, f"{was[:20_000]}new {was[20_000:]}", room=Room())
+    assert found.now_marked.count("<ins>new</ins>") + found.now_marked.count("<ins>new </ins>") == 1
+    assert found.now.startswith("…")
+    assert found.now.endswith("… (50,004 characters in all)")
+    assert max(len(found.was), len(found.now)) < 500
+    both = line("Text", was, now, room=Room())
+    assert len(both.now) < differences.MAX_SHOWN + 100
+    short = "word " * 290
+    assert line("Text", short, f"{short}more", room=Room()).now == f"{short}more"
+
+
 def test_the_characters_of_a_page_are_bounded():
     room = Room()
     found = [line("Text", "x" * 250_000, "y" * 250_000, room=room) for _ in range(100)]
@@ -109,6 +123,16 @@ def test_of_many_rows_the_first_are_shown_with_the_number_of_the_others():
     assert (was, now.count("\n"), now.split("\n")[-1]) == ("", 25, "(5 more rows)")
     found = line("Cap table", rows(*range(100)), rows(*range(70, 110)))
     assert found.was.split("\n")[-2:] == ["(45 more rows)", "(30 unchanged rows)"]
+
+
+def test_what_a_reviewer_decides_on_is_shown_whole():
+    text, holders = "word " * 10_000, rows(*range(200))
+    submitted = {"body": {"before": None, "after": text}, "capTable": {"before": None, "after": holders}}
+    body, table = differences.lines_of(submitted)
+    assert (body.now, table.now.count("Holder")) == (text, 200)
+    suggested = {"body": {"before": text, "after": f"{text}more"}, "capTable": {"before": rows(1), "after": holders}}
+    body, table = differences.lines_of(suggested)
+    assert (body.was, body.now, table.now.count("Holder")) == (text, f"{text}more", 199)
 
 
 def test_members_of_an_object_are_shown_alone_and_one_that_is_new_says_so():

@@ -17,7 +17,7 @@ from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 from muniment.schema.item_lists import ITEM_ID
-from muniment.web.presenters.marking import Budget, mark, shared_beginning
+from muniment.web.presenters.marking import Budget, mark, shared_ends
 
 _LABELS = {
     "state": gettext_noop("State"),
@@ -29,24 +29,32 @@ _LABELS = {
 }
 """What history names beside fields of the schema."""
 MAX_SHOWN: Final = 6_000
-"""Characters of one side of a field; of a longer one, the part from shortly before the first difference."""
+"""Characters of one side of a field."""
+MAX_UNCUT: Final = 1_500
+"""Characters of a text that is shown whole; of a longer one, the part with the differences."""
 MIN_SHOWN: Final = 100
 """Characters of one side of a field where the page has no room left."""
 PAGE_CHARACTERS: Final = 150_000
 """Of all fields of a page, beside `MIN_SHOWN` of each."""
 MAX_WHOLE: Final = 25
-"""Of longer lists, only the first rows that differ are shown."""
-_BEFORE: Final = 200
-"""Characters that are shown in front of the first difference."""
+"""Of longer lists, only the rows that differ are shown; in the history, the first of them."""
+_AROUND: Final = 200
+"""Characters that are shown in front of the first difference and behind the last."""
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 @dataclass(slots=True)
 class Room:
-    """What differences may still take of a page: work, and characters."""
+    """
+    What differences may still take of a page: work, and characters.
+
+    Args:
+        is_whole: values are not cut, because they are decided on.
+    """
 
     budget: Budget = field(default_factory=Budget)
     characters: int = PAGE_CHARACTERS
+    is_whole: bool = False
 
 
 class DiffLine(NamedTuple):
@@ -68,8 +76,8 @@ def label_of(name: str) -> str:
 
 
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
-    """Return the lines of ``{field: {before, after}}``."""
-    room = Room()
+    """Return the lines of ``{field: {before, after}}``, with all that differs."""
+    room = Room(is_whole=True)
     return [line(label_of(field), each["before"], each["after"], room=room) for field, each in difference.items()]
 
 
@@ -96,20 +104,22 @@ def line(label: str, before: Any, after: Any, part: JSONMapping | None = None, *
         room: what the differences of the page may still take.
     """
     room = room or Room()
-    (was, more), (now, rest) = _cut(*_said_both(before, after, part), room)
+    (was, more), (now, rest) = _cut(*_said_both(before, after, part, room), room)
     old, new = mark(was, now, room.budget)
     return DiffLine(label, was + more, now + rest, format_html("{}{}", old, more), format_html("{}{}", new, rest))
 
 
-def _said_both(before: Any, after: Any, part: JSONMapping | None) -> tuple[str, str]:
+def _said_both(before: Any, after: Any, part: JSONMapping | None, room: Room) -> tuple[str, str]:
     if isinstance(before, list) and isinstance(after, list):
         moved = _moved(before, part or {})
         if part is not None or max(len(before), len(after)) > MAX_WHOLE:
-            was, now = _changed_rows(before, after), _changed_rows(after, before)
+            was, now = _changed_rows(before, after, room), _changed_rows(after, before, room)
             return was, "\n".join(filter(None, (now, moved)))
     if part is not None and isinstance(before, dict) and isinstance(after, dict):
         names, of = history.names_of(before, after), part["members"]
-        sides = [(_inner_label(each), _said_both(before.get(each), after.get(each), of.get(each))) for each in names]
+        sides = [
+            (_inner_label(each), _said_both(before.get(each), after.get(each), of.get(each), room)) for each in names
+        ]
         was, now = ("\n".join(f"{label}: {both[side] or '–'}" for label, both in sides) for side in (0, 1))
         return was, now
     return said(before), said(after)
@@ -122,12 +132,13 @@ def _moved(before: list[Any], part: JSONMapping) -> str:
     return ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": f"{count:,}"} if count else ""
 
 
-def _changed_rows(rows: list[Any], others: list[Any]) -> str:
-    """Return the first *rows* that are not among *others*, and the numbers of the rest."""
+def _changed_rows(rows: list[Any], others: list[Any], room: Room) -> str:
+    """Return the *rows* that are not among *others*, of many the first, and the numbers of the rest."""
     known = {_encode(each) for each in others}
     changed = [row for row in rows if _encode(row) not in known]
-    same, more = len(rows) - len(changed), len(changed) - MAX_WHOLE
-    found = [said(changed[:MAX_WHOLE])] if changed else []
+    most = len(changed) if room.is_whole else MAX_WHOLE
+    same, more = len(rows) - len(changed), len(changed) - most
+    found = [said(changed[:most])] if changed else []
     if more > 0:
         found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": f"{more:,}"})
     if same:
@@ -137,23 +148,25 @@ def _changed_rows(rows: list[Any], others: list[Any]) -> str:
 
 
 def _cut(was: str, now: str, room: Room) -> list[tuple[str, str]]:
-    """Return of both texts what the page has room for, from shortly before the first difference, and what is left."""
+    """Return of both texts what the page has room for, about the first difference, and what is left."""
+    if room.is_whole:
+        return [(was, ""), (now, "")]
     most = max(MIN_SHOWN, min(MAX_SHOWN, room.characters // 2))
-    start = 0
-    if max(len(was), len(now)) > most:
-        start = max(0, shared_beginning(was, now) - min(_BEFORE, most // 2))
-    shown = [_part_of(text, start, most) for text in (was, now)]
+    start = rest = 0
+    if max(len(was), len(now)) > min(most, MAX_UNCUT):
+        head, tail = shared_ends(was, now)
+        start, rest = max(0, head - min(_AROUND, most // 2)), max(0, tail - _AROUND)
+    shown = [_part_of(text, start, min(start + most, len(text) - rest)) for text in (was, now)]
     room.characters = max(0, room.characters - sum(len(part) for part, _ in shown))
     return shown
 
 
-def _part_of(text: str, start: int, most: int) -> tuple[str, str]:
-    part = text[start : start + most]
+def _part_of(text: str, start: int, end: int) -> tuple[str, str]:
+    part = text[start:end]
     if len(part) == len(text):
         return text, ""
     whole = gettext("(%(count)s characters in all)") % {"count": f"{len(text):,}"}
-    rest = "…" if start + most < len(text) else ""
-    return f"{'…' if start else ''}{part}", f"{rest} {whole}"
+    return f"{'…' if start else ''}{part}", f"{'…' if end < len(text) else ''} {whole}"
 
 
 def said(value: Any) -> str:

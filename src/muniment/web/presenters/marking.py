@@ -69,19 +69,20 @@ def _element(name: str, text: str) -> str:
 
 def _common(was: str, now: str) -> tuple[int, int]:
     """Return the lengths of the beginning and of the end that both texts share, which end and begin at white space."""
-    head = shared_beginning(was, now)
+    head, tail = shared_ends(was, now)
     if head < max(len(was), len(now)):
         head = _back_to_edge(was[:head])
-    most = min(len(was), len(now)) - head
-    tail = _shared(was[len(was) - most :], now[len(now) - most :], lambda text, size: text[len(text) - size :])
     if tail < max(len(was), len(now)) - head:
         tail = _back_to_edge(was[len(was) - tail :][::-1])
     return head, tail
 
 
-def shared_beginning(was: str, now: str) -> int:
-    """Return how many characters both texts begin with."""
-    return _shared(was, now, lambda text, size: text[:size])
+def shared_ends(was: str, now: str) -> tuple[int, int]:
+    """Return how many characters both texts begin with, and how many of the others they end with."""
+    head = _shared(was, now, lambda text, size: text[:size])
+    most = min(len(was), len(now)) - head
+    tail = _shared(was[len(was) - most :], now[len(now) - most :], lambda text, size: text[len(text) - size :])
+    return head, tail
 
 
 def _shared(was: str, now: str, part: Callable[[str, int], str]) -> int:
