@@ -219,8 +219,8 @@ def test_invitations_are_limited(browser, draft, monkeypatch, django_capture_on_
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(25):
             browser.post(f"/manage/companies/{draft}/invite", {"email": "friend@harbour.example"})
-    assert len(letters.to("friend@harbour.example")) == 20
-    assert b"20 invitations this hour" in browser.get("/manage").content
+    assert len(letters.to("friend@harbour.example")) == 10
+    assert b"10 invitations to unpublished listings today" in browser.get("/manage").content
 
 
 def test_a_name_of_two_lines_stops_no_mail(browser, draft, owner, reviewer, django_capture_on_commit_callbacks):
