@@ -110,7 +110,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     published_within_a_second(site, "/companies/brine-bramble", lambda answer: b"share a cold store" in answer.body)
 
 
-def test_a_passkey_signs_up_and_signs_in(browser, site, post):
+def test_a_passkey_signs_up_signs_in_and_confirms(browser, site, post):
     context = browser.new_context(base_url=origin(site))
     page = context.new_page()
     device = context.new_cdp_session(page)
@@ -135,6 +135,9 @@ def test_a_passkey_signs_up_and_signs_in(browser, site, post):
     page.get_by_role("button", name="Sign in with a passkey").click()
     page.wait_for_url("**/manage")
     assert email in page.content()
+    page.goto("/accounts/reauthenticate/?next=/manage/tokens")
+    page.get_by_role("button", name="Use a passkey or security key").click()
+    page.wait_for_url("**/manage/tokens")
     context.close()
 
 

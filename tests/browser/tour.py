@@ -85,6 +85,7 @@ OWNER_PATHS = [
     "/manage/profile/history",
     "/manage/profile/unlist",
     "/accounts/email/",
+    "/accounts/reauthenticate/?next=/manage",
     "/accounts/password/change/",
     "/accounts/2fa/",
     "/accounts/2fa/webauthn/",

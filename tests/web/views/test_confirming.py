@@ -254,6 +254,7 @@ def test_an_agents_first_connection_asks_once(owner):
 def test_consent_to_write_needs_a_confirmed_identity_and_the_request_continues_unchanged(browser):
     app = App()
     address = app.address(state="a b&c=é", scope="companies:read companies:write")
+    assert "For full access, we ask you to confirm" in browser.get(address).content.decode()
     sent = browser.post(address, {"answer": "allow", "access": "all"})
     assert asked(sent) == (CONFIRM, address)
     assert not AuthorizationCode.objects.exists()

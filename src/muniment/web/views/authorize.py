@@ -114,6 +114,7 @@ def _consent(
         "goes_to": redirects.host(target),
         "redirect_uri": target,
         "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
+        "confirms": not wanted["scopes"] <= scopes.READ_SCOPES and not actor_of(request).confirmed,
         "may_only_read": bool(reading) and reading != asked,
         "account": request.user,
     }
