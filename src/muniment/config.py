@@ -227,7 +227,9 @@ class Config:
     mail_url = Setting("", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
     mail_from = Setting("registry@localhost", str, "Sender address of mail.")
     signup = Setting("on", _switch, "Let anyone create an account.")
-    oidc_issuer = Setting("", str, "Issuer URL of an OpenID Connect provider that states auth_time, such as https://login.example.")
+    oidc_issuer = Setting(
+        "", str, "Issuer URL of an OpenID Connect provider that states auth_time, such as https://login.example."
+    )
     oidc_client_id = Setting("", str, "Client ID of this registry at the identity provider.")
     oidc_client_secret = Setting("", str, "Client secret of this registry at the identity provider.")
     oidc_name = Setting("single sign-on", str, "Name of the identity provider on the sign-in page.")
