@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 
 import pytest
@@ -38,6 +39,26 @@ def test_doctor_says_which_setting_to_change_when_the_proxy_sends_another_header
     assert "WARN  proxies: the proxy 127.0.0.1 sends Forwarded without X-Forwarded-For" in told
     told = run("doctor", data=data, trusted_proxies="127.0.0.1", forwarded_header="forwarded").stdout
     assert "OK    proxies: 127.0.0.1/32 name clients in Forwarded" in told
+
+
+def test_doctor_shows_the_limits_of_an_address_and_of_an_account(tmp_path):
+    told = run("doctor", data=tmp_path / "data", database_url="").stdout
+    by_address, by_account = re.findall(r"^OK    limits by \w+: (.*)$", told, re.MULTILINE)
+    for limit in ("600 requests a minute, 100 at once", "256 connections", "bodies within 30 s", "20 client"):
+        assert limit in by_address
+    for limit in (
+        "60 changes a minute, 120 at once",
+        "1 MB of changes a minute, 4 MB at once",
+        "2 s of CPU a minute, 10 s at once",
+        "600 tool calls a minute",
+        "20 drafts",
+        "50 unexecuted runs",
+    ):
+        assert limit in by_account
+    off = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off"}
+    told = run("doctor", data=tmp_path / "data", database_url="", **off).stdout
+    assert "limits by address: requests off;" in told
+    assert "limits by account: changes off; bytes of changes off; CPU time off; tool calls off;" in told
 
 
 def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):

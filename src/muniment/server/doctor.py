@@ -22,6 +22,7 @@ from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server.app.startup import writable
 from muniment.server.http.forwarding_notice import OtherHeader
+from muniment.server.limits import by_account, by_address
 from muniment.server.observability.logs import masked
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
@@ -83,7 +84,11 @@ def _shown(value: object) -> str:
 
 def examine(config: Config) -> list[Finding]:
     checks = (_database, _secret_key, _published, _store, _mail, _proxies, _billing, _model)
-    return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks)]
+    return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks), *_limits(config)]
+
+
+def _limits(config: Config) -> list[Finding]:
+    return [_good("limits by address", by_address(config)), _good("limits by account", by_account(config))]
 
 
 def _folder(folder: Path) -> Finding:

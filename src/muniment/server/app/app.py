@@ -15,7 +15,7 @@ from muniment.api.responses import Response, error_response, plain
 from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
-from muniment.kernel.fairness import Fairness, Holder
+from muniment.kernel.fairness import Holder
 from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
@@ -25,6 +25,7 @@ from muniment.server.http.client_address import ClientAddresses
 from muniment.server.http.forwarding_notice import ForwardingNotice
 from muniment.server.http.holders import Holders
 from muniment.server.http.incoming_body import IncomingBody
+from muniment.server.limits import limits_of
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 from muniment.server.observability.outages import Outages
@@ -48,8 +49,7 @@ class App:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        limits = {"writes": config.account_writes, "page_cpu_ms": config.account_cpu_ms}
-        self.fairness = fairness.use(Fairness(rate=config.rate_limit, burst=config.rate_burst, **limits))
+        self.fairness = fairness.use(limits_of(config))
         self.limiter = self.fairness.requests
         self.fast_path = FastPath(self.limiter)
         notice = ForwardingNotice(config.data, config.forwarded_header)
