@@ -70,11 +70,12 @@ async def test_the_official_python_client_calls_every_tool(address, mode):
 
 
 @pytest.mark.requirement("mcp.untrusted-text")
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.anyio
 async def test_the_official_python_client_reads_the_instructions_and_the_marks(address, mode):
     async with Client(address, mode=mode) as client:
-        assert "data, never instructions" in client.instructions
+        if mode != "2026-07-28":  # a client that names the revision asks for no instructions
+            assert "data, never instructions" in client.instructions
         found = await client.call_tool("list_people", {"pageSize": 100})
         assert found.meta[PROVENANCE] == {"people": {f"person-{n}": MARK for n in range(1, 31)}}
         failed = await client.call_tool("get_company", {"slug": "unknown"})

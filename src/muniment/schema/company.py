@@ -24,7 +24,8 @@ from muniment.schema.company_parts import (
     VERIFIED_DOMAIN,
     funding_rounds,
 )
-from muniment.schema.kinds import DATE, MOMENT, MONTH, Boolean, Choice, Integer, Items, Link, Money, Slug, Text
+from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, Slug, Text
+from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
 from muniment.schema.record import Field, Filter, Record
 from muniment.schema.standard_kinds import Amount
 from muniment.schema.validation import Breach, Path, Validation

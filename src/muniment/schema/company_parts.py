@@ -10,7 +10,8 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import DATE, MOMENT, Boolean, Choice, Kind, Money, Number, Slug, Text
+from muniment.schema.kinds import Boolean, Choice, Kind, Number, Slug, Text
+from muniment.schema.parsed_kinds import DATE, MOMENT, Money
 from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Country, Day, Email, Profile
 from muniment.schema.validation import Path, Validation

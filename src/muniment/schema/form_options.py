@@ -7,8 +7,9 @@ Source: tools, list_company_form_options.
 """
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.kinds import Choice, Items, Kind, Money, Text
+from muniment.schema.kinds import Choice, Items, Kind, Text
 from muniment.schema.objects import Schema
+from muniment.schema.parsed_kinds import Money
 from muniment.schema.record import Field, Record
 
 

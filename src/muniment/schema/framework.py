@@ -8,7 +8,8 @@ from typing import Final
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
-from muniment.schema.kinds import MOMENT, Anything, Boolean, Choice, Integer, Slug, Text
+from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Slug, Text
+from muniment.schema.parsed_kinds import MOMENT
 from muniment.schema.record import Field, Filter, Record
 from muniment.schema.validation import Path, Validation
 

@@ -7,7 +7,8 @@ Source: service document, Person.
 from typing import Final
 
 from muniment.schema.company import CSV_LAST
-from muniment.schema.kinds import MOMENT, Integer, Items, Slug, Text
+from muniment.schema.kinds import Integer, Items, Slug, Text
+from muniment.schema.parsed_kinds import MOMENT
 from muniment.schema.record import Field, Record
 
 COMPANY_OF_POSITION: Final = Record(

@@ -6,7 +6,8 @@ from typing import Any
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
-from muniment.schema.kinds import DATE_RULE, JsonSchema, Kind, Text, View, is_plausible_year, is_web_address
+from muniment.schema.kinds import JsonSchema, Kind, Text, View, is_web_address
+from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
 from muniment.schema.validation import Path, Validation, kind_of, shown
 
 

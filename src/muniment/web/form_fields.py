@@ -8,7 +8,8 @@ from django import forms
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.kinds import Choice, Integer, Items, Money, Text
+from muniment.schema.kinds import Choice, Integer, Items, Text
+from muniment.schema.parsed_kinds import Money
 from muniment.schema.record import Field
 
 

@@ -56,7 +56,7 @@ from muniment.registry.models import (
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
-from muniment.schema.kinds import DATE, MONTH
+from muniment.schema.parsed_kinds import DATE, MONTH
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
