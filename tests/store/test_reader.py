@@ -7,8 +7,9 @@ import pytest
 
 from make.published import Publisher, company, framework, person
 from muniment.store import published_index
+from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.queries import CompanyQuery
-from muniment.store.reader import FeedAheadError, FeedGapError, Reader
+from muniment.store.reader import Reader
 
 
 @pytest.fixture

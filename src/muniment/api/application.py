@@ -22,8 +22,8 @@ from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
+from muniment.store.cache import size_of
 from muniment.store.exports import Exports
-from muniment.store.memory import size_of
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
 

@@ -14,9 +14,10 @@ from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
+from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.exports import ExportFile, Exports
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
-from muniment.store.reader import FeedAheadError, FeedGapError, Found, ListPage, Reader
+from muniment.store.reader import Found, ListPage, Reader
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100

@@ -1,5 +1,8 @@
-"""Response cache: finished responses, bounded by bytes, dropped when a document they show changes."""
+"""Memory: the response cache, bounded by bytes; the size of its keys; freed memory."""
 
+import contextlib
+import ctypes
+import sys
 import threading
 from collections.abc import Hashable, Iterable
 from operator import itemgetter
@@ -78,3 +81,14 @@ class ResponseCache(LRUCache[Hashable, Entry]):
             keys.discard(key)
             if not keys:
                 del self._dependents[dependency]
+
+
+def release_free_memory() -> None:
+    """Return freed memory, which the C library keeps, to the system."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)  # only in glibc
+
+
+def size_of(key: object) -> int:
+    """Return the size in bytes of a cache key with its nested tuples: a client may make it long."""
+    return sys.getsizeof(key) + (sum(map(size_of, key)) if isinstance(key, tuple) else 0)

@@ -29,7 +29,7 @@ from muniment.durable_files import replacing, sync
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp, with_picture_addresses
 from muniment.schema.objects import Schema
-from muniment.store.memory import release_free_memory
+from muniment.store.cache import release_free_memory
 from muniment.store.published import UNBUILT
 
 log = logging.getLogger(__name__)

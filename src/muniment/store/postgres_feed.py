@@ -14,6 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
+from muniment.store.change_feed import decode_fields, encode_fields
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
@@ -21,8 +22,6 @@ from muniment.store.published import (
     PublishedDocument,
     PublishedEntry,
     SchemaMismatch,
-    decode_fields,
-    encode_fields,
 )
 
 Connection = psycopg.Connection[Any]

@@ -20,6 +20,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.ids import digest
+from muniment.store.change_feed import encode_fields
 from muniment.store.published_index import Totals, Values, enter_block, leave_block
 from muniment.store.search_text import fold, indexed
 
@@ -311,15 +312,6 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
     marks = ", ".join("?" * len(keys))
     statement = f"SELECT key, body FROM published_document WHERE kind = ? AND key IN ({marks})"
     return dict(connection.execute(statement, (kind, *keys)))
-
-
-def encode_fields(fields: tuple[str, ...] | None) -> str | None:
-    """Return the stored form of the changed members of an entry; None where they are unknown."""
-    return None if fields is None else msgspec.json.encode(fields).decode()
-
-
-def decode_fields(stored: str | None) -> tuple[str, ...] | None:
-    return None if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from cachetools import LRUCache
 
-from muniment.store.memory import size_of
+from muniment.store.cache import size_of
 from muniment.store.search_text import fold, match_expression
 
 Sort = Literal["newest", "name", "relevance", "treasury"]

@@ -12,15 +12,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
+from muniment.store.change_feed import ChangeRow, Changes, FeedAheadError, FeedGapError, change_rows
 from muniment.store.database.erasure import latest
-from muniment.store.published import decode_fields, document_id
+from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import (
     CompanyQuery,
@@ -74,50 +75,6 @@ class ListPage(Page[bytes]):
     updated_at: str
     next_cursor: str | None = None
     provenance: Sequence[str] = ()
-
-
-class ChangeRow(NamedTuple):
-    """An entry of the change feed; *fields* are the changed members of an update, where they are known."""
-
-    sequence: int
-    kind: str
-    key: str
-    change: str
-    at: str
-    fields: tuple[str, ...] | None = None
-
-
-def _change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
-    columns = "sequence, kind, key, change, at"
-    try:
-        rows = connection.execute(f"SELECT {columns}, fields FROM published_change {condition}", parameters)
-    except sqlite3.OperationalError:  # a feed of schema 2 has no such column
-        rows = connection.execute(f"SELECT {columns}, NULL FROM published_change {condition}", parameters)
-    return [ChangeRow._make(row)._replace(fields=decode_fields(row[5])) for row in rows]
-
-
-class Changes(NamedTuple):
-    """
-    Entries of the change feed, and the sequence number to continue from.
-
-    Args:
-        feed_id: the feed that the numbers belong to; new after a restore or a rebuild.
-        edition: the feed's highest number.
-    """
-
-    rows: list[ChangeRow]
-    next_after: int
-    feed_id: str
-    edition: int
-    updated_at: str
-
-
-class FeedGapError(LookupError):
-    """The change feed does not reach back that far; start again from an export."""
-
-
-class FeedAheadError(LookupError):
-    """The change feed has not reached that number: it belongs to another feed. Start again from an export."""
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -267,7 +224,7 @@ class Reader(PublishedFile):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:
                 raise FeedGapError(after)
-            rows = _change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
+            rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
         return Changes(rows, rows[-1].sequence if rows else after, state.feed_id, state.edition, state.at)
 
     def erased(self) -> int:
@@ -280,7 +237,7 @@ class Reader(PublishedFile):
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
         """Return the latest changes of one document that the feed still has."""
         condition = "WHERE kind = ? AND key = ? ORDER BY sequence DESC LIMIT ?"
-        return _change_rows(self._connection(), condition, kind, key, limit)
+        return change_rows(self._connection(), condition, kind, key, limit)
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""

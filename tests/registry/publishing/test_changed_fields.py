@@ -9,7 +9,7 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Person
 from muniment.registry.publishing.changed_fields import changed_fields
 from muniment.registry.review import decisions
-from muniment.store.published import decode_fields
+from muniment.store.change_feed import decode_fields
 
 pytestmark = pytest.mark.django_db
 

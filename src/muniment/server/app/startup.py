@@ -17,7 +17,7 @@ from wsgiref.util import setup_testing_defaults
 from muniment.config import Config
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
-from muniment.store.memory import release_free_memory
+from muniment.store.cache import release_free_memory
 
 RETRY_S: Final = 2.0
 MAX_RETRY_S: Final = 60.0
