@@ -87,9 +87,17 @@ class SessionMiddleware(Cookies):
         request.session = SessionStore(Key.of(secret) if secret else None)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Save the session, and put the secret into the cookie where Django puts the key."""
+        """
+        Save the session, and put the secret into the cookie where Django puts the key.
+
+        A cookie of an unknown session stays: a request of another tab, on its way while the session got another
+        secret, would otherwise remove the new cookie.
+        """
+        was_ended = request.session.modified
         answer: HttpResponse = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
+        if cookie is not None and not cookie.value and not was_ended:
+            del answer.cookies[settings.SESSION_COOKIE_NAME]
         if cookie is not None and cookie.value:
             answer.cookies[settings.SESSION_COOKIE_NAME] = cast("Key", request.session.session_key).secret
         return answer

@@ -326,6 +326,7 @@ def test_a_mailed_code_works_once_and_three_wrong_ones_end_it(bare):
     for _ in range(3):
         bare.post(BY_EMAIL, {"code": "WRONG"})
     assert bare.post(BY_EMAIL, {"code": code})["Location"] == BY_EMAIL
+    assert SecurityEvent.objects.filter(event="sign_in_failed", account__email=BARE).count() == 3
     asked(bare.post("/manage/tokens", TOKEN))
     newer = letters.code(BARE)
     assert bare.post(BY_EMAIL, {"code": newer})["Location"] == "/manage"
@@ -399,6 +400,15 @@ def test_a_copied_cookie_is_not_confirmed_with_its_owner(browser, owner):
     assert browser.get("/manage").status_code == 200
     assert copy.get("/manage").status_code == 302
     assert UserSession.objects.get().session_key == session_of(browser).session_key
+
+
+def test_a_request_on_its_way_with_the_former_cookie_does_not_remove_the_new_one(browser):
+    late = Client()
+    late.cookies["sessionid"] = browser.cookies["sessionid"].value
+    confirm(browser, browser.post("/manage/tokens", TOKEN))
+    answer = late.get("/manage")
+    assert answer.status_code == 302
+    assert "sessionid" not in answer.cookies
 
 
 def test_another_session_of_the_account_is_not_confirmed_with_it(browser, owner):

@@ -6,6 +6,7 @@ from allauth.account import app_settings
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.code_verification import AbstractCodeVerificationProcess
 from allauth.account.internal.flows.login import record_authentication
+from allauth.account.signals import login_code_rejected
 from allauth.core import ratelimit
 from django.http import HttpRequest
 
@@ -62,6 +63,14 @@ class MailedCode(AbstractCodeVerificationProcess):  # type: ignore[misc]  # alla
 
     def abort(self) -> None:
         self.request.session.pop(_KEPT, None)
+
+    def record_invalid_attempt(self) -> bool:
+        """Count a wrong code, as a wrong code of a sign-in is; return whether there are attempts left."""
+        has_attempts_left: bool = super().record_invalid_attempt()
+        login_code_rejected.send(
+            sender=MailedCode, request=self.request, user=self.account, last_attempt=not has_attempts_left
+        )
+        return has_attempts_left
 
     def finish(self) -> None:
         """Record that the account confirmed its identity."""
