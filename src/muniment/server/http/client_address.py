@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,8 @@ _LISTS: Final = frozenset({"X-Forwarded-For", STANDARD})
 _FOR: Final = re.compile(r'(?i)(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^;,\s]+))')
 _PROTO: Final = re.compile(r'(?i)(?:^|;)\s*proto\s*=\s*"?(https?)"?\s*(?:;|$)')
 _REMEMBERED: Final = 4096
+_SHORT: Final = 128
+"""Bytes of a header that is remembered with its result."""
 
 
 class ClientAddresses:
@@ -52,8 +54,9 @@ class ClientAddresses:
         self._others = {name.lower().encode(): name for name in FORWARDED_HEADERS if name != header}
         self._on_other = on_other
         self.trusts_none = not self._trusted
-        # Both are pure, and are called repeatedly for a few clients.
+        # All are pure, and are called repeatedly for a few clients.
         self.trusts = lru_cache(_REMEMBERED)(self._trusts)
+        self._short_chain = lru_cache(_REMEMBERED)(self._chain)
         self.rate_key = lru_cache(_REMEMBERED)(rate_key)
 
     def address(self, peer: str, headers: Iterable[Header]) -> str:
@@ -64,6 +67,11 @@ class ClientAddresses:
         if not values:
             self._report_other(peer, headers)
             return peer
+        if len(values) == 1 and len(values[0]) <= _SHORT:
+            return self._short_chain(peer, values[0])
+        return self._chain(peer, *values)
+
+    def _chain(self, peer: str, *values: bytes) -> str:
         if not self._is_list:
             # A proxy that replaces the header sends it once; a second line comes from the client.
             return (_plain(values[0].decode("latin-1")) if len(values) == 1 else None) or peer
@@ -108,7 +116,7 @@ class ClientAddresses:
         return any(known in network for network in self._trusted if network.version == known.version)
 
 
-def _nearest_first(values: list[bytes], *, quoted: bool) -> Iterator[str]:
+def _nearest_first(values: Sequence[bytes], *, quoted: bool) -> Iterator[str]:
     """
     Yield the elements of a header from its end, where the nearest proxy appended its own.
 
