@@ -1,7 +1,11 @@
-"""The list of common passwords is read only when a password is checked."""
+"""Passwords: the list of common ones is read only when needed, and hashes leave the processor to others."""
 
+from concurrent.futures import ThreadPoolExecutor
+
+import argon2
 import pytest
 from allauth.core.internal import ratelimit
+from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
 from django.core.exceptions import ValidationError
 from django.test import RequestFactory
 
@@ -34,3 +38,36 @@ def test_attempts_to_sign_in_are_counted_by_ipv6_network_and_by_ipv4_address(one
         for each in (one, other)
     }
     assert (len(keys) == 1) is share
+
+
+def test_passwords_are_hashed_one_at_a_time_and_on_one_core(monkeypatch):
+    at_once, most = [], []
+    hash_secret = argon2.low_level.hash_secret
+
+    def watched(*args, **kwargs):
+        at_once.append(1)
+        most.append(len(at_once))
+        try:
+            return hash_secret(*args, **kwargs)
+        finally:
+            at_once.pop()
+
+    monkeypatch.setattr(argon2.low_level, "hash_secret", watched)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda number: make_password(f"tide {number}"), range(24)))
+    assert most == [1] * 24
+    assert all(",p=1$" in each for each in made)
+    assert check_password("tide 7", made[7])
+
+
+def test_a_hash_with_more_lanes_is_accepted_and_stays(monkeypatch):
+    monkeypatch.setattr(Argon2PasswordHasher, "memory_cost", 64)
+    former = Argon2PasswordHasher()
+    former.parallelism = 8
+    encoded = former.encode("four harbours", former.salt())
+    replaced = []
+    assert check_password("four harbours", encoded, setter=replaced.append)
+    assert replaced == []
+    former.time_cost = 7
+    assert check_password("four harbours", former.encode("four harbours", former.salt()), setter=replaced.append)
+    assert replaced == ["four harbours"], "another cost is renewed"

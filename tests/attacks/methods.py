@@ -226,13 +226,14 @@ async def chunk_extensions(by: Attacker) -> None:
                     writer.write(head)
                     reading = asyncio.ensure_future(answered(reader))
                     try:
-                        for _ in range(1500):
+                        for _ in range(1500 if by.seconds else 200):
                             if reading.done():
                                 break
                             writer.write(chunk)
                             await writer.drain()
                             by.counts["chunks"] += 1
-                        by.counts[await reading] += 1
+                        if reading.done():
+                            by.counts[reading.result()] += 1
                     except (OSError, asyncio.IncompleteReadError):
                         by.counts["closed"] += 1
                     finally:

@@ -1,6 +1,7 @@
 """While one address attacks, directly or through a proxy, other addresses and other accounts notice nothing."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,8 @@ from services.raw import exchange, status
 from services.victims import Plan, Result, victims
 
 SLOWEST_S = 0.25
-PROOF_S = 20.0
-"""Per proxy: a minute for each attack."""
+PROOF_S = float(os.environ.get("ATTACK_SECONDS", "20"))
+"""For each attack directly and through each proxy: a minute in all."""
 GROWTH_BYTES = 64 << 20
 _sources = iter(f"127.1.{number >> 7}.{(number & 127) + 1}" for number in range(10_000))
 
@@ -55,7 +56,9 @@ Check = Callable[[Attacker], bool]
 EXPECTED: dict[str, Check] = {
     "other_addresses_in_headers": lambda by: by.counts[200] <= allowed(by) and by.counts[429] > 0,
     # A 413 closes the connection, which the attack goes on to use.
-    "long_argument_names": lambda by: by.counts[413] + by.counts["closed"] >= 6 > by.counts["closed"],
+    "long_argument_names": lambda by: by.counts[413] + by.counts["closed"] >= 6 <= by.counts[413] * 6,
+    "any_entity_tag": lambda by: by.counts[200] + by.counts[304] <= allowed(by) and by.counts[429] > 0,
+    "silent_connections": lambda by: by.front != "direct" or bool(by.seconds) or by.counts["held"] <= 256,
     # The proxies hide all but /healthz.
     "health_checks": lambda by: (
         by.counts[429] > 0 if by.front == "direct" else by.counts[404] >= 7 * by.counts[200] > 0
@@ -63,7 +66,8 @@ EXPECTED: dict[str, Check] = {
     "static_files": lambda by: by.counts[404] > 0 and by.counts[429] > 0,
     "client_registrations": lambda by: by.counts[429] > 0,
     "passwords": lambda by: by.counts[302] == 0 and by.counts[200] > 0,
-    "unfinished_bodies": lambda by: by.front == "caddy" or by.counts["held"] <= 256,
+    # In the long form, some of the unanswered connections have not been accepted yet.
+    "unfinished_bodies": lambda by: by.front == "caddy" or bool(by.seconds) or by.counts["held"] <= 256,
 }
 """What the attacker must have met, beside what others must not."""
 
@@ -116,8 +120,9 @@ def test_other_clients_are_answered_in_time_while_one_address_attacks(site, name
         by, results = under(site, front, name, PROOF_S, clients=3, pause_s=0.4)
         figures = {kind: round(result.percentile(0.99) * 1000) for kind, result in results.items() if result.seconds}
         asked = sum(len(result.seconds) for result in results.values())
+        worst = round(max((max(each.seconds) for each in results.values() if each.seconds), default=0) * 1000)
         with capsys.disabled():
-            print(f"\n{name}, {front}: p99 ms {figures} of {asked}; attacker {dict(by.counts)}")  # noqa: T201 - the figures of the proof
+            print(f"\n{name}, {front}: p99 ms {figures}, worst {worst}, of {asked}; attacker {dict(by.counts)}")  # noqa: T201 - the figures of the proof
         unharmed(results)
         assert EXPECTED.get(name, lambda _: True)(by), (front, by.counts)
         slow |= {(front, kind): ms for kind, ms in figures.items() if ms > SLOWEST_S * 1000}

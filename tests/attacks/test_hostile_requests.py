@@ -22,7 +22,7 @@ SEED = 18
 SMALL, WHOLE = 350, 10_000
 GROWTH_BYTES = 64 << 20
 ENDS_THE_SESSION = re.compile(
-    r"logout|password/(?:change|set)|sessions|delete|inactive|/data|static|admin/|2fa|disconnect|i18n"
+    r"logout|password/(?:change|set)|sessions|delete|inactive|/data|static|admin/|2fa|disconnect"
 )
 
 

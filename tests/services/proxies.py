@@ -37,7 +37,7 @@ def nginx(folder: Path, *nodes: str) -> Iterator[int]:
     file = folder / "nginx.conf"
     bodies = folder / "bodies"
     bodies.mkdir()
-    servers = "\n".join(f"server {node} max_fails=1 fail_timeout=5s;" for node in nodes)
+    servers = "\n".join(f"server {node} max_fails=0;" for node in nodes)
     file.write_text(
         _replaced(
             DEPLOY / "nginx" / "nginx.conf",
@@ -46,7 +46,7 @@ def nginx(folder: Path, *nodes: str) -> Iterator[int]:
                 "user www-data;": "user root;" if os.geteuid() == 0 else "",
                 "pid /run/nginx.pid;": f"pid {folder}/nginx.pid;\ndaemon off;",
                 "server_tokens off;": f"server_tokens off;\nclient_body_temp_path {bodies};\nproxy_temp_path {bodies};",
-                "server 127.0.0.1:8000 max_fails=1 fail_timeout=5s;": servers,
+                "server 127.0.0.1:8000 max_fails=0;": servers,
                 "listen 80 default_server;": f"listen 127.0.0.1:{free_port()};",
                 "listen 443 ssl http2 default_server;": f"listen 127.0.0.1:{port};",
                 "ssl_certificate /etc/nginx/certificate.pem;": "",

@@ -1,7 +1,9 @@
-"""Adapters of django-allauth and Django: sign-up, redirects, mail, encrypted second factors, common passwords."""
+"""Adapters of django-allauth and Django: sign-up, redirects, mail, encrypted second factors, passwords."""
 
+import copy
 import logging
 import re
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,7 @@ from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
 from django.contrib.auth import password_validation
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
@@ -146,3 +149,30 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
     def validate(self, password: str, user: Any = None) -> None:
         """Read the list, about 10 ms, and raise ValidationError if *password* is in it."""
         password_validation.CommonPasswordValidator().validate(password, user)
+
+
+_HASHING = threading.Lock()
+
+
+class PasswordHasher(Argon2PasswordHasher):
+    """
+    Argon2, one hash at a time and on one core, so that sign-in attempts do not take the processor from other requests.
+
+    A hash needs 0.2 s of CPU and 100 MB. Eight lanes, Django's default, would start eight threads for each.
+    """
+
+    parallelism = 1
+
+    def encode(self, password: str, salt: str) -> str:
+        with _HASHING:
+            return super().encode(password, salt)
+
+    def verify(self, password: str, encoded: str) -> bool:
+        with _HASHING:
+            return super().verify(password, encoded)
+
+    def must_update(self, encoded: str) -> bool:
+        """Return whether a hash is weaker. More lanes are not, and a new hash would end the account's sessions."""
+        alike = copy.copy(self)
+        alike.parallelism = self.decode(encoded)["parallelism"]
+        return super(PasswordHasher, alike).must_update(encoded)
