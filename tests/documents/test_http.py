@@ -15,7 +15,7 @@ from muniment.documents import http as link_module
 from muniment.documents import records, uploads
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, MethodNotAllowed, NotFound, TooLarge, Unavailable
+from muniment.kernel.problems import BadRequest, Conflict, MethodNotAllowed, NotFound, TooLarge, TooMany, Unavailable
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BIG = os.urandom(1 << 20) * 7
@@ -181,6 +181,36 @@ def test_a_process_takes_only_so_many_files_at_once(owner, company, link, monkey
     with pytest.raises(Unavailable) as refused:
         link.put(begin(owner, company), SMALL)
     assert refused.value.headers["Retry-After"] == "5"
+
+
+def test_one_address_takes_only_a_part_of_the_uploads_at_once(link):
+    async def run():
+        gate, served = asyncio.Event(), []
+
+        async def take(scope, receive):
+            await gate.wait()
+            return {"sizeBytes": 0}
+
+        async def sent(message):
+            served.append(message.get("status"))
+
+        link._application._take = take
+
+        def put(address):
+            scope = {"method": "PUT", "state": {"client": address}}
+            return asyncio.ensure_future(link._application(scope, None, sent))
+
+        first = [put("192.0.2.1") for _ in range(9)]
+        other = put("192.0.2.2")
+        await asyncio.sleep(0)
+        with pytest.raises(TooMany):
+            await first.pop()
+        gate.set()
+        await asyncio.gather(*first, other)
+        assert served.count(201) == 9
+        assert link._application._of_address == {}
+
+    asyncio.run(run())
 
 
 @pytest.mark.filterwarnings("default")

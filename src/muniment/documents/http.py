@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,7 +14,7 @@ from muniment.documents import downloading, receiving, records
 from muniment.documents.records import storage
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, Unavailable
+from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, TooMany, Unavailable
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -21,6 +22,8 @@ PREFIX: Final = "/uploads/"
 DOWNLOADS: Final = "/downloads/"
 MAX_AT_ONCE: Final = 16
 """Concurrent uploads per process; each uses about 10 MB."""
+MAX_OF_ADDRESS: Final = 8
+"""Of these, uploads of one client address."""
 PIECE_BYTES: Final = 1 << 20
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,7 @@ class UploadLink:
     def __init__(self, call: Call) -> None:
         self._call = call
         self._running = 0
+        self._of_address: Counter[str] = Counter()
         self.results: dict[str, int] = {"received": 0, "refused": 0, "broken off": 0, "not stored": 0}
         """Uploads by outcome, since the start of the process."""
         self.received_bytes = 0
@@ -44,7 +48,12 @@ class UploadLink:
             raise MethodNotAllowed(scope["method"], "PUT")
         if self._running >= MAX_AT_ONCE:
             raise Unavailable("Too many uploads are in progress.", "Try again in a few seconds.", retry_after_s=5)
+        address = scope.get("state", {}).get("client", "")
+        if self._of_address[address] >= MAX_OF_ADDRESS:
+            message = "Too many uploads from this address are in progress."
+            raise TooMany(message, "Finish one of them, then try again.", retry_after_s=5)
         self._running += 1
+        self._of_address[address] += 1
         result = "not stored"
         try:
             answer = await self._take(scope, receive)
@@ -59,6 +68,9 @@ class UploadLink:
             raise
         finally:
             self._running -= 1
+            self._of_address[address] -= 1
+            if not self._of_address[address]:
+                del self._of_address[address]
             self.results[result] += 1
         await _answer(send, answer)
 

@@ -24,6 +24,7 @@ from muniment.server.app.startup import writable
 from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.limits import by_account, by_address
 from muniment.server.observability.logs import masked
+from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
@@ -83,7 +84,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _secret_key, _published, _store, _mail, _proxies, _billing, _model)
+    checks = (_database, _secret_key, _published, _store, _mail, _proxies, _connections, _billing, _model)
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks), *_limits(config)]
 
 
@@ -229,6 +230,16 @@ def _mail(config: Config) -> Finding:
     if found.failed or found.oldest_s > MAIL_WAITS_S:
         return _warning("mail", f"{says}; the oldest waits for {found.oldest_s / 60:,.0f} min")
     return _good("mail", says)
+
+
+def _connections(config: Config) -> Finding:
+    files = reachable_file_limit(config)
+    allowed = connections_within(config.max_connections, files)
+    says = f"{allowed:,} in a process"
+    if allowed < config.max_connections:
+        limit = f"the limit of open files ({files}) allows {says}; raise it (ulimit -n, LimitNOFILE)"
+        return _warning("connections", limit)
+    return _good("connections", says)
 
 
 def _billing(config: Config) -> Finding:

@@ -5,7 +5,13 @@ import resource
 import pytest
 
 from muniment.config import Config
-from muniment.server.process.file_limit import RESERVED_FILES, connections_within, raised_file_limit
+from muniment.server.doctor import _connections
+from muniment.server.process.file_limit import (
+    RESERVED_FILES,
+    connections_within,
+    raise_file_limit,
+    reachable_file_limit,
+)
 from muniment.server.process.sockets import BACKLOG
 
 
@@ -37,8 +43,26 @@ def limits(monkeypatch):
 )
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(limits, soft, hard, raised):
     limits.update(soft=soft, hard=hard)
-    assert raised_file_limit(Config({})) == raised
+    assert reachable_file_limit(Config({})) == raised
+    assert raise_file_limit(Config({})) == connections_within(4000, raised)
     assert limits["soft"] == raised
+
+
+def test_a_limit_that_cannot_be_raised_allows_fewer_connections(limits, monkeypatch, caplog):
+    limits.update(soft=1024, hard=8192)
+
+    def refuse(*_):
+        raise OSError("not permitted")
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert raise_file_limit(Config({})) == 512
+    assert "fewer connections" in caplog.text
+
+
+def test_doctor_says_how_many_connections_the_system_allows(limits):
+    assert _connections(Config({})).mark == "WARN"
+    limits.update(hard=100_000)
+    assert _connections(Config({})).says == "4,000 in a process"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
-from muniment.server.process.file_limit import connections_within, raised_file_limit
+from muniment.server.process.file_limit import raise_file_limit
 from muniment.server.process.poller import poll
 from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
@@ -339,7 +339,7 @@ def serve(
     logs.set_up(config.log_format)
     began = time.monotonic()
     process = Process(config, admin=admin, load=load, member=member)
-    process.front.holders.limit_connections(connections_within(config.max_connections, raised_file_limit(config)))
+    process.front.holders.limit_connections(raise_file_limit(config))
     process.run(listener)
     log.info("ended", extra={"seconds": round(time.monotonic() - began)})
     return process.refusal
