@@ -123,7 +123,8 @@ class Worker:
     def _run_heartbeat(self) -> None:
         """Renew each lease at a third of its length; check the queue for idle workers, and the periodic jobs."""
         renew_at: dict[JobRun, float] = {}
-        look_at = clock_at = watch_at = 0.0
+        look_at = clock_at = 0.0
+        watchers = ClockWatchers()
         while not self._stopping.is_set() or self._held:
             moment = time.monotonic()
             with self._lock:
@@ -139,7 +140,7 @@ class Worker:
                     close_old_connections()  # the next statement checks the connection first
                     if not self._stopping.is_set():
                         queue.enqueue_periodic()
-                watch_at = _watch(moment, watch_at)
+                watchers.look(moment)
                 if moment >= look_at:
                     look_at = moment + POLL_S
                     if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
@@ -150,22 +151,26 @@ class Worker:
             next_at = min([look_at, *renew_at.values()])
             self._wake.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost
-        _leave()
+        watchers.leave()
         connections.close_all()
 
 
-def _watch(moment: float, due: float) -> float:
-    """Let features look at what other processes have changed, if that is due; return when it is due again."""
-    if moment < due:
-        return due
-    for look, _ in handlers.clock_watchers:
-        look()
-    return moment + WATCH_S
+class ClockWatchers:
+    """Lets features look at what other processes have changed, every five seconds, also after a failure."""
 
+    def __init__(self) -> None:
+        self._due = 0.0
 
-def _leave() -> None:
-    try:
-        for _, leave in handlers.clock_watchers:
-            leave()
-    except Exception:
-        log.exception("the end of this process could not be reported")
+    def look(self, moment: float) -> None:
+        if moment < self._due:
+            return
+        self._due = moment + WATCH_S
+        for look, _ in handlers.clock_watchers:
+            look()
+
+    def leave(self) -> None:
+        try:
+            for _, leave in handlers.clock_watchers:
+                leave()
+        except Exception:
+            log.exception("the end of this process could not be reported")
