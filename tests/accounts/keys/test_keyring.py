@@ -1,6 +1,7 @@
 """Which key a process uses, and when it refuses a database."""
 
 import logging
+from datetime import timedelta
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP
@@ -8,13 +9,14 @@ from django.contrib.sessions.models import Session
 
 from make.accounts import PASSWORD, Letters, account, signed_in
 from muniment import config
-from muniment.accounts.keys import keyring, rotation
+from muniment.accounts.keys import holders, key_file, keyring, rotation
 from muniment.accounts.keys.reading import fingerprint
-from muniment.accounts.models import KeptSecret, SecretKey
+from muniment.accounts.models import KeptSecret, KeyHolder, SecretKey
 from muniment.accounts.security.models import SecurityEvent
 from muniment.accounts.sessions import SessionStore
 from muniment.encryption import seal_under
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.mail import outgoing
 
@@ -27,13 +29,28 @@ def node(settings, monkeypatch):
     """Return a function that gives this process the keys of a node, as after a start."""
     SecretKey.objects.all().delete()
 
-    def has(text):
+    def has(text, **given):
         values = {each.name: getattr(config.current(), each.name) for each in config.SETTINGS}
-        monkeypatch.setattr(config, "_current", config.Config({}, **{**values, "secret_key": text}))
+        monkeypatch.setattr(config, "_current", config.Config({}, **values | {"secret_key": text} | given))
         settings.SECRET_KEYS_TEXT = text
         settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS = text.split(",")
 
     return has
+
+
+@pytest.fixture
+def file_node(node, settings, tmp_path):
+    """Return a function that gives this process a key file, and the file."""
+    file = tmp_path / "keys" / "django.key"
+    file.parent.mkdir()
+
+    def has(text):
+        node(text, secret_key="", data=tmp_path)
+        file.write_text(text)
+        settings.SECRET_KEYS_TEXT = text
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = text, []
+
+    return has, file
 
 
 def recorded():
@@ -239,3 +256,73 @@ def test_a_session_stays_the_same_while_nodes_sign_with_different_keys(node, set
     person.save()
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
     assert elsewhere.get("/manage/tokens").status_code == 302
+
+
+@pytest.mark.parametrize("old", [OLD, f"{OLD}\n", "short", "tr0ub4dor,3", f"{OLD},{LONGER}", "two\nlines\n"])
+def test_a_key_file_is_rotated_twice_and_holds_one_key_in_the_end(file_node, settings, old):
+    has, file = file_node
+    has(old)
+    factor = sealed_factor(old)
+    keyring.settle()
+    assert recorded() == {fingerprint(old): "current"}
+    keys = [old]
+    for _ in range(2):
+        rotation.rotate(COMMAND)
+        keys.insert(0, settings.SECRET_KEY)
+        assert rotation.status().keys[0].fingerprint == fingerprint(keys[0])
+        assert {each.fingerprint for each in rotation.status().keys} == set(map(fingerprint, keys))
+        assert all(each.is_here for each in rotation.status().keys)
+    assert len(set(keys)) == 3
+    SecretKey.objects.filter(state="former").update(since="2026-01-01T00:00:00Z")
+    for key in keys[1:]:
+        assert rotation.drop(COMMAND, fingerprint(key)) is True
+    assert file.read_text() == keys[0]
+    factor.refresh_from_db()
+    assert not factor.wrap().validate_code("000000")  # it opens
+
+
+def test_a_key_file_holds_one_unusual_key_at_most(file_node):
+    _, file = file_node
+    with pytest.raises(ValueError, match="one key with line breaks"):
+        key_file.write(file, [NEW, "a,b", "c\n"])
+
+
+def test_a_rotation_waits_for_processes_that_lack_the_key_and_names_them(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    KeyHolder.objects.create(name="web-2:7", fingerprints=fingerprint(OLD), signs_with=fingerprint(OLD), seen_at=now())
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    with pytest.raises(Conflict, match="A running process lacks the new key: web-2:7"):
+        rotation.rotate(COMMAND, wait_s=0)
+    assert recorded() == {fingerprint(OLD): "current"}
+    KeyHolder.objects.update(seen_at=now() - timedelta(minutes=1))  # it was killed
+    rotation.rotate(COMMAND, wait_s=0)
+    assert recorded()[fingerprint(NEW)] == "current"
+
+
+def test_of_two_rotations_at_once_one_is_told(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    rotation.rotate(COMMAND)
+    with pytest.raises(Conflict, match="Another rotation has just taken place"):
+        rotation._switch(COMMAND, fingerprint(OLD), NEW)
+
+
+def test_a_process_reports_its_keys_and_its_end(node, caplog):
+    node(OLD)
+    keyring.settle(is_new=True)
+    reporter = holders.Reporter()
+    reporter.look()
+    (found,) = holders.live()
+    assert (found.keys, found.signs_with) == ({fingerprint(OLD)}, fingerprint(OLD))
+    SecretKey.objects.update(state="former")
+    SecretKey.objects.create(fingerprint=fingerprint(NEW), state="current")
+    with caplog.at_level(logging.ERROR):
+        reporter.look()
+        reporter.look()
+    assert caplog.text.count("current secret key is missing here") == 1
+    reporter.leave()
+    assert holders.live() == []

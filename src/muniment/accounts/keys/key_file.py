@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from muniment.accounts.keys.reading import new_key
+from muniment.accounts.keys.reading import is_plain, new_key
 from muniment.config import Config
 from muniment.durable_files import replacing, sync
 
@@ -26,9 +26,20 @@ def secret_text(config: Config) -> str:
 
 
 def write(file: Path, keys: list[str]) -> None:
-    """Write one key on each line, atomically."""
+    """
+    Write one key on each line, atomically.
+
+    A key that contains a separator, such as the line break with which an editor ended the file, is written as the end.
+
+    Raises:
+        ValueError: there are two such keys.
+    """
+    plain, other = [key for key in keys if is_plain(key)], [key for key in keys if not is_plain(key)]
+    if len(other) > 1:
+        message = "a key file can have one key with line breaks or commas"
+        raise ValueError(message)
     with replacing(file) as out:
-        out.write(("".join(f"{key}\n" for key in keys) if len(keys) > 1 else keys[0]).encode())
+        out.write("\n".join([*plain, *other]).encode())
 
 
 def _create(file: Path) -> None:

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from muniment import config
 from muniment.accounts.keys import key_file, sealed
-from muniment.accounts.keys.reading import candidates, fingerprint, is_strong, listed
+from muniment.accounts.keys.reading import candidates, fingerprint, is_plain, is_strong, listed, parts
 from muniment.accounts.models import SecretKey
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,12 @@ def own_keys() -> dict[str, str]:
 
 
 def listed_keys() -> dict[str, str]:
-    """Return the keys that the text lists, in its order, by fingerprint; as the database reads it, if it is known."""
-    text = settings.SECRET_KEYS_TEXT
-    if SecretKey.objects.filter(fingerprint=fingerprint(text)).exists():
-        return {fingerprint(text): text}
-    return {fingerprint(key): key for key in listed(text)}
+    """Return the keys that the text lists, by fingerprint; it is read as the database knows its keys."""
+    own = own_keys()
+    known = {each: own[each] for each in SecretKey.objects.values_list("fingerprint", flat=True) if each in own}
+    inner = {part for key in known.values() if not is_plain(key) for part in parts(key)}
+    found = {fingerprint(key): key for key in listed(settings.SECRET_KEYS_TEXT) if key not in inner}
+    return {**{each: key for each, key in found.items() if each in known or is_plain(key) or not known}, **known}
 
 
 def settle(*, is_new: bool = False) -> None:

@@ -15,6 +15,16 @@ def new_key() -> str:
     return secrets.token_urlsafe(48)
 
 
+def parts(text: str) -> tuple[str, ...]:
+    """Return what is between the separators of *text*."""
+    return tuple(part for part in (part.strip() for part in _SEPARATORS.split(text)) if part)
+
+
+def is_plain(key: str) -> bool:
+    """Return whether a list can have *key* at any place; it can have one other key, as its end."""
+    return parts(key) == (key,)
+
+
 def listed(text: str) -> tuple[str, ...]:
     """
     Return the keys that *text* lists, separated by commas or line breaks.
@@ -22,10 +32,8 @@ def listed(text: str) -> tuple[str, ...]:
     It is a list only if its first key has at least 32 letters, digits, hyphens and underscores; any other text is one
     key, with its commas and line breaks.
     """
-    parts = [part for part in (part.strip() for part in _SEPARATORS.split(text)) if part]
-    if len(parts) < 2 or not _FIRST.fullmatch(parts[0]):
-        return (text,)
-    return tuple(dict.fromkeys(parts))
+    found = parts(text)
+    return (text,) if len(found) < 2 or not _FIRST.fullmatch(found[0]) else tuple(dict.fromkeys(found))
 
 
 def candidates(text: str) -> tuple[str, ...]:

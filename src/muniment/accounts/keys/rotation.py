@@ -135,7 +135,7 @@ def rotate(actor: Actor, *, tell: Tell = lambda _: None, wait_s: float = WAIT_S)
     current = SecretKey.objects.filter(state=keyring.CURRENT).first()
     if current is None:
         raise Conflict("The database has no fingerprint of its key.", "Run muniment keys adopt first.")
-    new = _new_key(current.fingerprint)
+    new = _new_key()
     if new is not None:
         tell(f"waiting until every process has the key {fingerprint(new)}")
         _wait_for(lambda each: fingerprint(new) in each.keys, "lacks the new key", wait_s)
@@ -151,7 +151,7 @@ def rotate(actor: Actor, *, tell: Tell = lambda _: None, wait_s: float = WAIT_S)
         tell(f"{count:,} {kind.words} sealed again")
 
 
-def _new_key(current: str) -> str | None:
+def _new_key() -> str | None:
     """Return the key to rotate to; None if the last rotation is unfinished. In a key file, it is made here."""
     states = dict(SecretKey.objects.values_list("fingerprint", "state"))
     listing = keyring.listed_keys()
@@ -170,19 +170,9 @@ def _new_key(current: str) -> str | None:
             " run this again.",
         )
     new = new_key()
-    present = keyring.own_keys()[current]
-    if len(listed(f"{new}\n{present}\n")) != 2 or present.strip() != present:
-        raise BadRequest(
-            f"keys/{key_file.NAME} holds a key with line breaks or commas.",
-            "Set it as MUNIMENT_SECRET_KEY=NEW,PRESENT instead, with a new key from muniment keys new.",
-        )
-    key_file.write(key_file.path_of(settings_now), [new, present, *_formers(current)])
+    key_file.write(key_file.path_of(settings_now), [new, *keyring.listed_keys().values()])
     keyring.own_keys()
     return new
-
-
-def _formers(current: str) -> list[str]:
-    return [key for each, key in keyring.listed_keys().items() if each != current]
 
 
 def _is_unfinished() -> bool:
