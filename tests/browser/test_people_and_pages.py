@@ -234,7 +234,7 @@ def test_a_full_queue_is_accessible(browser, site, post):
         browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in ("owner", "reviewer", "visitor")
     )
     mine = sign_in(at_home, site, OWNER)
-    paths = a_days_work(mine, site, framework, lambda email: text_of(post.wait_for(email, subject="Co-own")))
+    paths = a_days_work(mine, site, framework, lambda email: text_of(post.wait_for(email, subject="o-own")))
     desk = sign_in(at_work, site, REVIEWER)
     asked = in_the_queue(desk, site)
     assert len(asked) >= 3, asked
