@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from muniment import config, private_files
+from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Problem
 from muniment.server.observability.logs import masked
 
@@ -119,7 +120,6 @@ def record_command(name: str, **detail: object) -> None:
 
     from muniment.accounts.security.events import Event
     from muniment.accounts.security.log import record
-    from muniment.kernel.actor import COMMAND
 
     try:
         record(Event.COMMAND_RUN, actor=COMMAND, detail={"command": name, **detail})

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from muniment.credits import billing
 from muniment.jobs import handlers
 
 
@@ -16,8 +17,6 @@ class CreditsConfig(AppConfig):
         from muniment.credits import own_data
 
         personal_data.register(own_data.PART)
-        from muniment.credits import billing
-
         if not billing.is_on():
             return
         from muniment.credits.purchases import reconcile_purchases

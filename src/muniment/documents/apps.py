@@ -4,6 +4,8 @@ from datetime import timedelta
 
 from django.apps import AppConfig
 
+from muniment.accounts.keys import signed
+
 
 class DocumentsConfig(AppConfig):
     """Owners' files."""
@@ -13,7 +15,6 @@ class DocumentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.documents.tasks  # noqa: F401 - importing it registers them
-        from muniment.accounts.keys import signed
         from muniment.documents import personal_data
         from muniment.documents.downloading import LINK_S
 

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from muniment.accounts.keys import signed
 from muniment.jobs.handlers import Handler, register
 
 
@@ -13,7 +14,6 @@ class OAuthConfig(AppConfig):
     verbose_name = "Connected apps"
 
     def ready(self) -> None:
-        from muniment.accounts.keys import signed
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.oauth import clients, grants
 

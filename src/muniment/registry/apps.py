@@ -5,6 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from muniment.accounts.keys import signed
 from muniment.jobs.handlers import Handler, register
 
 
@@ -24,7 +25,7 @@ class RegistryConfig(AppConfig):
         """Create the tables of published documents with the others, and register the jobs."""
         import muniment.registry.company.tasks
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
-        from muniment.accounts.keys import kept, signed
+        from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.registry import own_data
         from muniment.registry.people import suppression

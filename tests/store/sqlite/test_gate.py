@@ -83,7 +83,7 @@ def test_the_gate_is_open_again_after_a_rollback_and_after_a_lost_connection():
 def test_the_database_keeps_its_promises():
     with connection.cursor() as cursor:
         assert cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert cursor.execute("PRAGMA synchronous").fetchone() == (1,)
+        assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
         assert cursor.execute("PRAGMA foreign_keys").fetchone() == (1,)
         assert cursor.execute("PRAGMA busy_timeout").fetchone() == (20000,)
     assert isinstance(connection.connection, sqlite3.Connection)
