@@ -196,7 +196,7 @@ DECISIONS: dict[str, str] = {
     "nodes.same": "Nodes over one PostgreSQL show the same bytes; no change is lost, doubled or reordered.",
     "nodes.edition": "X-Muniment-Edition names the edition shown; /readyz tells a node's lag, 503 beyond the limit.",
     "nodes.outage": "Without PostgreSQL public reads go on; writes are 503 with Retry-After and done not even in part.",
-    "ops.health": "/healthz is 200 when up, /readyz when database and storage answer, /metrics is Prometheus text.",
+    "ops.health": "/healthz is 200 when up, /readyz when public reads can be answered, /metrics is Prometheus text.",
     "ops.metrics": "/metrics tells requests, times, cache, edition, jobs, ledger and uploads; each name is explained.",
     "ops.logs": "Log lines are JSON with the request's id and without a secret, however deep it lies.",
     "ops.traces": "Traces go to a collector where one is named; nothing is imported or sent where none is.",

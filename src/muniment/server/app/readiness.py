@@ -1,5 +1,8 @@
 """Readiness: the checks behind /readyz for load balancers."""
 
+import asyncio
+import contextlib
+import sqlite3
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -24,16 +27,17 @@ STORE_ASKED_EVERY_S: Final = 10.0
 
 class Readiness:
     """
-    Checks everything that responses need.
+    Checks everything that public reads need, and on request what writes need too.
 
-    On PostgreSQL a node is ready as long as it can serve reads. All nodes lose the database at the same moment; if that
-    made them unready, none would be left to serve reads. Callers can include writes in the check.
+    All nodes lose the database or the document store at the same moment; if that made them unready, none would be left
+    to serve reads.
     """
 
     def __init__(self, config: Config, bridge: Bridge, outages: Outages) -> None:
         self._config = config
         self._bridge = bridge
         self._database = Probe("database", lambda: bridge.call(_ask_database), outages)
+        self._reads = Probe("published file", self._read_file, outages)
         self._store = Probe("document store", self._ask_store, outages, succeeded_for_s=STORE_ASKED_EVERY_S)
 
     async def look(
@@ -46,27 +50,35 @@ class Readiness:
             follower: the state of the replica; None on SQLite, and before there is a database to replicate.
             fault: what failed during start-up.
         """
-        lacking, status = [], {"status": "ready"}
-        if reader is None:
-            lacking.append("the published documents do not exist yet")
-        elif self._config.on_postgresql:
-            lacking += self._of_node(reader, follower, status)
-        if not writable(self._config.data):
-            lacking.append("the data folder is not writable")
+        status: JSONObject = {"status": "ready"}
+        lacking = await self._for_reads(reader, follower, status)
+        impaired = [] if writable(self._config.data) else ["the data folder is not writable"]
         is_away = fault == DATABASE_AWAY
         if has_pages:
             is_away = not await self._database.answers()
             if not await self._store.answers():
-                lacking.append("the document store does not answer")
+                impaired.append("the document store does not answer")
         elif not is_away:
             lacking.append(fault or "the pages are still starting")
         if is_away:
-            status["status"] = "reads only: the database does not answer"
-            if for_writes or not self._config.on_postgresql:
-                lacking.append(DATABASE_AWAY)
+            impaired.append(DATABASE_AWAY)
+        if for_writes:
+            lacking += impaired
+        elif impaired:
+            status["status"] = f"reads only: {'; '.join(impaired)}"
         if lacking:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(msgspec.json.encode(status), b"application/json")
+
+    async def _for_reads(
+        self, reader: Reader | None, follower: "ReplicaStatus | None", status: JSONObject
+    ) -> list[str]:
+        """Return what public reads lack; add the state of a node to *status*."""
+        if reader is None:
+            return ["the published documents do not exist yet"]
+        if not await self._reads.answers():
+            return ["the published documents cannot be read"]
+        return self._of_node(reader, follower, status) if self._config.on_postgresql else []
 
     def _of_node(self, reader: Reader, follower: "ReplicaStatus | None", status: JSONObject) -> list[str]:
         """Add the state of the replica to *status*; return what makes it unready."""
@@ -82,6 +94,16 @@ class Readiness:
         return [
             f"this node is at edition {reader.edition} of {follower.newest}, {follower.behind_s:.0f} s behind{rebuilt}"
         ]
+
+    async def _read_file(self) -> None:
+        """Open the published file and read from it, as a new connection of the reader does."""
+
+        def read() -> None:
+            address = f"{self._config.published_file.absolute().as_uri()}?mode=ro"
+            with contextlib.closing(sqlite3.connect(address, uri=True, timeout=1)) as file:
+                file.execute("SELECT edition FROM published_meta").fetchone()
+
+        await asyncio.to_thread(read)
 
     async def _ask_store(self) -> None:
         """
