@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from make.registry import draft, lines, link_names, owner, published, reviewer
+from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
@@ -13,6 +14,7 @@ from muniment.registry.company.editing import compare
 from muniment.registry.company.owners import add_owner
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person
+from muniment.registry.own_data import PART
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.moderation import merge_people
 from muniment.registry.reverting import LaterChanges
@@ -248,6 +250,15 @@ def test_an_import_recognizes_edits_of_single_rows(tmp_path, me):
         ("h5", "HOLDER 5", 5),
     ]
     assert now("quay")["distribution"]["details"] == "Of the next file."
+
+
+def test_the_account_export_has_the_changed_rows_and_their_places(me, mine):
+    made = make_edits(me, mine.slug)
+    files = {each.path: each.content for each in PART.export(Account.objects.get(pk=me.account_id))}
+    changes = [each for each in files["changes.json"] if each["action"] == "updated"]
+    assert [(each["before"], each["after"], each.get("parts")) for each in changes] == [
+        (entry.before, entry.after, entry.parts) for entry, _ in made
+    ]
 
 
 def test_a_stranger_reverts_nothing(me, mine):

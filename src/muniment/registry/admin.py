@@ -68,15 +68,24 @@ admin.site.register(
     search_fields=("name", "slug", "account__email"),
     ordering=("-updated_at",),
 )
-admin.site.register(
-    models.HistoryEntry,
-    ReadOnly,
-    list_display=("at", "action", "company", "person", "framework", "account", "via", "credential"),
-    list_filter=("action", "via", "at"),
-    search_fields=("company__name", "company__slug", "person__name", "framework__name", "account__email", "credential"),
-    date_hierarchy="at",
-    ordering=("-at",),
-)
+
+
+@admin.register(models.HistoryEntry)
+class HistoryAdmin(ReadOnly):
+    """The history of listings, people and frameworks."""
+
+    list_display = ("at", "action", "company", "person", "framework", "account", "via", "credential")
+    list_filter = ("action", "via", "at")
+    search_fields = (
+        *("company__name", "company__slug", "person__name", "framework__name", "account__email", "credential"),
+    )
+    date_hierarchy = "at"
+    ordering = ("-at",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("before", "after", "parts")
+
+
 admin.site.register(
     models.PendingChange,
     ReadOnly,
