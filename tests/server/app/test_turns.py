@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -14,114 +15,130 @@ from muniment.server.app.turns import MAX_WAITING, Turns
 ADA, BEN, CLEO = Holder("192.0.2.1", "1"), Holder("192.0.2.2", "2"), Holder("192.0.2.3")
 
 
-async def settled():
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 class Asked:
-    """Requests for a turn, and which of them run."""
+    """Calls that run until they are ended, and the order in which they began."""
 
     def __init__(self, threads=4):
         self.turns = Turns(threads)
-        self.running = []
-        self.tasks = {}
+        self.began, self.futures, self._ends = [], {}, {}
+        self._changed = threading.Condition()
 
-    async def _run(self, holder, name):
-        await self.turns.take(holder)
-        self.running.append(name)
+    def _run(self, name):
+        with self._changed:
+            self.began.append(name)
+            self._changed.notify_all()
+        assert self._ends[name].wait(30)
 
-    async def ask(self, holder, *names):
+    def ask(self, holder, *names):
         for name in names:
-            self.tasks[name] = asyncio.create_task(self._run(holder, name))
-            await settled()
+            self._ends[name] = threading.Event()
+            self.futures[name] = self.turns.submit(holder, partial(self._run, name))
 
-    async def end(self, holder, name):
-        self.running.remove(name)
-        self.turns.end(holder)
-        await settled()
+    def end(self, *names):
+        for name in names:
+            self._ends[name].set()
+            self.futures[name].result(30)
 
+    def until(self, *names):
+        """Wait until these calls, and no others, have begun."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: set(self.began) >= set(names), 30), self.began
+        assert set(self.began) == set(names)
 
-def test_one_holder_uses_two_threads_and_the_others_go_ahead():
-    async def run():
-        asked = Asked()
-        await asked.ask(ADA, "a1", "a2", "a3", "a4")
-        await asked.ask(BEN, "b1")
-        assert asked.running == ["a1", "a2", "b1"]
-        await asked.end(ADA, "a1")
-        assert asked.running == ["a2", "b1", "a3"]
-        await asked.end(BEN, "b1")
-        await asked.end(ADA, "a2")
-        assert asked.running == ["a3", "a4"]
-
-    asyncio.run(run())
+    def close(self):
+        for end in self._ends.values():
+            end.set()
+        self.turns.close()
 
 
-def test_the_accounts_of_one_address_leave_a_thread_to_others():
-    async def run():
-        asked = Asked()
-        for number in range(5):
-            await asked.ask(Holder("192.0.2.9", str(number)), f"x{number}")
-        assert asked.running == ["x0", "x1", "x2"]
-        await asked.ask(CLEO, "c1")
-        assert asked.running == ["x0", "x1", "x2", "c1"]
-        await asked.end(Holder("192.0.2.9", "0"), "x0")
-        assert asked.running == ["x1", "x2", "c1", "x3"]
-
-    asyncio.run(run())
+@pytest.fixture
+def asked():
+    made = Asked()
+    yield made
+    made.close()
 
 
-def test_who_waits_gets_a_turn_before_a_holder_that_had_one():
-    async def run():
-        asked = Asked(threads=1)
-        await asked.ask(ADA, "a1", "a2", "a3")
-        await asked.ask(BEN, "b1", "b2")
-        await asked.ask(CLEO, "c1")
-        order = []
-        while asked.running:
-            (name,) = asked.running
-            order.append(name)
-            await asked.end({"a": ADA, "b": BEN, "c": CLEO}[name[0]], name)
-        assert order == ["a1", "a2", "b1", "c1", "a3", "b2"]
-
-    asyncio.run(run())
+@pytest.fixture
+def alone():
+    made = Asked(threads=1)
+    yield made
+    made.close()
 
 
-def test_a_holder_with_too_many_waiting_requests_is_refused_and_another_is_not():
-    async def run():
-        before, limits = fairness.current(), fairness.use(Fairness())
-        try:
-            asked = Asked(threads=1)
-            await asked.ask(ADA, *(f"a{number}" for number in range(MAX_WAITING + 1)))
-            with pytest.raises(TooMany):
-                await asked.turns.take(ADA)
-            await asked.ask(BEN, "b1")
-            assert not asked.tasks["b1"].done()
-            assert limits.refused == {"threads": 1}
-        finally:
-            fairness.use(before)
-            for task in asked.tasks.values():
-                task.cancel()
-
-    asyncio.run(run())
+def test_one_holder_uses_two_threads_and_the_others_go_ahead(asked):
+    asked.ask(ADA, "a1", "a2", "a3", "a4")
+    asked.ask(BEN, "b1")
+    asked.until("a1", "a2", "b1")
+    asked.end("a1")
+    asked.until("a1", "a2", "b1", "a3")
+    asked.end("b1", "a2")
+    asked.until("a1", "a2", "b1", "a3", "a4")
 
 
-def test_a_request_that_ends_while_it_waits_takes_no_thread():
-    async def run():
-        asked = Asked(threads=1)
-        await asked.ask(ADA, "a1")
-        await asked.ask(BEN, "b1", "b2")
-        asked.tasks["b1"].cancel()
-        await asked.end(ADA, "a1")
-        assert asked.running == ["b2"]
-        await asked.ask(CLEO, "c1", "c2")
-        asked.running.remove("b2")
-        asked.turns.end(BEN)
-        asked.tasks["c1"].cancel()  # in the moment in which its turn came
-        await settled()
-        assert asked.running == ["c2"]
+def test_the_accounts_of_one_address_leave_a_thread_to_others(asked):
+    for number in range(5):
+        asked.ask(Holder("192.0.2.9", str(number)), f"x{number}")
+    asked.until("x0", "x1", "x2")
+    asked.ask(CLEO, "c1")
+    asked.until("x0", "x1", "x2", "c1")
+    asked.end("x0")
+    asked.until("x0", "x1", "x2", "c1", "x3")
 
-    asyncio.run(run())
+
+def test_an_end_that_lets_two_calls_run_starts_both(asked):
+    asked.ask(Holder("192.0.2.9", "1"), "a1", "a2")
+    asked.ask(Holder("192.0.2.9", "2"), "b1", "b2")
+    asked.until("a1", "a2", "b1")
+    asked.ask(Holder("192.0.2.8", "1"), "a3")  # the account has two threads already
+    asked.end("a1")
+    asked.until("a1", "a2", "b1", "b2", "a3")
+
+
+def test_who_waits_gets_a_turn_before_a_holder_that_had_one(alone):
+    alone.ask(ADA, "a1")
+    alone.until("a1")
+    alone.ask(ADA, "a2", "a3")
+    alone.ask(BEN, "b1", "b2")
+    alone.ask(CLEO, "c1")
+    alone.ask(None, "own")
+    for count in range(1, 8):
+        with alone._changed:
+            assert alone._changed.wait_for(lambda wanted=count: len(alone.began) == wanted, 30)
+        if count < 7:
+            alone.end(alone.began[-1])
+    assert alone.began == ["a1", "own", "a2", "b1", "c1", "a3", "b2"]
+
+
+def test_a_holder_with_too_many_waiting_calls_is_refused_and_another_is_not(alone, monkeypatch):
+    limits = Fairness()
+    monkeypatch.setattr(fairness, "_current", limits)
+    alone.ask(ADA, "a0")
+    alone.until("a0")
+    alone.ask(ADA, *(f"a{number}" for number in range(1, MAX_WAITING + 1)))
+    with pytest.raises(TooMany):
+        alone.turns.submit(ADA, lambda: None)
+    alone.ask(BEN, "b1")
+    assert limits.refused == {"threads": 1}
+
+
+def test_a_call_that_is_canceled_while_it_waits_does_not_run(alone):
+    alone.ask(ADA, "a1")
+    alone.until("a1")
+    alone.ask(BEN, "b1", "b2")
+    assert alone.futures["b1"].cancel()
+    alone.end("a1")
+    alone.until("a1", "b2")
+
+
+def test_calls_that_wait_at_the_end_are_canceled(alone):
+    alone.ask(ADA, "a1")
+    alone.until("a1")
+    alone.ask(ADA, "a2")
+    alone.ask(None, "own")
+    alone.turns.close()
+    assert alone.futures["a2"].cancelled()
+    assert alone.futures["own"].cancelled()
+    alone.end("a1")
 
 
 def test_a_slow_operation_of_one_account_does_not_keep_another_from_the_threads():

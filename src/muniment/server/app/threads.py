@@ -3,12 +3,12 @@
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Final, ParamSpec, TypeVar
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
-from muniment.server.app.turns import Turn, Turns
+from muniment.server.app.turns import Turns
 
 THREADS: Final = 4
 """More threads add no throughput under the interpreter lock; several keep a slow call from blocking the others."""
@@ -22,27 +22,23 @@ class Bridge:
     A fixed pool of threads. Each call starts and ends without a stale database connection.
 
     Calls for a request wait for the turn of its holder, see :mod:`muniment.server.app.turns`; calls of the process
-    itself do not.
+    itself come first.
 
     An operation whose transaction was rolled back is retried, see :mod:`muniment.store.database.retry`.
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="bridge")
         self._turns = Turns(THREADS)
 
     async def call(self, operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         loop = asyncio.get_running_loop()
         here = contextvars.copy_context()  # keeps the request id in the operation's log lines
-        holder = fairness.holder.get()
-        if holder is None:
-            return await loop.run_in_executor(self._pool, here.run, lambda: self._run(operation, *args, **kwargs))
-        async with self.turn(holder) as thread:
-            return await loop.run_in_executor(thread, here.run, lambda: self._run(operation, *args, **kwargs))
+        turn = self.turn(fairness.holder.get())
+        return await loop.run_in_executor(turn, here.run, lambda: self._run(operation, *args, **kwargs))
 
-    def turn(self, holder: Holder) -> Turn:
-        """Return an executor for one call, to enter when the turn of *holder* has come."""
-        return Turn(self._turns, self._pool, holder)
+    def turn(self, holder: Holder | None) -> Executor:
+        """Return an executor that runs calls when the turn of *holder* comes; None is the process itself."""
+        return self._turns.of(holder)
 
     @staticmethod
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,4 +53,4 @@ class Bridge:
             close_old_connections()
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._turns.close()

@@ -1,12 +1,11 @@
 """Turns: share a few threads between accounts and addresses, so that none takes all of them."""
 
-import asyncio
-import contextlib
+import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Final, NamedTuple, ParamSpec, Self, TypeVar
+from functools import partial
+from typing import Any, Final, ParamSpec, TypeVar
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
@@ -17,109 +16,129 @@ THREADS_A_HOLDER: Final = 2
 THREADS_AN_ADDRESS: Final = 3
 """Threads that all accounts and visitors of one address may use at once."""
 MAX_WAITING: Final = 64
-"""Requests of one holder that may wait for a thread."""
+"""Calls of one holder that may wait for a thread."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class Turns:
-    """Grants threads to holders in turn. Use it in the event loop only."""
+    """
+    A pool of threads that runs calls of holders in turn.
+
+    A thread that ends a call takes the next one itself, because a detour by the event loop would cost more than most
+    calls. Calls of the process itself come first.
+    """
 
     def __init__(self, threads: int) -> None:
-        self._free = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bridge")
+        self._lock = threading.Lock()
+        self._own: deque[_Call] = deque()
         self._running: Counter[str] = Counter()
         """Threads by holder and by address."""
-        self._waiting: OrderedDict[str, deque[_Waiting]] = OrderedDict()
-        """Requests by holder; the holder whose turn is next comes first."""
+        self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()
+        """Calls by holder; the holder whose turn is next comes first."""
 
-    async def take(self, holder: Holder) -> None:
-        """Wait for a thread; raise TooMany if too many requests of *holder* wait already."""
-        if self._free and self._may_run(holder):
-            self._begin(holder)
-            return
-        queue = self._waiting.setdefault(_key(holder), deque())
-        if len(queue) >= MAX_WAITING:
+    def of(self, holder: Holder | None) -> Executor:
+        """Return an executor of the calls for *holder*; None is the process itself."""
+        return _Turn(self, holder)
+
+    def submit(self, holder: Holder | None, function: Callable[[], R]) -> Future[R]:
+        """Run *function* when its turn comes; raise TooMany if too many calls of *holder* wait already."""
+        call = _Call(holder, function)
+        with self._lock:
+            queue = self._own if holder is None else self._waiting.setdefault(call.key, deque())
+            is_full = holder is not None and len(queue) >= MAX_WAITING
+            if not is_full:
+                queue.append(call)
+        if is_full:
             fairness.current().count_refusal("threads")
             message = "Too many requests at once."
             raise TooMany(message, "Wait for the responses, then try again.", retry_after_s=1)
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue.append(_Waiting(holder, turn))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.end(holder)  # granted in the moment of the cancellation
-            raise
+        self._pool.submit(self._work)
+        return call.future
 
-    def end(self, holder: Holder) -> None:
-        """Return a thread, and grant it to the next holder."""
-        self._free += 1
-        for each in (_key(holder), holder.address):
-            self._running[each] -= 1
-            if not self._running[each]:
-                del self._running[each]
-        while self._free and self._grant_next():
-            pass
+    def close(self) -> None:
+        """Cancel the calls that wait."""
+        with self._lock:
+            left = [*self._own, *(call for queue in self._waiting.values() for call in queue)]
+            self._own.clear()
+            self._waiting.clear()
+        for call in left:
+            call.future.cancel()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _grant_next(self) -> bool:
-        for key, queue in list(self._waiting.items()):
-            while queue and queue[0].turn.done():
-                queue.popleft()  # canceled
-            if not queue:
-                del self._waiting[key]
-            elif self._may_run(queue[0].holder):
-                holder, turn = queue.popleft()
-                self._begin(holder)
-                turn.set_result(None)
+    def _work(self) -> None:
+        call = self._next(None)
+        while call is not None:
+            call.run()
+            call = self._next(call)
+
+    def _next(self, done: "_Call | None") -> "_Call | None":
+        """Return the call whose turn is next, after *done*; None if none may run."""
+        with self._lock:
+            if done is not None and done.holder is not None:
+                self._count(done.key, -1)
+                self._count(done.holder.address, -1)
+            if self._own:
+                return self._own.popleft()
+            key = self._eligible()
+            if key is None:
+                return None
+            queue = self._waiting[key]
+            call = queue.popleft()
+            if queue:
                 self._waiting.move_to_end(key)
-                return True
-        return False
+            else:
+                del self._waiting[key]
+            if call.holder is not None:
+                self._count(key, 1)
+                self._count(call.holder.address, 1)
+            has_more = done is not None and self._eligible() is not None
+        if has_more:
+            self._pool.submit(self._work)  # one end may let two calls run: of the account, and of the address
+        return call
 
-    def _may_run(self, holder: Holder) -> bool:
+    def _eligible(self) -> str | None:
         running = self._running
-        return running[_key(holder)] < THREADS_A_HOLDER and running[holder.address] < THREADS_AN_ADDRESS
+        for key, queue in self._waiting.items():
+            holder = queue[0].holder
+            if holder is None or (running[key] < THREADS_A_HOLDER and running[holder.address] < THREADS_AN_ADDRESS):
+                return key
+        return None
 
-    def _begin(self, holder: Holder) -> None:
-        self._free -= 1
-        self._running[_key(holder)] += 1
-        self._running[holder.address] += 1
-
-
-class _Waiting(NamedTuple):
-    holder: Holder
-    turn: asyncio.Future[None]
-
-
-def _key(holder: Holder) -> str:
-    return f"account {holder.account}" if holder.account else f"visitors {holder.address}"
+    def _count(self, key: str, change: int) -> None:
+        self._running[key] += change
+        if not self._running[key]:
+            del self._running[key]
 
 
-class Turn(Executor):
-    """An executor for one call, whose thread *turns* has granted to *holder*. Enter it before the call."""
+class _Call:
+    """A call that waits or runs."""
 
-    def __init__(self, turns: Turns, pool: ThreadPoolExecutor, holder: Holder) -> None:
-        self._turns, self._pool, self._holder = turns, pool, holder
-        self._is_used = False
+    __slots__ = ("_function", "future", "holder", "key")
 
-    async def __aenter__(self) -> Self:
-        await self._turns.take(self._holder)
-        self._loop = asyncio.get_running_loop()
-        return self
+    def __init__(self, holder: Holder | None, function: Callable[[], Any]) -> None:
+        self.holder, self._function = holder, function
+        self.key = "" if holder is None else f"account {holder.account}" if holder.account else f"at {holder.address}"
+        self.future: Future[Any] = Future()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._is_used:
-            self._turns.end(self._holder)
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._function()
+        except BaseException as error:  # noqa: BLE001 - the caller raises it, as with any executor
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(result)
+
+
+class _Turn(Executor):
+    """An executor for the calls of one holder."""
+
+    def __init__(self, turns: Turns, holder: Holder | None) -> None:
+        self._turns, self._holder = turns, holder
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Run the call. Its thread is free when it ends, even if a slow client still receives the response."""
-        future = self._pool.submit(function, *args, **kwargs)
-        self._is_used = True
-        future.add_done_callback(self._end)
-        return future
-
-    def _end(self, _: Future[Any]) -> None:
-        with contextlib.suppress(RuntimeError):  # the event loop has ended
-            self._loop.call_soon_threadsafe(self._turns.end, self._holder)
+        return self._turns.submit(self._holder, partial(function, *args, **kwargs))

@@ -91,9 +91,8 @@ class WSGIApplication:
             whole = {**scope, "headers": tidied(scope, kept)}
             session = _session(whole["headers"])
             holder = Holder(scope["state"]["client"], self._accounts.get(session, ""))
-            async with self._bridge.turn(holder) as thread:
-                responder = _Responder(self._application, thread, 0)  # type: ignore[arg-type]  # it needs only submit
-                await responder(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
+            responder = _Responder(self._application, self._bridge.turn(holder), 0)  # type: ignore[arg-type]  # needs only submit
+            await responder(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
             if session and responder.account:
                 self._accounts[session] = responder.account
         finally:
