@@ -141,5 +141,9 @@ def test_the_audit_log_begins_at_a_moment_or_an_age(people):
         with pytest.raises(BadRequest):
             reading.read_since(wrong)
     client = signed_in(people["operator"])
-    assert "quillmere" in client.get("/review/audit?since=1h").content.decode()
+    page = client.get("/review/audit?since=1h").content.decode()
+    assert "quillmere" in page
+    assert 'href="/review/audit/log.csv?since=1h"' in page
+    assert "quillmere" in body(client.get("/review/audit/log.csv?since=1h"))
+    assert len(body(client.get("/review/audit/log.csv?since=2099-01-01")).splitlines()) == 1
     assert client.get("/review/audit?since=yesterday").status_code == 400

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Final, cast
 
 import msgspec
@@ -40,8 +41,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Show the audit log: all of it to operators, their own part to reviewers."""
     actor = actor_of(request)
     since = request.GET.get("since", "").strip()
-    start = reading.read_since(since) if since else None
-    found = reading.list_audit(actor, since=start, page=asked_page(request.GET))
+    found = reading.list_audit(actor, since=_start(since), page=asked_page(request.GET))
     context = {
         "tab": "audit",
         "entries": [_shown(event) for event in found.items],
@@ -54,9 +54,14 @@ def audit(request: HttpRequest) -> HttpResponse:
 
 @reviewer("GET", "HEAD")
 def audit_download(request: HttpRequest, form: str) -> HttpResponse:
-    """Return all that the reader may see of the audit log."""
-    events = reading.stream(reading.audit_events(actor_of(request)))
+    """Return what the reader may see of the audit log, from the same moment as the page."""
+    since = _start(request.GET.get("since", "").strip())
+    events = reading.stream(reading.audit_events(actor_of(request), since=since))
     return _file(events, reading.wire, "audit-log", form)
+
+
+def _start(since: str) -> datetime | None:
+    return reading.read_since(since) if since else None
 
 
 def _shown(event: SecurityEvent) -> JSONObject:
