@@ -11,6 +11,14 @@ KINDS = {"Content-Type": "application/json", "Accept": "application/json, text/e
 MODES = ("Forwarded", "X-Real-IP", "CF-Connecting-IP", "True-Client-IP", "X-Client-IP")
 
 
+@attack()
+async def nothing(by: Attacker) -> None:
+    """Leave the honest clients alone: what the machine needs without an attack."""
+    for _ in by.rounds(1):
+        await asyncio.sleep(0.1)
+        by.counts["calm"] += 1
+
+
 def _other_address(number: int) -> str:
     return f"198.18.{number >> 8 & 255}.{number & 255}"
 
@@ -181,7 +189,7 @@ async def passwords(by: Attacker) -> None:
         login = f"person{number}@harbour.example" if number % 2 else "owner@harbour.example"
         return by.form("/accounts/login/", signed_in=False, login=login, password=f"four harbours {number}")
 
-    await by.flood(make, small=24, connections=4)
+    await by.flood(make, small=8, connections=4)
 
 
 @attack()
