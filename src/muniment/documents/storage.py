@@ -165,7 +165,7 @@ class Storage:
 
 def _local(folder: Path) -> LocalStore:
     if not folder.exists():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # not the data folder: it may be a volume that is not mounted
         sync(folder.parent)
     return LocalStore(folder, automatic_cleanup=False)
 

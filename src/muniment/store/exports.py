@@ -173,7 +173,7 @@ class Exports:
 
     def make(self) -> bool:
         """Export the current edition and return whether it did: not if it exists or another process exports."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(exist_ok=True)
         with (self._folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -87,3 +87,20 @@ def test_the_database_keeps_its_promises():
         assert cursor.execute("PRAGMA foreign_keys").fetchone() == (1,)
         assert cursor.execute("PRAGMA busy_timeout").fetchone() == (20000,)
     assert isinstance(connection.connection, sqlite3.Connection)
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_gone_is_an_error_and_not_a_new_registry(tmp_path: Path):
+    folder = tmp_path / "data"
+    settings = {**connection.settings_dict, "NAME": folder / "registry.sqlite3"}
+    first = base.DatabaseWrapper(settings)
+    first.ensure_connection()
+    first.close()
+    folder.rename(tmp_path / "unmounted")
+    with pytest.raises(OperationalError, match="is gone"):
+        base.DatabaseWrapper(settings).ensure_connection()
+    assert not folder.exists()
+    (tmp_path / "unmounted").rename(folder)
+    again = base.DatabaseWrapper(settings)
+    again.ensure_connection()
+    again.close()

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Final
 
 from django.db.backends.sqlite3 import base
 from django.db.utils import OperationalError
@@ -101,15 +102,27 @@ def _reset_locks() -> None:
 os.register_at_fork(after_in_child=_reset_locks)
 
 
+_opened: Final[set[Path]] = set()
+"""Database files that this process has opened."""
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that takes the write lock before each write transaction."""
 
     _write_lock: WriteLock | None = None
 
     def get_new_connection(self, conn_params: JSONObject) -> sqlite3.Connection:
-        if not self.is_in_memory_db():
-            Path(self.settings_dict["NAME"]).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection: sqlite3.Connection = super().get_new_connection(conn_params)
+        if self.is_in_memory_db():
+            connection: sqlite3.Connection = super().get_new_connection(conn_params)
+            return connection
+        file = Path(self.settings_dict["NAME"])
+        if file in _opened and not file.exists():
+            # SQLite would create an empty registry, for example while a volume is not mounted.
+            message = f"the database file {file} is gone"
+            raise sqlite3.OperationalError(message)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = super().get_new_connection(conn_params)
+        _opened.add(file)
         return connection
 
     def _start_transaction_under_autocommit(self) -> None:
