@@ -36,7 +36,7 @@ class WrongKey(Exception):  # noqa: N818 - its message is for the operator
 def own_keys() -> dict[str, str]:
     """Return every key that this process may mean, by fingerprint; its file is read again."""
     current = config.current()
-    if not current.secret_key:
+    if not current.secret_key and key_file.path_of(current).exists():  # a running process makes no new key
         settings.SECRET_KEYS_TEXT = key_file.secret_text(current)
     return {fingerprint(key): key for key in candidates(settings.SECRET_KEYS_TEXT)}
 
