@@ -166,7 +166,7 @@ async def health_checks(by: Attacker) -> None:
 async def static_files(by: Attacker) -> None:
     """Request static files, and names of none."""
     paths = ("/static/x{}.css", "/static/{}", "/static/../{}", "/static/%2e%2e/{}")
-    await by.flood(lambda number: by.request("GET", paths[number % len(paths)].format(number)), small=480)
+    await by.flood(lambda number: by.request("GET", paths[number % len(paths)].format(number)), small=600)
 
 
 @attack(proxies_matter=True)
