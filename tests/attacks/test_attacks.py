@@ -20,7 +20,8 @@ from services.victims import Plan, Result, victims
 SLOWEST_S = 0.25
 PROOF_S = float(os.environ.get("ATTACK_SECONDS", "20"))
 """For each attack directly and through each proxy: a minute in all."""
-GROWTH_BYTES = 64 << 20
+GROWTH_BYTES = 128 << 20
+"""Bodies being received may take 96 MB in all, and the allocator keeps some of it."""
 _sources = iter(f"127.1.{number >> 7}.{(number & 127) + 1}" for number in range(10_000))
 
 
