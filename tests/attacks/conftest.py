@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from attacks.harness import Site
+from muniment import config
 from services.owner import COMPANY, EMAIL, PASSWORD, owned_registry
 from services.prepared import copied
 from services.product import Product, run
@@ -15,6 +16,8 @@ from services.proxies import caddy, nginx
 
 ATTACKER = "attacker@storm.example"
 ATTACKED_WITH = "quillmere"
+LIMITS = ("rate_limit", "rate_burst", "account_writes", "account_cpu_ms")
+"""Settings that the suite otherwise turns off."""
 FRONTS = ("direct", "caddy", "nginx")
 
 
@@ -44,7 +47,8 @@ def attacked_site(folder: Path) -> Iterator[Site]:
     tokens = token(data, ATTACKER), token(data, EMAIL)
     with contextlib.ExitStack() as stack:
         # The limits are those of an instance whose operator set nothing.
-        product = stack.enter_context(Product(data, "--workers", "1", rate_limit="600", trusted_proxies="127.0.0.1"))
+        defaults = {each.name: each.default for each in config.SETTINGS if each.name in LIMITS}
+        product = stack.enter_context(Product(data, "--workers", "1", trusted_proxies="127.0.0.1", **defaults))
         product.wait_ready(within_s=60)
         ports = {"direct": product.port}
         for name, proxy in (("caddy", caddy), ("nginx", nginx)):

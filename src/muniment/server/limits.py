@@ -40,7 +40,7 @@ def by_account(config: Config) -> str:
     changes, history, cpu = f"changes {_OFF}", f"bytes of changes {_OFF}", f"CPU time {_OFF}"
     if limits.writes.is_enabled:
         changes = f"{config.account_writes:,} changes a minute, {limits.writes.burst:,} at once"
-        history = f"{BYTES_A_MINUTE >> 20} MB of changes a minute, {BURST_BYTES >> 20} MB at once"
+        history = f"{BYTES_A_MINUTE >> 10} KB of changes a minute, {BURST_BYTES / (1 << 20):g} MB at once"
     if limits.page_cpu.is_enabled:
         cpu = f"{config.account_cpu_ms / 1000:g} s of CPU a minute, {limits.page_cpu.burst / 1000:g} s at once"
     calls = f"{config.rate_limit:,} tool calls a minute" if limits.credentials.is_enabled else f"tool calls {_OFF}"
