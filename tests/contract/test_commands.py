@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import time
@@ -260,7 +261,7 @@ def test_a_request_for_pruned_changes_is_sent_to_the_exports(tmp_path):
 def test_whole_files_of_the_registry_are_listed_and_served(demo):
     wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
     for export in demo.data_of("/api/v1/exports"):
-        assert set(export) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}
+        assert set(export) == {"name", "url", "latestUrl", "rows", "bytes", "sha256", "edition", "at"}
         answer = demo.get("/exports/" + export["name"])
         assert answer.status == 200
         assert len(answer.body) == export["bytes"]
@@ -271,3 +272,39 @@ def test_whole_files_of_the_registry_are_listed_and_served(demo):
             assert len(list(csv.DictReader(io.StringIO(text)))) == export["rows"]
     assert demo.get("/exports/../muniment.sqlite3").status == 404
     assert demo.get("/exports/%2e%2e%2fmuniment.sqlite3").status == 404
+
+
+@pytest.mark.requirement("exports.list")
+def test_an_export_is_resumed_and_not_sent_twice(demo):
+    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
+    export = demo.data_of("/api/v1/exports")[0]
+    path = f"/exports/{export['name']}"
+    whole = demo.get(path)
+    etag, modified = whole.headers["etag"], whole.headers["last-modified"]
+    assert etag == f'"{export["sha256"]}"'
+    assert "immutable" in whole.headers["cache-control"]
+    rest = demo.get(path, range=f"bytes={export['bytes'] - 40}-", if_range=etag)
+    assert (rest.status, rest.body) == (206, whole.body[-40:])
+    assert rest.headers["content-range"] == f"bytes {export['bytes'] - 40}-{export['bytes'] - 1}/{export['bytes']}"
+    assert demo.get(path, range="bytes=5-", if_range='"another"').body == whole.body
+    assert demo.get(path, range=f"bytes={export['bytes']}-").status == 416
+    for condition in ({"if_none_match": f'W/"x", {etag}'}, {"if_modified_since": modified}):
+        unchanged = demo.get(path, **condition)
+        assert (unchanged.status, unchanged.body, unchanged.headers["etag"]) == (304, b"", etag)
+    for condition in ({"if_none_match": '"x"', "if_modified_since": modified}, {"if_modified_since": "yesterday"}):
+        assert demo.get(path, **condition).status == 200
+    head = demo.request("HEAD", path)
+    assert (head.status, head.headers["content-length"], head.body) == (200, str(export["bytes"]), b"")
+
+
+@pytest.mark.requirement("exports.list")
+def test_the_newest_edition_of_an_export_has_an_address_that_stays(demo):
+    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
+    for export in demo.data_of("/api/v1/exports"):
+        path = export["latestUrl"][export["latestUrl"].index("/exports/") :]
+        assert "-latest." in path
+        latest = demo.get(path)
+        assert hashlib.sha256(latest.body).hexdigest() == export["sha256"]
+        assert latest.headers["cache-control"] == "public, max-age=30"
+        assert export["name"] in latest.headers["content-disposition"]
+    check_error(demo.get("/exports/stats-latest.jsonl.gz"), 404, "not_found")

@@ -6,15 +6,14 @@ The fast path reads its cache.
 
 import asyncio
 import logging
-import os
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from muniment.api import reference_pages
+from muniment.api.export_files import no_export, send_export
 from muniment.api.handlers import COLLECTIONS, V1, Context, Result, Values
 from muniment.api.parameters import decode, read
-from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, plain, preflight
+from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
 from muniment.api.routes import ROUTES, Route
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
@@ -23,7 +22,7 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
 from muniment.store.cache import size_of
-from muniment.store.exports import Exports
+from muniment.store.exports import Exports, FoundFile
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
 
@@ -33,7 +32,6 @@ MAX_WAITING: Final = 64
 MAX_CACHED_TARGET: Final = 1024
 SEGMENT: Final = 4
 """The index of the path segment that identifies a resource: ``/api/v1/companies/{slug}``."""
-FILE_CHUNK_BYTES: Final = 256 << 10
 
 
 class Api:
@@ -102,11 +100,10 @@ class Api:
         return made
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        del receive  # the body of a GET has no meaning
         if scope["type"] != "http":
             return
         try:
-            response = await self._respond(scope, send)
+            response = await self._respond(scope, receive, send)
         except Problem as problem:
             response = error_response(problem, self._lines_of(scope))
         except Exception:
@@ -116,7 +113,7 @@ class Api:
         if response is not None:
             await _send(send, response, head_only=scope["method"] == "HEAD")
 
-    async def _respond(self, scope: Scope, send: Send) -> Response | None:
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         method: str = scope["method"]
         raw_path = _raw_path(scope)
         query: bytes = scope.get("query_string", b"")
@@ -136,7 +133,7 @@ class Api:
         if method not in {"GET", "HEAD"}:
             raise MethodNotAllowed(method, ALLOW)
         if file is not None:
-            await _send_file(send, file, head_only=method == "HEAD")
+            await send_export(file, scope, receive, send)
             return None
         headers = dict(scope["headers"])
         if page is not None:
@@ -221,19 +218,15 @@ class Api:
             waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
         return await asyncio.shield(waiting)
 
-    def _file(self, path: str) -> Path | None:
+    def _file(self, path: str) -> FoundFile | None:
         """Return the export at *path*; None for any other path."""
         if not path.startswith("/exports/") or path.count("/") != 2:
             return None
         name = path.removeprefix("/exports/")
         found = self.exports.find(name)
         if found is None:
-            raise _no_export(name)
+            raise no_export(name)
         return found
-
-
-def _no_export(name: str) -> NotFound:
-    return NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -244,24 +237,3 @@ def _raw_path(scope: Scope) -> bytes:
 async def _send(send: Send, response: Response, *, head_only: bool) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
     await send({"type": "http.response.body", "body": b"" if head_only else response.body})
-
-
-async def _send_file(send: Send, path: Path, *, head_only: bool) -> None:
-    loop = asyncio.get_running_loop()
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise _no_export(path.name) from None
-    with file:
-        headers = {
-            "Content-Disposition": f'attachment; filename="{path.name}"',
-            "Cache-Control": "public, max-age=86400, immutable",
-            "X-Content-Type-Options": "nosniff",
-        }
-        start = plain(200, headers, b"", content_type=b"application/gzip")
-        size = os.fstat(file.fileno()).st_size
-        sized = [(name, str(size).encode() if name == b"content-length" else value) for name, value in start.headers]
-        await send({"type": "http.response.start", "status": 200, "headers": sized})
-        while not head_only and (chunk := await loop.run_in_executor(None, file.read, FILE_CHUNK_BYTES)):
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})

@@ -15,7 +15,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedGapError
-from muniment.store.exports import ExportFile, Exports
+from muniment.store.exports import ExportFile, Exports, latest_name
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import Found, ListPage, Reader
 
@@ -244,6 +244,7 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
     return {
         "name": file.name,
         "url": f"{context.base_url}/exports/{file.name}",
+        "latestUrl": f"{context.base_url}/exports/{latest_name(file.name)}",
         "rows": file.rows,
         "bytes": file.size_bytes,
         "sha256": file.sha256,

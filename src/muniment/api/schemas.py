@@ -116,6 +116,9 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         {
             "name": TEXT,
             "url": {"type": "string", "format": "uri-reference"},
+            "latestUrl": _described(
+                {"type": "string", "format": "uri-reference"}, "Always the newest edition of this file."
+            ),
             "rows": COUNT,
             "bytes": COUNT,
             "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
@@ -177,6 +180,7 @@ _CHANGE: Final = {
 _EXPORT: Final = {
     "name": "companies-7.jsonl.gz",
     "url": "https://registry.example/exports/companies-7.jsonl.gz",
+    "latestUrl": "https://registry.example/exports/companies-latest.jsonl.gz",
     "rows": 1,
     "bytes": 412,
     "sha256": "0" * 64,

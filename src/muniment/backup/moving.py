@@ -38,6 +38,7 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     require_empty()
     _connect(source)
     alike = _place(source) == _place(target)
+    target.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     living = RunningInstance(
         source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_require_exclusive
     )

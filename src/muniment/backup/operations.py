@@ -62,5 +62,6 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
         require_empty()
     tell("proving")
     verify(path)
+    config.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with closing(container.read(path)) as parts:
         return load(parts, config, storage(), suppressed=(path.parent, config.data), tell=tell)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 NAMES: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 _NAME = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})\.(?:jsonl|csv)\.gz")
+_EDITION = re.compile(r"-\d+\.")
+_LATEST = re.compile(r"(companies|people|frameworks)-latest\.(jsonl|csv)\.gz")
 _PUBLICATION_NUMBER: Final = (1 << 40) - 1
 FIRST_AFTER_S: Final = 5.0
 """Delay of the first export after the start, and between checks until there is a registry."""
@@ -59,6 +61,20 @@ class ExportFile(msgspec.Struct, frozen=True):
     at: str
     base_url: str = ""
     """The public URL of the instance, which the addresses of pictures begin with."""
+
+
+class FoundFile(NamedTuple):
+    """
+    A file to serve.
+
+    Args:
+        file: its entry in the list; None for one of the previous edition, which clients may still be downloading.
+        is_latest: it was asked for by the name that stays.
+    """
+
+    path: Path
+    file: ExportFile | None
+    is_latest: bool
 
 
 class Stopped(Exception):  # noqa: N818 - a signal, not an error
@@ -106,12 +122,17 @@ class Exports:
         oldest = self._oldest()
         return [file for file in self._seen[1] if file.edition >= oldest]
 
-    def find(self, name: str) -> Path | None:
+    def find(self, name: str) -> FoundFile | None:
+        files = {latest_name(file.name): file for file in self.files()}
+        latest = files.get(name) if _LATEST.fullmatch(name) else None
+        if latest is not None:
+            return FoundFile(self._folder / latest.name, latest, is_latest=True)
         match = _NAME.fullmatch(name)
         if match is None or int(match[1]) < self._oldest():
             return None
         path = self._folder / name
-        return path if path.is_file() else None
+        listed = next((file for file in files.values() if file.name == name), None)
+        return FoundFile(path, listed, is_latest=False) if path.is_file() else None
 
     def start(self) -> None:
         if self._interval_s:
@@ -221,6 +242,11 @@ class Exports:
         sync(part)  # its name is kept with the manifest's
         part.replace(self._folder / name)
         return ExportFile(name, rows, size_bytes, sha256, edition, at, self._base_url)
+
+
+def latest_name(name: str) -> str:
+    """Return the name under which the newest edition of a file is always served: ``companies-latest.jsonl.gz``."""
+    return _EDITION.sub("-latest.", name, count=1)
 
 
 @contextmanager

@@ -259,8 +259,8 @@ def test_the_account_is_mailed_the_decision_and_the_note(settings, django_captur
         stranger, claim = claimed(slug)
         with django_capture_on_commit_callbacks(execute=True):
             claims.decide_request(reviewer(), claim.pk, approve=approve, note="Seen your letter.")
-        [(subject, text)] = letters.to(Account.objects.get(pk=stranger.account_id).email)
+        found = letters.to(Account.objects.get(pk=stranger.account_id).email)
+        [subject] = [subject for subject, text in found if "Seen your letter." in text]
         assert "Tidal Works" in subject
-        assert "Seen your letter." in text
         subjects.append(subject)
     assert subjects[0] != subjects[1]

@@ -41,7 +41,7 @@ def criterion(of="accounts", **more):
         "weight": 7.125,
         "requirement": REQUIREMENT,
         "guidance": GUIDANCE,
-        "levels": [{"level": 2, "descriptor": "drawn up in time"}, {"level": 4, "descriptor": "signed by somebody"}],
+        "levels": [{"level": 2, "descriptor": "drawn up in time"}, {"level": 4, "descriptor": "signed by a member"}],
         **more,
     }
 

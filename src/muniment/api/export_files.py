@@ -1,0 +1,56 @@
+"""Serve the export files: whole, in ranges, and not again if the client has them."""
+
+from email.utils import format_datetime, parsedate_to_datetime
+
+from muniment.api.handlers import V1
+from muniment.api.responses import EXPOSED
+from muniment.kernel.asgi import Header, Receive, Scope, Send
+from muniment.kernel.problems import NotFound
+from muniment.kernel.wire import parse_timestamp
+from muniment.store.exports import FoundFile
+
+
+def no_export(name: str) -> NotFound:
+    return NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
+
+
+async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Send) -> None:
+    """
+    Send an export; raise NotFound if it was removed meanwhile.
+
+    Source: RFC 9110, sections 13 and 14.
+    """
+    from starlette.responses import FileResponse, Response  # imported by the first download
+
+    headers = {
+        "Access-Control-Allow-Origin": "*",
+        "Access-Control-Expose-Headers": f"{EXPOSED.decode()}, Accept-Ranges, Content-Range",
+        "Cache-Control": "public, max-age=30" if found.is_latest else "public, max-age=86400, immutable",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if found.file is not None:
+        headers["ETag"] = f'"{found.file.sha256}"'
+        headers["Last-Modified"] = format_datetime(parse_timestamp(found.file.at), usegmt=True)
+        if _has_it(scope["headers"], headers["ETag"], headers["Last-Modified"]):
+            await Response(None, 304, headers)(scope, receive, send)
+            return
+    try:
+        details = found.path.stat()
+    except FileNotFoundError:
+        raise no_export(found.path.name) from None
+    file = FileResponse(
+        found.path, headers=headers, media_type="application/gzip", filename=found.path.name, stat_result=details
+    )
+    await file(scope, receive, send)
+
+
+def _has_it(lines: list[Header], etag: str, modified: str) -> bool:
+    """Return whether the client has this version; ``If-None-Match`` counts before ``If-Modified-Since``."""
+    given = {name: value.decode("latin-1") for name, value in lines}
+    if (match := given.get(b"if-none-match")) is not None:
+        return match.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in match.split(","))
+    try:
+        since = parsedate_to_datetime(given.get(b"if-modified-since", ""))
+        return parsedate_to_datetime(modified) <= since
+    except (TypeError, ValueError):
+        return False
