@@ -165,3 +165,11 @@ def test_the_quick_start_of_the_readme_shows_what_the_demo_answers(demo):
     for address, answer in shown:
         live = demo.get(quote(address.removeprefix("http://127.0.0.1:8000"), safe="/?&=,%")).json()
         assert json.loads(answer.replace("\n ", "")) == live, address
+
+
+def test_every_test_that_the_documents_name_exists():
+    named = {name for file in DOCUMENTS for name in re.findall(r"`(test_[a-z0-9_]+)`", file.read_text())}
+    files = (ROOT / "tests").rglob("test_*.py")
+    defined = {name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
+    assert named
+    assert named - defined == set()
