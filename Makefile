@@ -2,8 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-# Of the suite. Its tests wait for processes half of the time, so three keep two cores busy.
-WORKERS ?= 3
+WORKERS ?= 2
 DIST ?= dist
 # A registry in the import form, and the reference systems of the benchmark; by default next to the checkout.
 export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))

@@ -149,7 +149,7 @@ def test_it_is_a_column_of_the_csv_file_before_the_long_texts(tmp_path):
     exports = Exports(tmp_path / "exports", file, SCHEMA)
     exports.make()
     name = next(file.name for file in exports.files() if file.name.endswith(".csv.gz") and "companies" in file.name)
-    head, row = csv.reader(io.StringIO(gzip.decompress(exports.find(name).read_bytes()).decode()))
+    head, row = csv.reader(io.StringIO(gzip.decompress(exports.find(name).path.read_bytes()).decode()))
     assert head[-2:] == ["berthNumber", "body"]
     assert row[-2] == "QUAY 123"
 

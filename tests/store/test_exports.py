@@ -48,13 +48,13 @@ def test_files_hold_every_document_oldest_publication_first(exports):
         f"{kind}-4.{form}.gz" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
     ]
     lines = [
-        json.loads(line) for line in gzip.decompress(exports.find("companies-4.jsonl.gz").read_bytes()).splitlines()
+        json.loads(line) for line in gzip.decompress(exports.find("companies-4.jsonl.gz").path.read_bytes()).splitlines()
     ]
     assert [line["company"]["id"] for line in lines] == ["company-1", "company-2"]
-    (framework_line,) = gzip.decompress(exports.find("frameworks-4.jsonl.gz").read_bytes()).splitlines()
+    (framework_line,) = gzip.decompress(exports.find("frameworks-4.jsonl.gz").path.read_bytes()).splitlines()
     assert json.loads(framework_line)["framework"]["frameworkId"] == "framework-1"
     for name, file in files.items():
-        content = exports.find(name).read_bytes()
+        content = exports.find(name).path.read_bytes()
         assert (file.size_bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
         assert file.rows == (2 if name.startswith("companies") else 1)
 
@@ -67,13 +67,13 @@ def test_files_have_the_addresses_of_pictures_and_are_made_again_for_another_url
         assert made.make() is True
         assert made.make() is False
         for form in ("jsonl", "csv"):
-            content = gzip.decompress(made.find(f"companies-5.{form}.gz").read_bytes()).decode()
+            content = gzip.decompress(made.find(f"companies-5.{form}.gz").path.read_bytes()).decode()
             assert base + path in content
 
 
 def test_spreadsheets_get_no_formula(exports):
     exports.make()
-    text = gzip.decompress(exports.find("companies-4.csv.gz").read_bytes()).decode()
+    text = gzip.decompress(exports.find("companies-4.csv.gz").path.read_bytes()).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows[0]["name"] == "'=cmd()"
     assert rows[0]["themes"] == "a; b"
@@ -84,7 +84,7 @@ def test_a_spreadsheet_has_the_exact_treasury_in_columns(exports, publisher):
     amount = {"amount": "1249999.99", "currency": "USD"}
     publisher.publish(company(3, treasuryAmount=amount, listedAt="2024-03-31"))
     exports.make()
-    text = gzip.decompress(exports.find("companies-5.csv.gz").read_bytes()).decode()
+    text = gzip.decompress(exports.find("companies-5.csv.gz").path.read_bytes()).decode()
     first, *_, last = csv.DictReader(io.StringIO(text))
     assert (last["treasuryAmount.amount"], last["treasuryAmount.currency"]) == ("1249999.99", "USD")
     assert last["listedAt"] == "2024-03-31"
@@ -195,7 +195,7 @@ def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
     listed = client.ask("/api/v1/exports").json["data"]
     assert len(listed) == 6
     for entry in listed:
-        assert set(entry) == {"name", "url", "rows", "bytes", "sha256", "edition", "at"}
+        assert set(entry) == {"name", "url", "latestUrl", "rows", "bytes", "sha256", "edition", "at"}
         answer = client.ask(entry["url"])
         assert answer.headers["content-type"] == "application/gzip"
         assert answer.headers["content-length"] == str(entry["bytes"])
