@@ -105,7 +105,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         stand.close()
 
 
-THIN = ("tests/web/views/", "tests/parity/test_true_values.py")
+THIN = ("tests/web/", "tests/mcp/", "tests/parity/test_true_values.py")
 
 
 def _uses_database(item: pytest.Item) -> bool:

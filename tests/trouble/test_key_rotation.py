@@ -17,6 +17,7 @@ AN_HOUR_AGO = "UPDATE accounts_secretkey SET since = '2026-01-01 00:00:00+00' WH
 PERSON = "SELECT slug FROM registry_person WHERE listed AND account_id IS NULL ORDER BY id LIMIT 1"
 
 
+@pytest.mark.proof
 @pytest.mark.sqlite  # the key is a file beside the database
 def test_on_one_machine_a_rotation_locks_no_account_out(tmp_path):
     data = owned_registry(tmp_path / "data")
@@ -61,6 +62,7 @@ def test_on_one_machine_a_rotation_locks_no_account_out(tmp_path):
     assert f"the fingerprint {fingerprint(new)} is missing here" in elsewhere.stderr
 
 
+@pytest.mark.proof
 @pytest.mark.postgresql
 def test_nodes_are_given_the_new_key_first_and_then_rotate_together(tmp_path, postgres):
     old, new = new_key(), new_key()
