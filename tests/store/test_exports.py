@@ -47,9 +47,8 @@ def test_files_hold_every_document_oldest_publication_first(exports):
     assert sorted(files) == [
         f"{kind}-4.{form}.gz" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
     ]
-    lines = [
-        json.loads(line) for line in gzip.decompress(exports.find("companies-4.jsonl.gz").path.read_bytes()).splitlines()
-    ]
+    content = exports.find("companies-4.jsonl.gz").path.read_bytes()
+    lines = [json.loads(line) for line in gzip.decompress(content).splitlines()]
     assert [line["company"]["id"] for line in lines] == ["company-1", "company-2"]
     (framework_line,) = gzip.decompress(exports.find("frameworks-4.jsonl.gz").path.read_bytes()).splitlines()
     assert json.loads(framework_line)["framework"]["frameworkId"] == "framework-1"
