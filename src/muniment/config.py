@@ -225,7 +225,7 @@ class Config:
         "", str, "Secret key, the same on all nodes; NEW,PRESENT during a rotation; default a file in the data folder."
     )
     mail_url = Setting("", _mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
-    mail_from = Setting("registry@localhost", str, "Sender address of mail.")
+    mail_from = Setting("", str, "Sender address of mail; default registry@ and the host of the public URL.")
     signup = Setting("on", _switch, "Let anyone create an account.")
     oidc_issuer = Setting(
         "", str, "Issuer URL of an OpenID Connect provider that states auth_time, such as https://login.example."

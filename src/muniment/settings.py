@@ -194,8 +194,8 @@ CACHES = {
     },
 }
 EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
-DEFAULT_FROM_EMAIL = f"{config.registry_name} <{config.mail_from}>"
-SERVER_EMAIL = config.mail_from
+SERVER_EMAIL = config.mail_from or f"registry@{urlsplit(config.base_url).hostname or 'localhost'}"
+DEFAULT_FROM_EMAIL = f"{config.registry_name} <{SERVER_EMAIL}>"
 
 SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600

@@ -65,7 +65,7 @@ def limited(by: Attacker, *, times: int = 1) -> bool:
 Check = Callable[[Attacker], bool]
 EXPECTED: dict[str, Check] = {
     "other_addresses_in_headers": limited,
-    # A 413 closes the connection, which the attack goes on to use.
+    # A 413 closes the connection, and the attack still uses it.
     "long_argument_names": lambda by: by.counts[413] + by.counts["closed"] >= 6 <= by.counts[413] * 6,
     "any_entity_tag": limited,
     "silent_connections": lambda by: by.front != "direct" or bool(by.seconds) or by.counts["held"] <= 256,

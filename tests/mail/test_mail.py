@@ -151,6 +151,41 @@ def test_a_message_that_the_server_refuses_for_now_is_tried_again(monkeypatch):
             run.handler.work(run)
 
 
+def test_a_refused_sender_keeps_every_message_for_the_operator_to_mend(monkeypatch):
+    class Strict(Mailbox):
+        async def handle_MAIL(self, server, session, envelope, address, options):  # noqa: N802 - aiosmtpd's name
+            return "550 this sender is unknown"
+
+    with Strict() as box:
+        using(monkeypatch, mail_url=box.url)
+        send()
+        run = queue.claim("tests", "mail")
+        with pytest.raises(Postponed, match="SMTPSenderRefused"):
+            run.handler.work(run)
+
+
+def test_a_domain_in_another_script_is_sent_to_and_stops_no_other_message(monkeypatch):
+    with Mailbox() as box:
+        using(monkeypatch, mail_url=box.url)
+        outgoing.send("ada@köln.example", "To Cologne", "Hello.")
+        send()
+        deliver_mail()
+        box.wait_for("ada@xn--kln-sna.example", subject="To Cologne")
+        box.wait_for(ADA, subject="Published")
+
+
+def test_messages_to_an_address_are_forgotten_however_it_was_typed():
+    outgoing.send("Ada@Moss.example", "Hello", "text")
+    other = send()
+    outgoing.forget("ada@moss.example")
+    assert not Job.objects.filter(kind=outgoing.KIND).exists()
+    outgoing.forget("a_a@moss.example")
+    assert not Job.objects.filter(pk=other.pk).exists()
+    kept = send()
+    outgoing.forget("a_a@moss.example")
+    assert Job.objects.filter(pk=kept.pk).exists()
+
+
 def test_a_message_that_does_not_open_is_given_up():
     job = send()
     Job.objects.filter(pk=job.pk).update(payload={**job.payload, "sealed": "x"})

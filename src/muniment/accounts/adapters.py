@@ -123,6 +123,7 @@ def _code_lasts(kind: str) -> timedelta:
     """Return how long the code in a mail is valid."""
     by_kind = {
         "login_code": app_settings.LOGIN_BY_CODE_TIMEOUT,
+        "step_up_code": app_settings.LOGIN_BY_CODE_TIMEOUT,
         "password_reset_code": app_settings.PASSWORD_RESET_BY_CODE_TIMEOUT,
     }
     return timedelta(seconds=by_kind.get(kind, app_settings.EMAIL_VERIFICATION_BY_CODE_TIMEOUT))

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.core.mail.backends.smtp import EmailBackend as Smtp
+from django.core.mail.message import sanitize_address
 from django.db import transaction
 
 from muniment import config
@@ -62,7 +63,7 @@ def deliver(run: JobRun) -> None:
         raise Abandoned("the secret key under which the message was stored is missing") from None
     url = config.current().mail_url
     if url:
-        _send(url, run.payload["to"], content)
+        _send(url, [sanitize_address(each, "utf-8") for each in run.payload["to"]], content)
     else:
         _write(content)
     _end(run, SENT)
@@ -77,7 +78,7 @@ def _send(url: str, recipients: list[str], content: bytes) -> None:
     except smtplib.SMTPRecipientsRefused as error:
         code = max(code for code, _ in error.recipients.values())
         raise _refused(code) from None
-    except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
+    except smtplib.SMTPDataError as error:
         raise _refused(error.smtp_code) from None
     except (OSError, smtplib.SMTPException) as error:
         _log_state(is_down=True, reason=type(error).__name__)
@@ -156,5 +157,5 @@ def _log_state(*, is_down: bool, reason: str = "") -> None:
 
 
 HANDLER: Final = handlers.Handler(
-    kind=KIND, work=deliver, lane="mail", per_group=1, lease_s=60, max_attempts=100_000, back_off_s=4, ended=_wipe
+    kind=KIND, work=deliver, lane="mail", per_group=1, lease_s=15, max_attempts=100_000, back_off_s=4, ended=_wipe
 )

@@ -73,7 +73,7 @@ def forget(address: str) -> None:
     """Delete the waiting and the delivered messages to *address*, in the caller's transaction."""
     jobs = Job.objects.filter(kind=KIND).annotate(text=Cast("payload", TextField()))
     for job in jobs.filter(text__icontains=address):
-        if address in job.payload["to"]:
+        if address.casefold() in (each.casefold() for each in job.payload["to"]):
             job.delete()
 
 

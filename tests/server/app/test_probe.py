@@ -1,4 +1,4 @@
-"""Probes: at most one per second, whoever requests it, and one log line for an outage."""
+"""Probes: at most one per second however many requests need it, and one log line for an outage."""
 
 import asyncio
 

@@ -225,7 +225,7 @@ def test_a_new_address_is_added_once_the_password_is_entered(browser):
 
 
 def test_a_form_that_was_left_behind_is_not_submitted_by_a_later_confirmation(browser, owner):
-    """Whoever had the session for a moment cannot leave a form that the owner's next confirmation submits."""
+    """A form that another person left in the session is not submitted by the owner's next confirmation."""
     TOTP.activate(owner, SECRET)
     browser.post("/accounts/2fa/totp/deactivate/")
     done = confirm(browser, browser.get("/accounts/2fa/totp/deactivate/"))
