@@ -22,7 +22,7 @@ from muniment.documents.operations import delete_document
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import COMMAND, VISITOR
-from muniment.kernel.ids import now
+from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.company_change import CompanyChange
@@ -80,7 +80,7 @@ def test_an_account_prepares_a_bounded_number_of_runs():
     slug = company(me)
     first = start(me, slug, of, idempotency_key="first").run.row.pk
     row = ReportRun.objects.get(pk=first)
-    copies = [ReportRun(**{**fields_of(row), "id": f"{first[:-3]}{n:03}", "idempotency_key": None}) for n in range(49)]
+    copies = [ReportRun(**{**fields_of(row), "id": new_id(), "idempotency_key": None}) for n in range(49)]
     ReportRun.objects.bulk_create(copies)
     with pytest.raises(Conflict, match="50 report runs that are not executed; at most 50 are allowed") as refusal:
         start(me, slug, of)
