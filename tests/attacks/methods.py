@@ -263,8 +263,11 @@ async def long_header_values(by: Attacker) -> None:
 
 @attack(proxies_matter=True)
 async def large_forms(by: Attacker) -> None:
-    """Send forms that are as large as can be, to pages that anyone may open."""
-    body = b"login=x&password=" + b"z" * (11 << 20)
-    head = {"Content-Type": "application/x-www-form-urlencoded"}
-    form = by.request("POST", "/accounts/login/", head, body)
-    await by.flood(lambda _: form, small=4, connections=16 if by.seconds else 4)
+    """Send forms that are as large as can be, to pages that anyone may open, with files and without."""
+    fields = b"login=x&password=" + b"z" * (11 << 20)
+    part = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+    large = part % (b"login", b'; filename="x.png"', b"z" * (11 << 20)), part % (b"login", b"", b"z" * (2 << 20))
+    kinds = [("application/x-www-form-urlencoded", fields), ("application/x-www-form-urlencoded", fields[: 2 << 20])]
+    kinds += [("multipart/form-data; boundary=b", each + b"--b--\r\n") for each in large]
+    forms = [by.request("POST", "/accounts/login/", {"Content-Type": kind}, body) for kind, body in kinds]
+    await by.flood(lambda number: forms[number % 4], small=4, connections=16 if by.seconds else 4)

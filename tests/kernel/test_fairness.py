@@ -6,7 +6,10 @@ from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness
 from muniment.kernel.problems import TooMany
 
-LIMITS = ("requests", "unauthenticated", "credentials", "registrations", "writes", "written_bytes", "page_cpu")
+LIMITS = (
+    *("new_connections", "requests", "unauthenticated", "credentials", "registrations"),
+    *("writes", "written_bytes", "page_cpu"),
+)
 
 
 def limited():

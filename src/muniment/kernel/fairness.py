@@ -14,6 +14,7 @@ from muniment.kernel.problems import TooMany
 from muniment.kernel.rate import Limiter, Verdict
 
 LimitName = Literal[
+    "new_connections",
     "requests",
     "assets",
     "probes",
@@ -37,6 +38,9 @@ MAX_DRAFTS: Final = 20
 MAX_UNEXECUTED_RUNS: Final = 50
 """Report runs of an account that are prepared and neither executed, canceled nor expired."""
 REGISTRATIONS_AN_HOUR: Final = 20
+NEW_CONNECTIONS_A_SECOND: Final = 50
+BURST_OF_CONNECTIONS: Final = 512
+"""Of an address, which may hold 256 by default. Clients that open one for each request are held up later than by it."""
 ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100
@@ -52,6 +56,10 @@ class _Words(NamedTuple):
 
 
 _WORDS: Final[dict[LimitName, _Words]] = {
+    "new_connections": _Words(
+        "Too many new connections from this address.",
+        "Wait {wait_s} s, then send several requests over one connection (keep-alive).",
+    ),
     "requests": _Words(
         "Too many requests from this address.",
         "Wait {wait_s} s; larger pages (pageSize=100) and If-None-Match need fewer requests.",
@@ -99,6 +107,8 @@ class Fairness:
     """
 
     def __init__(self, *, rate: int = 0, burst: int = 1, writes: int = 0, page_cpu_ms: int = 0) -> None:
+        self.new_connections = Limiter(NEW_CONNECTIONS_A_SECOND * 60 if rate else 0, BURST_OF_CONNECTIONS)
+        """Connections by address, when they are opened; a trusted proxy opens any number."""
         self.requests = Limiter(rate, burst)
         """Requests by client address."""
         self.assets = Limiter(rate * ASSETS_OF_A_PAGE, burst * ASSETS_OF_A_PAGE)

@@ -7,6 +7,7 @@ import pytest
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import ACCOUNT, Fairness
+from muniment.kernel.problems import TooLarge
 from muniment.server.app.threads import Bridge
 from muniment.server.app.wsgi import WSGIApplication
 
@@ -45,6 +46,27 @@ async def ask(application, *given, send=None):
 
     await application(scope(*given), receive, send or keep)
     return b"".join(message.get("body", b"") for message in sent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "says"),
+    [
+        ("application/x-www-form-urlencoded", (5 << 19) + 1, "Forms without files are limited to 2.5 MB"),
+        ("application/json", 11 << 20, "limited to 2.5 MB"),
+        ("multipart/form-data; boundary=b", (12 << 20) + 1, "Forms with files are limited to 12 MB"),
+    ],
+)
+def test_a_form_that_announces_too_much_is_refused_before_it_is_read(kind, size, says):
+    async def receive():
+        raise AssertionError("the body was read")
+
+    form = {**scope("192.0.2.1"), "method": "POST"}
+    form["headers"] = [(b"content-type", kind.encode()), (b"content-length", str(size).encode())]
+    bridge = Bridge()
+    with pytest.raises(TooLarge, match=says) as refusal:
+        asyncio.run(WSGIApplication(Site(), bridge)(form, receive, receive))
+    assert refusal.value.headers == {"Connection": "close"}
+    bridge.close()
 
 
 class Site:

@@ -11,6 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from muniment.config import Config
+from muniment.kernel.rate import Limiter
 from muniment.server.app.app import App
 from muniment.server.http.http_limits import LimitedProtocol
 from services.ports import wait_until
@@ -218,8 +219,8 @@ class Recorder(App):
 class Line(asyncio.Transport):
     """A transport that keeps what is written."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, client=None):
+        super().__init__({"socket": None, "peername": (client, 1)} if client else None)
         self.written, self.closing = b"", False
 
     def write(self, data):
@@ -241,12 +242,33 @@ class Line(asyncio.Transport):
         pass
 
 
-def open_connection(front):
+def open_connection(front, client=None):
     config = uvicorn.Config(front, http=LimitedProtocol, lifespan="off")
     config.load()
-    connection, line = LimitedProtocol(config, ServerState(), {}, asyncio.get_running_loop()), Line()
+    connection, line = LimitedProtocol(config, ServerState(), {}, asyncio.get_running_loop()), Line(client)
     connection.connection_made(line)
     return connection, line
+
+
+def test_an_address_that_opens_too_many_connections_is_refused_before_anything_is_kept_for_it():
+    async def run():
+        front = Recorder(Config({"MUNIMENT_TRUSTED_PROXIES": PROXY}))
+        front.fairness.new_connections = Limiter(60, 3)
+        taken = [open_connection(front, ATTACKER) for _ in range(3)]
+        refused, line = open_connection(front, ATTACKER)
+        head, _, body = line.written.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 429 ")
+        assert b"retry-after: 1\r\n" in head.lower()
+        assert b"keep-alive" in body
+        assert line.closing
+        assert refused not in refused.connections
+        refused.data_received(UNFINISHED)
+        refused.connection_lost(None)
+        assert front.fairness.refused == {"new_connections": 1}
+        others = [open_connection(front, each) for each in (VISITOR, *[PROXY] * 9)]
+        assert [each.written for _, each in (*taken, *others) if each.closing or each.written] == []
+
+    asyncio.run(run())
 
 
 def test_a_trailer_never_becomes_a_header():

@@ -24,6 +24,8 @@ from muniment.server.http.client_address import FORWARDING
 
 MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""
+MAX_FIELDS_BYTES: Final = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+"""For a form without files. Django refuses a longer one too, but only when all of it is in memory."""
 MAX_WAITING_BYTES: Final = 96 << 20
 """For all forms being received at once."""
 MAX_SESSIONS: Final = 10_000
@@ -65,6 +67,9 @@ class WSGIApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kept = 0
+        limit = _limit(scope["headers"])
+        if _declared(scope["headers"]) > limit:
+            raise _too_large(limit)
         try:
             parts: list[bytes] = []
             more = True
@@ -76,9 +81,8 @@ class WSGIApplication:
                 more = message.get("more_body", False)
                 kept += len(part)
                 self._waiting_bytes += len(part)
-                if kept > MAX_FORM_BYTES:
-                    limit = f"Forms are limited to {MAX_FORM_BYTES >> 20} MB."
-                    raise TooLarge(limit, "Send a smaller file.", headers={"Connection": "close"})
+                if kept > limit:
+                    raise _too_large(limit)
                 if self._waiting_bytes > MAX_WAITING_BYTES:
                     raise Unavailable("Too many forms are being uploaded at once.", "Try again in a moment.")
                 parts.append(part)
@@ -97,6 +101,24 @@ class WSGIApplication:
                 self._accounts[session] = responder.account
         finally:
             self._waiting_bytes -= kept
+
+
+def _limit(headers: list[tuple[bytes, bytes]]) -> int:
+    """Return how many bytes a form may have: only one of several parts carries files."""
+    has_files = any(name == b"content-type" and value.startswith(b"multipart/") for name, value in headers)
+    return MAX_FORM_BYTES if has_files else MAX_FIELDS_BYTES
+
+
+def _declared(headers: list[tuple[bytes, bytes]]) -> int:
+    """Return the declared length of the body; 0 without one. The parser accepts digits only."""
+    return next((int(value) for name, value in headers if name == b"content-length"), 0)
+
+
+def _too_large(limit: int) -> TooLarge:
+    size = f"{limit / (1 << 20):g} MB"
+    if limit == MAX_FORM_BYTES:
+        return TooLarge(f"Forms with files are limited to {size}.", "Send a smaller file.", headers=_CLOSE)
+    return TooLarge(f"Forms without files are limited to {size}.", "Send less text.", headers=_CLOSE)
 
 
 def _session(headers: list[tuple[bytes, bytes]]) -> bytes:
@@ -129,5 +151,6 @@ def tidied(scope: Scope, body_bytes: int) -> list[tuple[bytes, bytes]]:
 
 
 _SESSION: Final = re.compile(rb"(?:^|;)\s*%s=([^;]*)" % re.escape(settings.SESSION_COOKIE_NAME.encode()))
+_CLOSE: Final = {"Connection": "close"}
 _OURS: Final = frozenset({b"x-request-id", b"content-length", b"transfer-encoding", b"proxy"})
 """Set by the server; also ``Proxy``, which some libraries would read as HTTP_PROXY."""

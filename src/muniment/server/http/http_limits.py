@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.utils import get_remote_addr
 
 from muniment.api.responses import error_response
+from muniment.kernel.fairness import too_many
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
@@ -28,6 +30,10 @@ LINGER_S: Final = 2
 FLUSH_S: Final = 15
 RETIRE_S: Final = 1.0
 UPLOADS: Final = b"/uploads/"
+
+
+_ANSWER: Final = error_response(too_many("new_connections", 1))
+_TURNED_AWAY: Final = _ANSWER.head + b"connection: close\r\n\r\n" + _ANSWER.body
 
 
 class _RefusedError(Exception):
@@ -62,21 +68,25 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio's, narrowed
         """Open the connection, and end another one if there are too many."""
-        super().connection_made(transport)
-        self.peer = self.client[0] if self.client else ""
-        now = self.heard_at = self.progress_at = self.head_at = self._marked_at = self.loop.time()
         clients, holders = self.front.clients, self.front.holders
+        client = get_remote_addr(transport)
+        self.peer = client[0] if client else ""
         self._is_proxied = not clients.trusts_none and clients.trusts(self.peer)
+        if not self._is_proxied:
+            self._address = clients.rate_key(self.peer)
+            if not self.front.fairness.new_connections.take(self._address).allowed:
+                self._turn_away_at_once(transport)
+                return
+        super().connection_made(transport)
+        now = self.heard_at = self.progress_at = self.head_at = self._marked_at = self.loop.time()
         if len(self.connections) > holders.max_connections:
             self.front.metrics.count_event("connection dropped for another")
             everyone: set[Any] = self.connections
             if not holders.make_room(everyone, self, now):
                 self._turn_away()
                 return
-        if not self._is_proxied:
-            self._address = clients.rate_key(self.peer)
-            if not holders.enter(self, self._address):
-                self._turn_away()
+        if not self._is_proxied and not holders.enter(self, self._address):
+            self._turn_away()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._in_body:
@@ -289,6 +299,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.abort()  # its client does not read
         else:
             self.transport.close()
+
+    def _turn_away_at_once(self, transport: asyncio.Transport) -> None:
+        """Close a new connection before anything is set up for it: its address opens too many."""
+        self._is_over = True
+        self.transport = transport
+        self.front.fairness.count_refusal("new_connections")
+        transport.write(_TURNED_AWAY)
+        transport.close()
 
     def _turn_away(self) -> None:
         self.refuse(crowded("connections"))
