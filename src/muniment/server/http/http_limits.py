@@ -177,8 +177,12 @@ class LimitedProtocol(HttpToolsProtocol):
             raise _RefusedError
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        # Uvicorn's method, repeated here: another call for each header would cost 2 % of a request.
         if not self._in_body:  # a trailer is counted and dropped: it must not become a header
-            super().on_header(name, value)
+            name = name.lower()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+            self.headers.append((name, value))
         self._head_bytes += len(name) + len(value) + 4
         if self._head_bytes > MAX_HEAD_BYTES or len(self.headers) > MAX_HEADERS:
             self._refusal = self._too_large()
