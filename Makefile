@@ -90,3 +90,4 @@ lock: install ## pin every dependency by hash
 	$(COMPILE) pyproject.toml --all-extras --constraint requirements/dev.lock -o requirements/container.lock
 	$(COMPILE) --group build --constraint requirements/dev.lock -o requirements/build.lock
 	$(COMPILE) --group deploy --constraint requirements/dev.lock -o requirements/deploy.lock
+	$(COMPILE) --group cluster --constraint requirements/dev.lock -o requirements/cluster.lock

@@ -169,6 +169,7 @@ def stale_locks() -> Iterator[str]:
         ("container.lock", shipped),
         ("build.lock", groups["build"]),
         ("deploy.lock", groups["deploy"]),
+        ("cluster.lock", groups["cluster"]),
     ):
         text = (ROOT / "requirements" / name).read_text()
         pinned = {

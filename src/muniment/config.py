@@ -262,6 +262,14 @@ class Config:
     exports_interval_s = Setting("600", _natural, "Minimum seconds between exports; 0 disables exports.")
     changes_kept = Setting("200000", _natural, "Number of entries in the change feed.")
     max_lag_s = Setting("10", _natural, "Replication lag in seconds after which a node is not ready; PostgreSQL only.")
+    standby_wait_s = Setting(
+        "10",
+        _positive,
+        "Seconds that a change waits for a synchronous standby before it counts as unconfirmed; PostgreSQL only.",
+    )
+    patroni_url = Setting(
+        "", _base_url, "Patroni's REST API, such as http://postgres-1:8008, for doctor to read the replication mode."
+    )
     max_connections = Setting(
         "4000", _natural, "Open connections per process; the address with the most makes room when exceeded."
     )

@@ -36,6 +36,7 @@ def database(config: process.Config) -> dict[str, Any]:
         "PORT": options.pop("port", str(parts.port or "")),
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
+        "STANDBY_WAIT_S": config.standby_wait_s,
         "OPTIONS": options,
     }
 

@@ -9,24 +9,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LOCK = ROOT / "requirements" / "deploy.lock"
-FOLDER = ROOT / ".venv" / "deploy-tools"
 
 
-def folder() -> Path:
-    """Return the folder with exactly the locked packages; install them if necessary."""
-    stamp = FOLDER / ".installed"
-    lock = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    with (ROOT / ".venv" / ".deploy-tools").open("w") as gate:
+def folder(group: str = "deploy", *options: str) -> Path:
+    """Return the folder with exactly the locked packages of *group*; install them if necessary."""
+    locked = ROOT / "requirements" / f"{group}.lock"
+    kept = ROOT / ".venv" / f"{group}-tools"
+    stamp = kept / ".installed"
+    lock = hashlib.sha256(locked.read_bytes()).hexdigest()
+    with (ROOT / ".venv" / f".{group}-tools").open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != lock:
-            shutil.rmtree(FOLDER, ignore_errors=True)
+            shutil.rmtree(kept, ignore_errors=True)
             uv = Path(sys.executable).parent / "uv"
-            wanted = [uv, "pip", "install", "--quiet", "--require-hashes", "--target", FOLDER, "-r", LOCK]
+            wanted = [uv, "pip", "install", "--quiet", "--require-hashes", "--target", kept, "-r", locked, *options]
             done = subprocess.run(wanted, capture_output=True, text=True, timeout=300, check=False)
             assert done.returncode == 0, done.stderr
             stamp.write_text(lock)
-    return FOLDER
+    return kept
 
 
 def lint(tool: str, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:

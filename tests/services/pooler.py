@@ -14,6 +14,8 @@ import psycopg
 
 from services.ports import free_port, wait_until
 
+SHIPPED = Path(__file__).parents[2] / "deploy" / "cluster" / "pgbouncer.ini"
+
 
 class Pooler:
     """
@@ -21,10 +23,12 @@ class Pooler:
 
     Args:
         server_url: of a database of the cluster.
+        shipped: take the settings of deploy/cluster instead, with its larger pool.
     """
 
-    def __init__(self, server_url: str) -> None:
+    def __init__(self, server_url: str, *, shipped: bool = False) -> None:
         self.server_url = server_url
+        self._is_shipped = shipped
         self.port = free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="muniment-pooler-"))
         self._process: subprocess.Popen[bytes] | None = None
@@ -43,12 +47,9 @@ class Pooler:
         server = urlsplit(self.server_url)
         (self._folder / "users").write_text(f'"{server.username}" ""\n')
         (self._folder / "pgbouncer.ini").write_text(
-            "[databases]\n"
-            f"* = host=127.0.0.1 port={server.port} user={server.username}\n"
-            "[pgbouncer]\n"
-            f"listen_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
-            f"auth_type = trust\nauth_file = {self._folder / 'users'}\n"
-            "pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n"
+            self._shipped(server.port, server.username)
+            if self._is_shipped
+            else self._small(server.port, server.username)
         )
         owner = "postgres" if os.geteuid() == 0 else None
         if owner is not None:
@@ -61,6 +62,29 @@ class Pooler:
         )
         wait_until(self._answers, within_s=20, what="pgbouncer answering")
         return self
+
+    def _small(self, port: int | None, user: str | None) -> str:
+        return (
+            "[databases]\n"
+            f"* = host=127.0.0.1 port={port} user={user}\n"
+            "[pgbouncer]\n"
+            f"listen_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
+            f"auth_type = trust\nauth_file = {self._folder / 'users'}\n"
+            "pool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n"
+        )
+
+    def _shipped(self, port: int | None, user: str | None) -> str:
+        text = SHIPPED.read_text()
+        for old, new in {
+            "host=haproxy port=5432": f"host=127.0.0.1 port={port} user={user}",
+            "listen_addr = *": "listen_addr = 127.0.0.1",
+            "listen_port = 5432": f"listen_port = {self.port}",
+            "auth_type = scram-sha-256": "auth_type = trust",
+            "/etc/muniment/users": str(self._folder / "users"),
+        }.items():
+            assert text.count(old) == 1, f"pgbouncer.ini has {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        return text
 
     def _answers(self) -> bool:
         try:

@@ -20,6 +20,7 @@ from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import SETTINGS, Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.limits import by_account, by_address
@@ -84,7 +85,7 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _secret_key, _published, _store, _mail, _proxies, _connections, _billing, _model)
+    checks = (_database, _replication, _secret_key, _published, _store, _mail, _proxies, _connections, _billing, _model)
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks), *_limits(config)]
 
 
@@ -132,6 +133,22 @@ def _database(config: Config) -> Finding:
     if missing:
         return _bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
     return Finding("database", not found, "; ".join((f"{connection.vendor}, all migrations applied", *found)))
+
+
+def _replication(config: Config) -> Finding:
+    """Return what protects acknowledged changes when the database fails."""
+    what = "replication"
+    if not config.on_postgresql:
+        return _good(what, "none: SQLite is one file; backups are the only copy")
+    try:
+        found = replication.read()
+    except (DatabaseError, OSError):
+        return _good(what, "examined when the database answers")
+    finally:
+        connection.close()
+    asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
+    verdict = replication.judge(found, config.patroni_url, asked)
+    return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
 
 
 def _secret_key(config: Config) -> Finding:

@@ -10,6 +10,7 @@ from muniment.jobs.queue import queue_statuses
 from muniment.mail.status import mail_status
 from muniment.server.observability.metrics import Family
 from muniment.server.observability.outages import Outages
+from muniment.store.database import commits
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
@@ -56,6 +57,9 @@ class DatabaseMetrics:
 
     def families(self) -> Iterable[Family]:
         yield Family.single("muniment_database_up", "1 if the database answered the last query.", self._answers)
+        is_silent, unconfirmed = commits.status()
+        yield Family.single("muniment_standby_silent", "1 while no standby confirms changes.", is_silent)
+        yield Family.single("muniment_commits_unconfirmed_total", "Changes that no standby confirmed.", unconfirmed)
         yield from self._queue
         yield from self._sums
 

@@ -15,6 +15,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections, connection
 
 from muniment.kernel.problems import BadRequest, Unavailable
+from muniment.store.database.commits import StandbySilent, Unconfirmed
 
 TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
@@ -35,7 +36,7 @@ def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     its transaction ends. Every operation keeps to this.
 
     Raises:
-        Unavailable: the database does not answer, or rolled back every attempt.
+        Unavailable: the database does not answer, rolled back every attempt, or no standby confirms the change.
         BadRequest: a text contains NUL, which PostgreSQL cannot store.
     """
     if connection.in_atomic_block:
@@ -51,6 +52,8 @@ def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DataError) and "NUL (0x00)" in str(error):
                 raise BadRequest("The input contains the character U+0000.", "Remove it and try again.") from error
+            if isinstance(error, Unconfirmed | StandbySilent):
+                raise _unconfirmed(may_have_changed=watch.may_have_changed) from error
             is_again = is_rolled_back(error)
             if not is_again and not is_unavailable(error):
                 raise
@@ -103,6 +106,17 @@ class _Watch:
             raise
         self._autocommitted = True
         return result
+
+
+def _unconfirmed(*, may_have_changed: bool) -> Unavailable:
+    if may_have_changed:
+        message = "No standby has confirmed your change: it is saved now, but a failover of the database may lose it."
+        return Unavailable(message, "Check the current state before you try again.", retry_after_s=RETRY_AFTER_S)
+    return Unavailable(
+        "No standby of the database confirms changes; nothing was saved. Public reads still work.",
+        f"Try again in {RETRY_AFTER_S} seconds.",
+        retry_after_s=RETRY_AFTER_S,
+    )
 
 
 def _unavailable(*, is_conflict: bool, may_have_changed: bool) -> Unavailable:

@@ -1,12 +1,16 @@
 """
 Django's PostgreSQL backend without session state, for poolers; fails fast while the server is down.
 
+A commit that no standby confirms raises an error, see :mod:`muniment.store.postgresql.standby`.
+
 A pooler in transaction mode keeps neither cursors nor prepared statements between two transactions. Django prepares
 no statements by default; this backend uses no server-side cursor outside a transaction.
 """
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Final
 
 from django.db.backends.postgresql import base
@@ -14,7 +18,9 @@ from django.db.utils import OperationalError
 
 from muniment.kernel.json import JSONObject
 from muniment.store.database.retry import is_rolled_back
+from muniment.store.postgresql.standby import Standby
 
+STANDBY_WAIT_S: Final = 10.0
 AWAY_S: Final = 1.0
 """Seconds without another attempt after a failed connection: waiting for each would block every thread."""
 
@@ -28,6 +34,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commits = 0
+        self._standby: Standby | None = None
+        self._is_unconfirmed = False
+        self.execute_wrappers.append(self._confirmed)
 
     def get_new_connection(self, conn_params: JSONObject) -> Any:
         """Connect; raise OperationalError if the server is unavailable, or a connection to it has just failed."""
@@ -37,21 +46,56 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if time.monotonic() < until:
             raise OperationalError(reason)
         try:
-            return super().get_new_connection(conn_params)
+            connection = super().get_new_connection(conn_params)
         except self.Database.OperationalError as error:
             with self._lock:
                 self._away[key] = (time.monotonic() + AWAY_S, str(error))
             raise
+        plain = {name: value for name, value in conn_params.items() if name not in {"context", "cursor_factory"}}
+        self._standby = Standby.of(key, plain, self.settings_dict.get("STANDBY_WAIT_S", STANDBY_WAIT_S))
+        connection.add_notice_handler(self._hear)
+        return connection
+
+    def _hear(self, notice: Any) -> None:
+        self._is_unconfirmed = self._is_unconfirmed or Standby.is_cancelled(notice)
 
     def chunked_cursor(self) -> Any:
         """Return a server-side cursor inside a transaction, and a client-side one outside."""
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()
 
     def _commit(self) -> None:
+        standby = self._standby
+        if standby is not None and standby.is_silent and self._has_changed():
+            standby.check()
         self.commits += 1  # counted first: if the connection is lost, the outcome is unknown
+        self._is_unconfirmed = False
         try:
-            super()._commit()  # type: ignore[misc]  # private: not in the stubs
+            with standby.watched(self.connection) if standby is not None else nullcontext():
+                super()._commit()  # type: ignore[misc]  # private: not in the stubs
         except Exception as error:
             if is_rolled_back(error):
                 self.commits -= 1
             raise
+        if self._is_unconfirmed and standby is not None:
+            raise standby.fall_silent()
+
+    def _has_changed(self) -> bool:
+        """Return whether the transaction has written anything."""
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
+            return bool(cursor.fetchone()[0])
+
+    def _confirmed(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:  # noqa: FBT001 - Django's signature
+        """Execute a statement; outside a transaction it commits by itself."""
+        if self.in_atomic_block or str(sql).lstrip()[:6].upper() == "SELECT":
+            return execute(sql, params, many, context)
+        standby = self._standby
+        if standby is None:
+            return execute(sql, params, many, context)
+        standby.check()
+        self._is_unconfirmed = False
+        with standby.watched():
+            result = execute(sql, params, many, context)
+        if self._is_unconfirmed:
+            raise standby.fall_silent()
+        return result
