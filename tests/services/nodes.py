@@ -21,11 +21,12 @@ class Nodes:
 
     Args:
         arguments: of each ``serve``.
+        settings: further settings of all.
     """
 
-    def __init__(self, folder: Path, url: str, count: int, *arguments: str) -> None:
+    def __init__(self, folder: Path, url: str, count: int, *arguments: str, **settings: str) -> None:
         self.folder = folder
-        self.settings = {"database_url": url, "secret_key": KEY}
+        self.settings = {"database_url": url, "secret_key": KEY, **settings}
         run("import", str(DEMO), data=folder / "maker", **self.settings)
         run("user", "create", EMAIL, "--no-password", data=folder / "maker", **self.settings)
         self.each = [Product(folder / f"node-{number}", *arguments, **self.settings) for number in range(count)]

@@ -23,6 +23,25 @@ print(company.slug, tokens.create_token(actor, "tests", permitted=SCOPES).text)
 """
 
 
+def tool(product: Product, token: str, name: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool of an owner over HTTP and return structuredContent."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    answer = product.request(
+        "POST",
+        "/api/manage/mcp",
+        {
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        },
+        json.dumps(body).encode(),
+    )
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json()["result"]["structuredContent"]
+    return found
+
+
 class Owner:
     """An account with a token and one company. May be created before or while the product runs."""
 
@@ -44,21 +63,7 @@ class Owner:
 
     def call(self, name: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool over HTTP and return structuredContent."""
-        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-        answer = self.product.request(
-            "POST",
-            "/api/manage/mcp",
-            {
-                "Authorization": f"Bearer {self.token}",
-                "Content-Type": "application/json",
-                "Accept": "application/json, text/event-stream",
-                "MCP-Protocol-Version": "2025-11-25",
-            },
-            json.dumps(body).encode(),
-        )
-        assert answer.status == 200, answer
-        found: dict[str, Any] = answer.json()["result"]["structuredContent"]
-        return found
+        return tool(self.product, self.token, name, **arguments)
 
     def begin(self, filename: str, size_bytes: int, **more: Any) -> dict[str, Any]:
         found = self.call(

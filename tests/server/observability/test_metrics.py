@@ -18,7 +18,11 @@ from services.product import Product, run
 from services.uploads import Owner
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "OBSERVABILITY.md").read_text()
-ON_NODES_ALONE = {"muniment_edition_lag_seconds"}
+ON_NODES_ALONE = {
+    "muniment_edition_lag_seconds",
+    "muniment_standby_silent",
+    "muniment_commits_unconfirmed_total",
+}
 """Shown where a node follows PostgreSQL."""
 
 

@@ -56,6 +56,8 @@ class Readiness:
         is_away = fault == DATABASE_AWAY
         if has_pages:
             is_away = not await self._database.answers()
+            if _is_standby_silent():
+                impaired.append("no standby confirms changes")
             if not await self._store.answers():
                 impaired.append("the document store does not answer")
         elif not is_away:
@@ -116,6 +118,12 @@ class Readiness:
         from muniment.documents.records import storage
 
         await self._bridge.call(lambda: storage().probe())
+
+
+def _is_standby_silent() -> bool:
+    from muniment.store.database import commits
+
+    return commits.status()[0]
 
 
 def _ask_database() -> None:

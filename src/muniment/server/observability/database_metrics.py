@@ -8,7 +8,7 @@ from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
 from muniment.mail.status import mail_status
-from muniment.server.observability.metrics import Family
+from muniment.server.observability.metrics import Family, Metrics
 from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
 
@@ -57,9 +57,6 @@ class DatabaseMetrics:
 
     def families(self) -> Iterable[Family]:
         yield Family.single("muniment_database_up", "1 if the database answered the last query.", self._answers)
-        is_silent, unconfirmed = commits.status()
-        yield Family.single("muniment_standby_silent", "1 while no standby confirms changes.", is_silent)
-        yield Family.single("muniment_commits_unconfirmed_total", "Changes that no standby confirmed.", unconfirmed)
         yield from self._queue
         yield from self._sums
 
@@ -91,3 +88,10 @@ def _of_sums() -> list[Family]:
         Family.of("muniment_documents", "Documents by state.", ("state",), counts),
         Family.of("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
     ]
+
+
+def observe_standby(metrics: Metrics) -> None:
+    """Add what this process knows of the synchronous standby of PostgreSQL."""
+    metrics.gauge("muniment_standby_silent", "1 while no standby confirms changes.", lambda: commits.status()[0])
+    unconfirmed = "Changes that no standby confirmed in time."
+    metrics.gauge("muniment_commits_unconfirmed_total", unconfirmed, lambda: commits.status()[1])

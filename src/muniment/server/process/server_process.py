@@ -273,7 +273,7 @@ class Process:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.app.wsgi import WSGIApplication
-        from muniment.server.observability.database_metrics import DatabaseMetrics
+        from muniment.server.observability.database_metrics import DatabaseMetrics, observe_standby
 
         if self._pages is None or self._pages.done():
             return
@@ -284,6 +284,8 @@ class Process:
         database_metrics = DatabaseMetrics(self.bridge.call, self.front.outages)
         self.front.metrics.source_of_instance(database_metrics.families)
         self.front.refresh_gauges = database_metrics.refresh
+        if self.config.on_postgresql:
+            observe_standby(self.front.metrics)
         # A run with a model mostly waits; it must not delay text extraction of documents.
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(WSGIApplication(application, self.bridge))
