@@ -54,6 +54,7 @@ check: install ## style, words, types, layers, module lengths, migrations and lo
 
 # Proofs measure time: they run one after another and need an otherwise idle machine.
 prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes per product
+	@checks/services proofs
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
