@@ -228,11 +228,15 @@ def test_a_fresh_instance_needs_nothing_but_serve_and_stops_when_asked(tmp_path)
         assert product.stop() == 0
 
 
-@pytest.mark.requirement("cli.demo")
-def test_the_demo_is_served_by_one_command(tmp_path):
+@pytest.mark.requirement("cli.demo", "exports.list")
+def test_the_demo_is_served_by_one_command_and_its_first_reader_finds_whole_files(tmp_path):
     with Product(tmp_path / "data", "--demo") as product:
         product.wait_ready()
         wait_until(lambda: product.data_of("/api/v1/stats")["total"] == 60, within_s=20, what="the demo being loaded")
+        edition = int(product.get("/api/v1/stats").headers["x-muniment-edition"])
+        listed = product.data_of("/api/v1/exports")
+    assert len(listed) == 6
+    assert {(file["edition"], file["rows"] > 0) for file in listed} == {(edition, True)}
 
 
 @pytest.mark.requirement("cli.doctor")
@@ -259,7 +263,6 @@ def test_a_request_for_pruned_changes_is_sent_to_the_exports(tmp_path):
 
 @pytest.mark.requirement("exports.list")
 def test_whole_files_of_the_registry_are_listed_and_served(demo):
-    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
     for export in demo.data_of("/api/v1/exports"):
         assert set(export) == {"name", "url", "latestUrl", "rows", "bytes", "sha256", "edition", "at"}
         answer = demo.get("/exports/" + export["name"])
@@ -276,7 +279,6 @@ def test_whole_files_of_the_registry_are_listed_and_served(demo):
 
 @pytest.mark.requirement("exports.list")
 def test_an_export_is_resumed_and_not_sent_twice(demo):
-    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
     export = demo.data_of("/api/v1/exports")[0]
     path = f"/exports/{export['name']}"
     whole = demo.get(path)
@@ -299,7 +301,6 @@ def test_an_export_is_resumed_and_not_sent_twice(demo):
 
 @pytest.mark.requirement("exports.list")
 def test_the_newest_edition_of_an_export_has_an_address_that_stays(demo):
-    wait_until(lambda: len(demo.data_of("/api/v1/exports")) >= 4, within_s=30, what="exports being made")
     for export in demo.data_of("/api/v1/exports"):
         path = export["latestUrl"][export["latestUrl"].index("/exports/") :]
         assert "-latest." in path

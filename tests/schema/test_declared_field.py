@@ -26,7 +26,7 @@ from muniment.schema.kinds import Choice, Text
 from muniment.schema.objects import registry_schema
 from muniment.schema.parsed_kinds import DATE
 from muniment.schema.record import Field
-from muniment.store.exports import Exports
+from muniment.store.exports.exports import Exports
 from services.manage import manage
 
 pytestmark = pytest.mark.django_db

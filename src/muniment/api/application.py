@@ -10,8 +10,8 @@ from typing import Final
 from urllib.parse import quote
 
 from muniment.api import reference_pages
-from muniment.api.export_files import no_export, send_export
-from muniment.api.handlers import COLLECTIONS, V1, Context, Result, Values
+from muniment.api.export_files import find_export, send_export, until_made
+from muniment.api.handlers import COLLECTIONS, V1, Context, Result, Values, list_exports
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
 from muniment.api.routes import ROUTES, Route
@@ -22,7 +22,9 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
 from muniment.store.cache import size_of
-from muniment.store.exports import Exports, FoundFile
+from muniment.store.exports.exports import Exports
+from muniment.store.exports.files import FoundFile
+from muniment.store.exports.shared import SharedExports
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
 
@@ -41,16 +43,19 @@ class Api:
     Args:
         config: for the public URL and the folder of exports.
         schema: of the registry's objects.
+        shared: the exports that all nodes of the instance list.
     """
 
-    def __init__(self, reader: Reader, config: Config, schema: Schema) -> None:
+    def __init__(self, reader: Reader, config: Config, schema: Schema, *, shared: SharedExports | None = None) -> None:
         self.exports = Exports(
             config.data / "exports",
             reader.path,
             schema,
             base_url=config.base_url,
             interval_s=config.exports_interval_s,
+            edition=lambda: reader.edition,
             oldest=reader.erased,
+            shared=shared,
         )
         self.context = Context(reader, self.exports, config.base_url)
         self.reader = reader
@@ -121,7 +126,7 @@ class Api:
         if path is None:
             raise NotFound("The path is not valid percent-encoded UTF-8.", f"For example: {V1}/companies")
         shown = path if len(path) == 1 else path.removesuffix("/")
-        file = self._file(shown)
+        file = await self._file(shown)
         page = self._pages.get(shown)
         route, segment = (None, "") if page else self._route(raw_path)
         if file is None and page is None and route is None:
@@ -206,6 +211,8 @@ class Api:
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""
         lines = self._lines[route.operation_id]
+        if route.answer is list_exports:
+            await until_made(self.exports)
         if route.quick(self.context, values):
             return route.answer(self.context, segment, values, lines)
         waiting = self._waiting.get(canonical)
@@ -218,15 +225,11 @@ class Api:
             waiting.add_done_callback(lambda _: self._waiting.pop(canonical, None))
         return await asyncio.shield(waiting)
 
-    def _file(self, path: str) -> FoundFile | None:
+    async def _file(self, path: str) -> FoundFile | None:
         """Return the export at *path*; None for any other path."""
         if not path.startswith("/exports/") or path.count("/") != 2:
             return None
-        name = path.removeprefix("/exports/")
-        found = self.exports.find(name)
-        if found is None:
-            raise no_export(name)
-        return found
+        return await find_export(self.exports, path.removeprefix("/exports/"), self.reader.pool)
 
 
 def _raw_path(scope: Scope) -> bytes:

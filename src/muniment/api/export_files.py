@@ -1,17 +1,56 @@
 """Serve the export files: whole, in ranges, and not again if the client has them."""
 
+import asyncio
+from concurrent.futures import Executor
 from email.utils import format_datetime, parsedate_to_datetime
+from typing import Final
 
 from muniment.api.handlers import V1
 from muniment.api.responses import EXPOSED
 from muniment.kernel.asgi import Header, Receive, Scope, Send
-from muniment.kernel.problems import NotFound
+from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import parse_timestamp
-from muniment.store.exports import FoundFile
+from muniment.store.exports.exports import Exports
+from muniment.store.exports.files import LATEST, FoundFile
+
+WAIT_S: Final = 25.0
+"""How long a request waits for the first files of an instance."""
 
 
 def no_export(name: str) -> NotFound:
     return NotFound(f'There is no export named "{name[:200]}".', f"GET {V1}/exports lists the current files.")
+
+
+async def until_made(exports: Exports) -> None:
+    """Wait for the first files of this registry; raise Unavailable if there are none soon."""
+    if not exports.are_due():
+        return
+    making = asyncio.wrap_future(exports.request())
+    await asyncio.wait((making,), timeout=WAIT_S)
+    if not exports.files():
+        raise Unavailable("There are no export files yet.", "Try again in a few seconds.", retry_after_s=5)
+
+
+async def find_export(exports: Exports, name: str, pool: Executor) -> FoundFile:
+    """
+    Return a file of this node or, if another node lists it, of the store that all nodes share.
+
+    Raises:
+        NotFound: no node lists it.
+        Unavailable: it is not here and the store does not answer.
+    """
+    if LATEST.fullmatch(name):
+        await until_made(exports)
+    found = exports.find(name)
+    if found is None and exports.may_fetch(name):
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(pool, exports.fetch, name)
+        except OSError:
+            message = "The document store does not answer, and this export is not on this node."
+            raise Unavailable(message, "Try again in a few seconds.", retry_after_s=5) from None
+    if found is None:
+        raise no_export(name)
+    return found
 
 
 async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,12 +67,11 @@ async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Se
         "Cache-Control": "public, max-age=30" if found.is_latest else "public, max-age=86400, immutable",
         "X-Content-Type-Options": "nosniff",
     }
-    if found.file is not None:
-        headers["ETag"] = f'"{found.file.sha256}"'
-        headers["Last-Modified"] = format_datetime(parse_timestamp(found.file.at), usegmt=True)
-        if _has_it(scope["headers"], headers["ETag"], headers["Last-Modified"]):
-            await Response(None, 304, headers)(scope, receive, send)
-            return
+    headers["ETag"] = f'"{found.file.sha256}"'
+    headers["Last-Modified"] = format_datetime(parse_timestamp(found.file.at), usegmt=True)
+    if _has_it(scope["headers"], headers["ETag"], headers["Last-Modified"]):
+        await Response(None, 304, headers)(scope, receive, send)
+        return
     try:
         details = found.path.stat()
     except FileNotFoundError:

@@ -15,7 +15,8 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedGapError
-from muniment.store.exports import ExportFile, Exports, latest_name
+from muniment.store.exports.exports import Exports
+from muniment.store.exports.files import ExportFile, latest_name
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import Found, ListPage, Reader
 

@@ -178,8 +178,8 @@ _CHANGE: Final = {
     "fields": ["treasury", "positions"],
 }
 _EXPORT: Final = {
-    "name": "companies-7.jsonl.gz",
-    "url": "https://registry.example/exports/companies-7.jsonl.gz",
+    "name": "companies-7-9f86d081.jsonl.gz",
+    "url": "https://registry.example/exports/companies-7-9f86d081.jsonl.gz",
     "latestUrl": "https://registry.example/exports/companies-latest.jsonl.gz",
     "rows": 1,
     "bytes": 412,

@@ -8,8 +8,10 @@ from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.server.app.app import App
+from muniment.server.app.export_store import ExportStore
 from muniment.server.process.poller import POLL_S
 from muniment.store import published
+from muniment.store.exports.shared import SharedExports
 from muniment.store.reader import Reader
 
 
@@ -55,7 +57,8 @@ class RegistryFile:
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables
         self.reader = reader
-        api = self._api = Api(reader, config, registry_schema(config.currency))
+        shared = SharedExports(ExportStore(config.storage_url)) if config.on_postgresql and config.storage_url else None
+        api = self._api = Api(reader, config, registry_schema(config.currency), shared=shared)
         self._show(reader)
         gauge, counter = front.metrics.gauge, front.metrics.counter
         looks = "Cache look-ups by result."

@@ -16,9 +16,10 @@ from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
-from muniment.store import exports as exports_module
 from muniment.store import published
-from muniment.store.exports import Exports, Stopped
+from muniment.store.exports import exports as exports_module
+from muniment.store.exports.exports import Exports, Stopped
+from muniment.store.exports.files import latest_name
 from muniment.store.reader import Reader
 from services.ports import wait_until
 
@@ -40,17 +41,26 @@ def exports(tmp_path, publisher):
     return Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA)
 
 
+def text_of(exports, name):
+    """Return the content of the newest edition of a file, such as ``companies.csv``."""
+    kind, form = name.split(".")
+    return gzip.decompress(exports.find(f"{kind}-latest.{form}.gz").path.read_bytes()).decode()
+
+
+def names_of(exports):
+    return {latest_name(file.name).replace("-latest", "").removesuffix(".gz"): file.name for file in exports.files()}
+
+
 def test_files_hold_every_document_oldest_publication_first(exports):
     assert exports.files() == []
     assert exports.make() is True
     files = {file.name: file for file in exports.files()}
-    assert sorted(files) == [
-        f"{kind}-4.{form}.gz" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
+    assert sorted(names_of(exports)) == [
+        f"{kind}.{form}" for kind in ("companies", "frameworks", "people") for form in ("csv", "jsonl")
     ]
-    content = exports.find("companies-4.jsonl.gz").path.read_bytes()
-    lines = [json.loads(line) for line in gzip.decompress(content).splitlines()]
+    lines = [json.loads(line) for line in text_of(exports, "companies.jsonl").splitlines()]
     assert [line["company"]["id"] for line in lines] == ["company-1", "company-2"]
-    (framework_line,) = gzip.decompress(exports.find("frameworks-4.jsonl.gz").path.read_bytes()).splitlines()
+    (framework_line,) = text_of(exports, "frameworks.jsonl").splitlines()
     assert json.loads(framework_line)["framework"]["frameworkId"] == "framework-1"
     for name, file in files.items():
         content = exports.find(name).path.read_bytes()
@@ -66,13 +76,12 @@ def test_files_have_the_addresses_of_pictures_and_are_made_again_for_another_url
         assert made.make() is True
         assert made.make() is False
         for form in ("jsonl", "csv"):
-            content = gzip.decompress(made.find(f"companies-5.{form}.gz").path.read_bytes()).decode()
-            assert base + path in content
+            assert base + path in text_of(made, f"companies.{form}")
 
 
 def test_spreadsheets_get_no_formula(exports):
     exports.make()
-    text = gzip.decompress(exports.find("companies-4.csv.gz").path.read_bytes()).decode()
+    text = text_of(exports, "companies.csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows[0]["name"] == "'=cmd()"
     assert rows[0]["themes"] == "a; b"
@@ -83,7 +92,7 @@ def test_a_spreadsheet_has_the_exact_treasury_in_columns(exports, publisher):
     amount = {"amount": "1249999.99", "currency": "USD"}
     publisher.publish(company(3, treasuryAmount=amount, listedAt="2024-03-31"))
     exports.make()
-    text = gzip.decompress(exports.find("companies-5.csv.gz").path.read_bytes()).decode()
+    text = text_of(exports, "companies.csv")
     first, *_, last = csv.DictReader(io.StringIO(text))
     assert (last["treasuryAmount.amount"], last["treasuryAmount.currency"]) == ("1249999.99", "USD")
     assert last["listedAt"] == "2024-03-31"
@@ -93,14 +102,16 @@ def test_a_spreadsheet_has_the_exact_treasury_in_columns(exports, publisher):
 def test_export_files_are_rebuilt_after_a_change_only_and_old_ones_are_removed_later(exports, publisher):
     exports.make()
     assert exports.make() is False
+    first = names_of(exports)["companies.csv"]
     publisher.publish(company(3))
     assert exports.make() is True
     assert {file.edition for file in exports.files()} == {5}
-    assert exports.find("companies-4.csv.gz") is not None
+    second = names_of(exports)["companies.csv"]
+    assert exports.find(first).file.is_former
     publisher.publish(company(4))
     exports.make()
-    assert exports.find("companies-4.csv.gz") is None
-    assert exports.find("companies-5.csv.gz") is not None
+    assert exports.find(first) is None
+    assert exports.find(second) is not None
 
 
 def test_a_making_that_is_stopped_leaves_no_file(exports, tmp_path):
@@ -117,18 +128,21 @@ def test_files_with_an_erased_person_are_withheld_at_once_then_deleted_and_repla
     reader = Reader(tmp_path / "muniment.sqlite3")
     made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, oldest=reader.erased)
     made.make()
+    first = names_of(made)["people.jsonl"]
     publisher.unlist("person", "person-1")
     made.make()
-    assert made.find("people-4.jsonl.gz") is not None
+    second = names_of(made)["people.jsonl"]
+    assert made.find(first) is not None
     publisher.unlist("person", "erased:1")
     reader.refresh()
     assert made.files() == []
-    assert made.find("people-4.jsonl.gz") is None
-    assert made.find("people-5.jsonl.gz") is None
+    assert made.find(first) is None
+    assert made.find(second) is None
     made.start()
     wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the new edition")
     names = sorted(path.name for path in (tmp_path / "exports").glob("people-*"))
-    assert names == ["people-6.csv.gz", "people-6.jsonl.gz"]
+    assert names == sorted(name for name in names_of(made).values() if name.startswith("people"))
+    assert not {first, second} & set(names)
     made.close()
     reader.close()
 
@@ -165,7 +179,7 @@ def test_a_registry_that_is_loaded_after_the_start_has_files_soon(tmp_path, monk
     wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the empty registry")
     publisher.publish(company(1), person(1), company(2))
     wait_until(lambda: made.files()[0].edition == 3, within_s=20, what="the files of the loaded registry")
-    assert {file.name: file.rows for file in made.files()}["companies-3.jsonl.gz"] == 2
+    assert {latest_name(file.name): file.rows for file in made.files()}["companies-latest.jsonl.gz"] == 2
     made.close()
     publisher.close()
 
@@ -188,9 +202,8 @@ def test_nothing_else_in_the_folder_can_be_taken(exports, name):
 
 def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
     reader = Reader(tmp_path / "muniment.sqlite3")
-    client = Client(Api(reader, Config({}, data=tmp_path), SCHEMA))
-    assert client.ask("/api/v1/exports").json == {"data": []}
     exports.make()
+    client = Client(Api(reader, Config({}, data=tmp_path), SCHEMA))
     listed = client.ask("/api/v1/exports").json["data"]
     assert len(listed) == 6
     for entry in listed:
@@ -202,3 +215,68 @@ def test_the_listed_address_leads_to_the_file(exports, publisher, tmp_path):
         assert client.ask(entry["url"], "HEAD").headers == answer.headers
         assert client.ask(entry["url"], "DELETE").status == 405
     reader.close()
+
+
+def test_the_first_reader_waits_for_files_of_what_is_shown(publisher, tmp_path, monkeypatch):
+    monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 3600.0)
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    api = Api(reader, Config({}, data=tmp_path), SCHEMA)
+    client = Client(api)
+    api.start()
+    assert {each["edition"] for each in client.ask("/api/v1/exports").json["data"]} == {4}
+    publisher.publish(company(3))  # the registry is still being loaded
+    reader.refresh()
+    latest = client.ask("/exports/companies-latest.jsonl.gz")
+    assert len(gzip.decompress(latest.body).splitlines()) == 3
+    api.close()
+    reader.close()
+
+
+def test_a_reader_does_not_wait_for_a_later_edition(exports, publisher, tmp_path):
+    exports.make()
+    publisher.publish(company(3))
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    api = Api(reader, Config({}, data=tmp_path), SCHEMA)
+    assert {each["edition"] for each in Client(api).ask("/api/v1/exports").json["data"]} == {4}
+    reader.close()
+
+
+def test_a_reader_learns_that_there_are_no_files_yet(publisher, tmp_path, monkeypatch):
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    api = Api(reader, Config({}, data=tmp_path), SCHEMA)
+    api.close()
+    answer = Client(api).ask("/api/v1/exports")
+    assert (answer.status, answer.error["code"]) == (503, "internal_error")
+    assert answer.headers["retry-after"] == "5"
+    without = Api(reader, Config({"MUNIMENT_EXPORTS_INTERVAL_S": "0"}, data=tmp_path), SCHEMA)
+    assert Client(without).ask("/api/v1/exports").json == {"data": []}
+    reader.close()
+
+
+def test_files_are_made_again_when_one_is_lost_or_cut(exports):
+    exports.make()
+    names = names_of(exports)
+    lost, cut = exports.find(names["people.csv"]).path, exports.find(names["companies.jsonl"]).path
+    content = cut.read_bytes()
+    lost.unlink()
+    cut.write_bytes(content[:10])
+    assert exports.make() is True
+    assert cut.read_bytes() == content
+    assert lost.is_file()
+    assert names_of(exports) == names
+
+
+def test_a_name_belongs_to_one_content(publisher, tmp_path):
+    """After a restore the same numbers count other changes, while caches keep files for a day."""
+    made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA)
+    made.make()
+    before = names_of(made)
+    publisher.connection.execute("BEGIN IMMEDIATE")
+    published.clear(publisher.connection, epoch="restored")
+    publisher.connection.execute("COMMIT")
+    publisher.publish(company(2, day=5), company(1, day=9, name="Other"), person(1), framework(1, kind="program"))
+    assert made.make() is True
+    after = names_of(made)
+    assert made.files()[0].edition == 4
+    assert before["companies.jsonl"] != after["companies.jsonl"]
+    assert before["people.csv"] == after["people.csv"]

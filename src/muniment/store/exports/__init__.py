@@ -1,0 +1,1 @@
+"""Whole-registry files: written from one edition, listed, and the same on every node."""
