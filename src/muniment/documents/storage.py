@@ -148,6 +148,11 @@ class Storage:
             if _STAGED.sub("", file.name) == target.name and file.name != target.name:
                 file.unlink(missing_ok=True)
 
+    @staticmethod
+    def is_away(error: Exception) -> bool:
+        """Return whether an error of a read says that the store does not answer, and not that a blob is missing."""
+        return isinstance(error, obstore.exceptions.BaseError) and not isinstance(error, FileNotFoundError)
+
     def probe(self) -> None:
         """Write, read and delete a small blob; raise StorageUnavailable, which says what failed and why."""
         key, content, step = f"probe/{new_id()}", b"Muniment was here.", "write"

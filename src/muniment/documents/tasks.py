@@ -1,6 +1,8 @@
 """The jobs of documents: virus scan and text extraction after an upload, and the periodic clean-up."""
 
 from dataclasses import asdict
+from datetime import timedelta
+from typing import Final
 
 from django.db import transaction
 
@@ -10,14 +12,25 @@ from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import storage
 from muniment.documents.uploads import COMPLETED, reject
 from muniment.jobs import handlers
-from muniment.jobs.queue import JobRun
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import JobRun, Postponed, clock
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import text_fault
 
+PAUSE_S: Final = 3.0
+"""Between two attempts while the scanner or the store does not answer."""
+LONGEST_OUTAGE: Final = timedelta(hours=20)
+"""From then on an attempt counts; the clean-up rejects a file without a verdict after a day."""
+
 
 def read_completed(run: JobRun) -> None:
-    """Scan an uploaded file, then extract its text page by page."""
+    """
+    Scan an uploaded file, then extract its text page by page.
+
+    Raises:
+        Postponed: the scanner or the store does not answer.
+    """
     document = Document.objects.filter(
         pk=run.payload["documentId"],
         state__in=[DocumentState.UPLOADED, DocumentState.READY],
@@ -25,6 +38,23 @@ def read_completed(run: JobRun) -> None:
     ).first()
     if document is None:
         return  # removed, or read by an earlier attempt
+    try:
+        _scan_and_read(run, document)
+    except Exception as error:
+        is_away = isinstance(error, scanning.ScannerAway) or storage().is_away(error)
+        if is_away and document.created_at > now() - LONGEST_OUTAGE:
+            _postpone_others()
+            raise Postponed(str(error)[:200], pause_s=PAUSE_S, is_excused=True) from error
+        raise
+
+
+def _postpone_others() -> None:
+    """Let the other files wait too, so that an outage costs one attempt at a time however many there are."""
+    again = clock() + timedelta(seconds=PAUSE_S * 1.2)
+    Job.objects.filter(kind=COMPLETED, state=State.QUEUED, run_at__lt=again).update(run_at=again)
+
+
+def _scan_and_read(run: JobRun, document: Document) -> None:
     if document.state == DocumentState.UPLOADED:
         found = scanning.scan(storage().stream(document.blob_key)) if scanning.is_on() else None
         if found is not None:

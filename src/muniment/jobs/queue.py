@@ -68,11 +68,12 @@ class Postponed(Exception):  # noqa: N818 - an outcome that a handler asks for
 
     Args:
         pause_s: the pause before the next attempt; None for the handler's own.
+        is_excused: the attempt does not count, because a service that the job needs is away.
     """
 
-    def __init__(self, reason: str, *, pause_s: float | None = None) -> None:
+    def __init__(self, reason: str, *, pause_s: float | None = None, is_excused: bool = False) -> None:
         super().__init__(reason)
-        self.pause_s = pause_s
+        self.pause_s, self.is_excused = pause_s, is_excused
 
 
 class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
@@ -351,6 +352,14 @@ class JobRun:
 
     def canceled(self) -> None:
         self._end(State.CANCELED, "")
+
+    def postponed(self, why: Postponed) -> None:
+        """Return the job to the queue for a later attempt, if it has one left."""
+        if not why.is_excused:
+            self.failed(str(why), for_good=False, pause_s=why.pause_s)
+            return
+        again = clock() + timedelta(seconds=why.pause_s or self.handler.back_off_s)
+        self._held().update(state=State.QUEUED, run_at=again, excused=F("excused") + 1, error=str(why)[:4000])
 
     def failed(self, error: str, *, for_good: bool, pause_s: float | None = None) -> None:
         """Record a failed attempt: retry after a pause, by default the handler's, unless no attempts are left."""

@@ -113,7 +113,7 @@ class Worker:
         except HandedBack:
             run.hand_back()
         except Postponed as error:
-            run.failed(str(error), for_good=False, pause_s=error.pause_s)
+            run.postponed(error)
         except Abandoned as error:
             run.failed(str(error), for_good=True)
         except Exception as error:

@@ -6,16 +6,19 @@ import socketserver
 import threading
 from datetime import timedelta
 
+import obstore
 import pytest
 from django.apps import apps
 
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
-from muniment.documents import cleanup, operations, records, uploads
-from muniment.documents.content.scanning import ScannerUnavailable
+from muniment.documents import cleanup, operations, records, tasks, uploads
+from muniment.documents.content.scanning import ScannerAway, ScannerUnavailable
 from muniment.documents.models import Document, DocumentState, TextState
+from muniment.documents.storage import Storage
 from muniment.jobs import queue
 from muniment.jobs.models import Job
+from muniment.jobs.queue import Postponed
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest
 from services.ports import free_port
@@ -68,11 +71,38 @@ def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, se
 def test_a_scanner_that_is_away_lets_the_file_wait(owner, company, settings_with):
     settings_with(clamd=f"127.0.0.1:{free_port()}")
     document = uploaded(owner, company)
+    other = uploaded(owner, company)
+    for _ in range(12):
+        run = queue.claim("tests")
+        with pytest.raises(Postponed) as postponed:
+            run.handler.work(run)
+        run.postponed(postponed.value)
+        waits = Job.objects.filter(state="queued").values_list("run_at", flat=True)
+        assert [2 < (at - queue.clock()).total_seconds() < 5 for at in waits] == [True, True], "one attempt at a time"
+        Job.objects.filter(pk=run.id).update(run_at=queue.clock())
+    clamd = Clamd()
+    settings_with(clamd=clamd.address)
+    Job.objects.update(run_at=queue.clock())
+    do_jobs()
+    clamd.close()
+    for each in (document, other):
+        each.refresh_from_db()
+        assert (each.state, each.text_state) == (DocumentState.READY, TextState.EXTRACTED)
+
+
+def test_a_store_that_is_away_lets_the_file_wait(owner, company, monkeypatch):
+    document = uploaded(owner, company)
     run = queue.claim("tests")
-    with pytest.raises(ScannerUnavailable):
+
+    def away(*_):
+        raise obstore.exceptions.GenericError("error sending request")
+
+    monkeypatch.setattr(Storage, "local", away)
+    with pytest.raises(Postponed, match="error sending request") as postponed:
         run.handler.work(run)
+    assert postponed.value.is_excused
     document.refresh_from_db()
-    assert document.state == DocumentState.UPLOADED
+    assert document.text_state == TextState.WAITING
 
 
 def test_a_file_that_the_scanner_refuses_to_look_at_is_not_ready(owner, company, settings_with):
@@ -91,10 +121,11 @@ def unscanned(owner, company, settings_with):
     """Have a document whose scanner was away for as long as the queue tries."""
     settings_with(clamd=f"127.0.0.1:{free_port()}")
     document = uploaded(owner, company)
+    Document.objects.update(created_at=now() - tasks.LONGEST_OUTAGE)
     tried = 0
     while run := queue.claim("tests"):
         tried += 1
-        with pytest.raises(ScannerUnavailable):
+        with pytest.raises(ScannerAway):
             run.handler.work(run)
         run.failed("away", for_good=False)
         Job.objects.filter(state="queued").update(run_at=now())

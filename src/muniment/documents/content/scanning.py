@@ -10,7 +10,11 @@ TIMEOUT_S: Final = 60.0
 
 
 class ScannerUnavailable(Exception):  # noqa: N818 - names the condition
-    """The scanner did not answer; the file waits."""
+    """The scanner has no verdict on the file."""
+
+
+class ScannerAway(ScannerUnavailable):
+    """The scanner does not answer; the file waits for it."""
 
 
 def is_on() -> bool:
@@ -19,7 +23,14 @@ def is_on() -> bool:
 
 
 def scan(pieces: Iterable[bytes]) -> str | None:
-    """Return the virus that the scanner found, or None; raise ScannerUnavailable. Source: clamd(8), INSTREAM."""
+    """
+    Return the virus that the scanner found, or None.
+
+    Raises:
+        ScannerUnavailable: it has no verdict; ScannerAway if it does not answer.
+
+    Source: clamd(8), INSTREAM.
+    """
     try:
         with _connect(config.current().clamd) as connection:
             connection.sendall(b"zINSTREAM\0")
@@ -30,7 +41,7 @@ def scan(pieces: Iterable[bytes]) -> str | None:
             while b"\0" not in answer and (more := connection.recv(4096)):
                 answer += more
     except OSError as error:
-        raise ScannerUnavailable(f"the virus scanner does not answer: {error}") from error
+        raise ScannerAway(f"the virus scanner does not answer: {error}") from error
     words = answer.rstrip(b"\0").decode(errors="replace").removeprefix("stream: ")
     if words == "OK":
         return None

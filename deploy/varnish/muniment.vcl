@@ -1,0 +1,65 @@
+# Varnish 7 before one proxy or node: it answers from its cache, and keeps public pages up while everything behind it is
+# down. Start it with: varnishd -a :8080 -f /etc/varnish/muniment.vcl -s malloc,256M
+vcl 4.1;
+
+import std;
+
+backend muniment {
+    .host = "127.0.0.1";
+    .port = "8000";
+    .probe = {
+        .url = "/healthz";
+        .interval = 1s;
+        .timeout = 1s;
+        .window = 3;
+        .threshold = 2;
+    }
+}
+
+sub vcl_recv {
+    if (req.method != "GET" && req.method != "HEAD") {
+        return (pass);
+    }
+    # What belongs to an account is never stored.
+    if (req.http.Authorization || req.http.Cookie ~ "(^|;\s*)sessionid=") {
+        return (pass);
+    }
+    if (req.url ~ "^/(api/manage|manage|review|admin|accounts|oauth|billing|uploads|downloads|metrics|readyz)([/?]|$)") {
+        return (pass);
+    }
+    unset req.http.Cookie;
+    # An outdated response is used for a day, but only while there is none better.
+    if (std.healthy(req.backend_hint) && req.restarts == 0) {
+        set req.grace = 10s;
+    }
+    return (hash);
+}
+
+sub vcl_backend_response {
+    set beresp.grace = 24h;
+    if (beresp.status >= 500) {
+        if (bereq.is_bgfetch) {
+            return (abandon);
+        }
+        set beresp.ttl = 0s;
+        set beresp.grace = 0s;
+        set beresp.uncacheable = true;
+    } else if (!beresp.http.Cache-Control || beresp.http.Set-Cookie) {
+        set beresp.ttl = 0s;
+        set beresp.grace = 0s;
+        set beresp.uncacheable = true;
+    }
+}
+
+# The backend has just failed, and its probe has not noticed yet: try again, this time with whatever is stored.
+sub vcl_deliver {
+    if (resp.status >= 500 && req.restarts == 0 && (req.method == "GET" || req.method == "HEAD")) {
+        return (restart);
+    }
+}
+
+sub vcl_synth {
+    if (resp.status >= 500 && req.restarts == 0 && (req.method == "GET" || req.method == "HEAD")) {
+        return (restart);
+    }
+}
