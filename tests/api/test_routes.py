@@ -260,8 +260,14 @@ def test_the_feed_tells_what_happened_and_when_it_no_longer_can(rest):
         (3, "company-1", "unlisted"),
     ]
     assert answer.json["nextAfter"] == 3
-    feed = rest.reader.changes(3, 1).feed_id
-    assert rest.ask("/api/v1/changes?after=3").json == {"data": [], "nextAfter": 3, "feedId": feed, "head": 3}
+    feed, chain = rest.reader.changes(3, 1).feed_id, answer.json["data"][-1]["chain"]
+    assert rest.ask("/api/v1/changes?after=3").json == {
+        "data": [],
+        "nextAfter": 3,
+        "chain": chain,
+        "feedId": feed,
+        "head": 3,
+    }
     rest.publisher.connection.execute("DELETE FROM published_change WHERE sequence = 1")
     gone = rest.ask("/api/v1/changes?after=0&limit=2")
     assert gone.status == 400
@@ -283,6 +289,44 @@ def test_a_number_beyond_the_head_belongs_to_another_feed_and_is_refused(rest):
     assert (rebuilt["head"], rebuilt["feedId"] != feed["feedId"]) == (2, True)
 
 
+def test_a_past_that_the_feed_does_not_have_is_refused_with_the_way_to_start_again(rest):
+    rest.publish(company(1), company(2))
+    first = rest.ask("/api/v1/changes?limit=1").json
+    assert first["chain"] == first["data"][0]["chain"] != rest.reader.changes(0, 2).chain
+    address = f"/api/v1/changes?after={first['nextAfter']}&chain="
+    assert [row["id"] for row in rest.ask(address + first["chain"]).json["data"]] == ["company-2"]
+    refused = rest.ask(address + "0" * 64)
+    assert (refused.status, refused.error["code"]) == (400, "bad_request")
+    assert "another past" in refused.error["message"]
+    assert "/api/v1/exports" in refused.error["hint"]
+    assert rest.ask("/" + refused.error["hint"].split(" /")[-1]).status == 200
+    assert rest.ask(address + "0").status == 400
+
+
+def test_a_follower_with_the_chain_notices_a_restored_feed_whose_numbers_have_overtaken_its_own(rest):
+    rest.publish(company(1))
+    kept = rest.ask("/api/v1/changes").json
+    database = rest.publisher.connection
+    rest.publish(company(2), company(3))
+    lost = rest.ask("/api/v1/changes").json
+    database.execute("DELETE FROM published_change WHERE sequence > 1")
+    database.execute("DELETE FROM published_chain WHERE sequence > 1")
+    database.execute("UPDATE published_meta SET edition = 1, epoch = 'restored'")
+    rest.publish(company(4), company(5), company(6))
+    assert rest.ask(f"/api/v1/changes?after={lost['nextAfter']}&chain={lost['chain']}").status == 400
+    goes_on = rest.ask(f"/api/v1/changes?after={kept['nextAfter']}&chain={kept['chain']}").json
+    assert [row["id"] for row in goes_on["data"]] == ["company-4", "company-5", "company-6"]
+
+
+def test_changes_of_before_the_chain_carry_its_beginning(rest):
+    rest.publish(company(1), company(2))
+    rest.publisher.connection.execute("DELETE FROM published_chain")
+    rest.publish(company(3))
+    one, two, three = (row["chain"] for row in rest.ask("/api/v1/changes").json["data"])
+    assert one == two != three
+    assert rest.ask(f"/api/v1/changes?after=1&chain={one}").json["nextAfter"] == 3
+
+
 def test_another_process_may_have_published_the_number_that_a_follower_has(rest):
     rest.publish(company(1))
     rest.publisher.publish(company(2))
@@ -295,6 +339,8 @@ def test_a_replica_that_cannot_ask_its_source_refuses_no_number(rest):
     rest.reader._catch_up = lambda: False
     answer = rest.ask("/api/v1/changes?after=9")
     assert (answer.status, answer.json["nextAfter"], answer.json["head"]) == (200, 9, 1)
+    answer = rest.ask(f"/api/v1/changes?after=1&chain={'0' * 64}")
+    assert (answer.status, answer.json["nextAfter"], answer.json["chain"]) == (200, 1, None)
 
 
 def test_an_update_in_the_feed_names_the_changed_members(rest):

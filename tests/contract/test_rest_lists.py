@@ -314,13 +314,14 @@ def test_following_the_changes_from_the_start_finds_everything_that_is_published
     after, told = 0, []
     while True:
         answer = demo.get(f"/api/v1/changes?after={after}").json()
-        assert set(answer) == {"data", "nextAfter", "feedId", "head"}
+        assert set(answer) == {"data", "nextAfter", "chain", "feedId", "head"}
         if not answer["data"]:
             break
         assert [change["sequence"] for change in answer["data"]] == sorted(c["sequence"] for c in answer["data"])
         told += answer["data"]
         after = answer["nextAfter"]
-    assert all(set(change) - {"fields"} == {"sequence", "kind", "id", "change", "at"} for change in told)
+    assert all(set(change) - {"fields"} == {"sequence", "kind", "id", "change", "at", "chain"} for change in told)
+    assert len({change["chain"] for change in told}) == len(told)
     assert all("fields" not in change for change in told if change["change"] != "updated")
     assert {change["change"] for change in told} <= {"published", "updated", "unlisted"}
     published = {change["id"] for change in told if change["kind"] == "company"}

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
@@ -15,6 +16,8 @@ from muniment.config import Config
 from muniment.server.process.server_process import Process
 from muniment.store import postgres_feed
 from muniment.store import replica as replica_module
+from muniment.store.chain import links
+from muniment.store.change_feed import FeedAheadError, FeedDivergedError
 from muniment.store.published import PublishedEntry
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
@@ -194,6 +197,109 @@ def test_a_restored_backup_is_followed_back_after_the_statement_of_the_manual(so
     follower.catch_up()
     assert shown(reader) == ["company-7"]
     assert reader.edition == 1
+
+
+class Dump:
+    """The feed as it is now, to be restored over a later one."""
+
+    TABLES = ("published_edition", "published_document", "published_change", "published_chain")
+
+    def __init__(self, feed):
+        self.feed = feed
+        for table in self.TABLES:
+            feed.connection.execute(f"CREATE TABLE dump_{table} AS TABLE {table}")
+
+    def restore(self):
+        with self.feed.connection.transaction():
+            for table in self.TABLES:
+                self.feed.connection.execute(f"TRUNCATE {table}")
+                self.feed.connection.execute(f"INSERT INTO {table} TABLE dump_{table}")
+
+
+def content_of(feed):
+    with feed.connection.transaction():
+        return sorted((each.kind, each.key, each.body) for each in postgres_feed.documents(feed.connection))
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 5], ids=["behind", "still behind", "the same number", "beyond it"])
+def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(source, follower, reader, others, caplog):
+    source.publish(company(1), company(2))
+    dump = Dump(source)
+    follower.start()
+    lost = source.publish(company(2, name="Lost"), company(3))
+    wait_until(lambda: follower.edition == lost, within_s=10, what="the changes that will be lost")
+    taken, kept = (reader.changes(number - 1, 1).chain for number in (lost, 2))
+    dump.restore()
+    for number in range(others):
+        source.publish(company(1, name=f"Other {number}"))
+    reference = content_of(source)
+
+    def healed():
+        assert reader.document("company", "company-1") is not None, "reads never fail"
+        reader.refresh()
+        names = [("company", key) for key in shown(reader)]
+        return sorted((*name, found.body) for name, found in reader.documents(names).items()) == reference
+
+    wait_until(healed, within_s=10, what="the history of the database")
+    assert follower.rebuilds["diverged"] == 1
+    assert "another history" in caplog.text
+    assert links.state_digest(follower._file) == state_of(source)
+    if others:
+        assert reader.changes(2, 100, kept).rows[0].sequence == 3
+    with pytest.raises(FeedDivergedError if lost <= 2 + others else FeedAheadError):
+        reader.changes(lost, 100, taken)
+    source.publish(company(9))
+    wait_until(lambda: "company-9" in shown(reader), within_s=10, what="the next change")
+    assert follower.rebuilds["diverged"] == 1
+
+
+def state_of(feed):
+    with feed.connection.transaction():
+        return links.state_digest(feed.connection)
+
+
+def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(source, follower, reader):
+    source.publish(company(1))
+    follower.catch_up()
+    before = reader.changes(0, 1).chain
+    with source.connection.transaction():
+        changed = company(1, name="Rendered again")
+        source.connection.execute("UPDATE published_document SET document = %s", (msgspec.msgpack.encode(changed),))
+        links.begin(source.connection, postgres_feed.head(source.connection).edition)
+    assert follower.catch_up() is True
+    reader.refresh()
+    assert b"Rendered again" in reader.document("company", "company-1").body
+    with pytest.raises(FeedDivergedError):
+        reader.changes(1, 1, before)
+    assert follower.catch_up() is False
+
+
+def test_a_file_without_a_chain_is_rebuilt_once_and_a_tail_without_links_is_followed(source, follower, reader, caplog):
+    source.publish(company(1))
+    follower.catch_up()
+    follower._file.execute("DELETE FROM published_chain")
+    source.publish(company(2))
+    follower.catch_up()
+    assert dict(follower.rebuilds) == {"diverged": 0, "gap": 1}
+    source.publish(company(3))
+    source.connection.execute("DELETE FROM published_chain WHERE sequence = 3")  # as a node of an earlier version
+    follower.catch_up()
+    assert [row.chain is None for row in reader.changes(0, 9).rows] == [False, False, True]
+    with source.connection.transaction():
+        links.Chain(source.connection).add(4, "company", "company-1", "updated", None)
+    assert follower.catch_up() is True
+    assert None not in [row.chain for row in reader.changes(0, 9).rows]
+    assert dict(follower.rebuilds) == {"diverged": 0, "gap": 1}
+    assert "another history" not in caplog.text
+
+
+def test_while_the_source_does_not_answer_an_unknown_past_is_neither_refused_nor_continued(source, follower, tmp_path):
+    source.publish(company(1))
+    follower.catch_up()
+    reader = Reader(tmp_path / "published.sqlite3", catch_up=lambda: False)
+    found = reader.changes(1, 9, "0" * 64)
+    reader.close()
+    assert (found.rows, found.next_after, found.chain) == ([], 1, None)
 
 
 def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, reader, tmp_path):

@@ -14,7 +14,7 @@ from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.store.cache import Dependency
-from muniment.store.change_feed import FeedAheadError, FeedGapError
+from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
@@ -201,7 +201,7 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
 def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
     """Return the changes after a sequence number."""
     try:
-        found = context.reader.changes(values["after"] or 0, values["limit"] or 500)
+        found = context.reader.changes(values["after"] or 0, values["limit"] or 500, values["chain"])
     except FeedGapError:
         raise BadRequest(
             f"after is {values['after'] or 0}; the feed no longer goes back that far.",
@@ -215,6 +215,13 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             f"Download a full copy from {V1}/exports, then continue here after its edition. feedId changes whenever "
             f"the numbers start over: {path}?after={context.reader.edition}",
         ) from None
+    except FeedDivergedError:
+        raise BadRequest(
+            f"chain is not that of change {values['after'] or 0} here: the feed has another past since then, for "
+            "example after a restore or a failover.",
+            f"Download a full copy from {V1}/exports, then continue here after its edition, without chain: "
+            f"{path}?after={context.reader.edition}",
+        ) from None
     rows = [
         {
             "sequence": row.sequence,
@@ -223,11 +230,18 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             "change": row.change,
             "at": row.at,
             **({} if row.fields is None else {"fields": row.fields}),
+            "chain": row.chain,
         }
         for row in found.rows
     ]
     body = msgspec.json.encode(
-        {"data": rows, "nextAfter": found.next_after, "feedId": found.feed_id, "head": found.edition}
+        {
+            "data": rows,
+            "nextAfter": found.next_after,
+            "chain": found.chain,
+            "feedId": found.feed_id,
+            "head": found.edition,
+        }
     )
     return _result(body, found.updated_at, headers, found.edition, ("*", "*"))
 
@@ -259,8 +273,8 @@ def companies_quick(context: Context, values: Values) -> bool:
 
 
 def changes_quick(context: Context, values: Values) -> bool:
-    """Return whether the feed has that number; a replica asks its source otherwise."""
-    return (values["after"] or 0) <= context.reader.edition
+    """Return whether the feed has that past; a replica asks its source otherwise."""
+    return context.reader.has_past(values["after"] or 0, values["chain"])
 
 
 def people_quick(context: Context, values: Values) -> bool:

@@ -121,6 +121,20 @@ def moment(name: str, description: str) -> Parameter:
     return Parameter(name, description, schema, f"an RFC 3339 moment such as {example}", parse, example)
 
 
+def hexadecimal(name: str, description: str, *, digits: int) -> Parameter:
+    """Declare a text of so many hexadecimal digits, in lower case; no value of it works for certain."""
+    pattern = f"^[0-9a-f]{{{digits}}}$"
+
+    def parse(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError
+        return value
+
+    return Parameter(
+        name, description, {"type": "string", "pattern": pattern}, f"{digits} hexadecimal digits", parse, ""
+    )
+
+
 def filters_of(record: Record) -> tuple[Parameter, ...]:
     found = []
     for name, (field, by) in record.filters.items():

@@ -26,7 +26,7 @@ from muniment.api.handlers import (
     list_people,
     people_quick,
 )
-from muniment.api.parameters import Parameter, filters_of, moment, one_of, text, whole_number, words
+from muniment.api.parameters import Parameter, filters_of, hexadecimal, moment, one_of, text, whole_number, words
 from muniment.schema.objects import registry_schema
 
 MAX_FIELDS: Final = 50
@@ -115,6 +115,12 @@ LISTED = (PAGE, PAGE_SIZE, Q, SORT, FIELDS, CURSOR, IDS, UPDATED_SINCE)
 (KIND,) = filters_of(_SCHEMA.framework)
 AFTER = whole_number("after", "The last sequence number that you have; 0 to start.", minimum=0, default=0)
 LIMIT = whole_number("limit", "The maximum number of changes.", minimum=1, maximum=MAX_CHANGES, default=500)
+CHAIN: Final = hexadecimal(
+    "chain",
+    "The `chain` that you have for `after`. If the feed has another past by now, for example after a restore or a "
+    "failover, the response is an error instead of changes that do not continue yours.",
+    digits=64,
+)
 ROUTES: Final = (
     Route(
         path=f"{V1}/companies",
@@ -205,12 +211,14 @@ ROUTES: Final = (
         tag="Registry",
         summary="Follow changes",
         description="Items published, updated or unlisted after a sequence number, oldest first. "
-        "Continue with `nextAfter`. If `feedId` has changed, the numbers have started over, for example "
-        "after a restore: start again from an export. An `after` beyond `head` is an error for the same reason. "
+        "Continue with `nextAfter` and `chain`, a hash over everything up to that change: with it, the response is an "
+        "error if the feed has another past by now. If `feedId` has changed, the numbers have started over, for "
+        "example after a restore: start again from an export. An `after` beyond `head` is an error for the same "
+        "reason. "
         "An erased person is `unlisted` under the slug for 30 days, and then under a random id.",
         schema="ChangeList",
         answer=list_changes,
-        parameters=(AFTER, LIMIT),
+        parameters=(AFTER, LIMIT, CHAIN),
         quick=changes_quick,
     ),
     Route(

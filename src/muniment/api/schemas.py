@@ -24,6 +24,7 @@ from muniment.schema.objects import STATS, Schema
 TEXT: Final[JsonSchema] = {"type": "string"}
 COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
 MOMENT: Final[JsonSchema] = {"type": "string", "format": "date-time"}
+CHAIN: Final[JsonSchema] = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
 
 
 def _open_object(properties: JsonSchema, *optional: str) -> JsonSchema:
@@ -109,6 +110,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
                 {"type": "array", "items": TEXT},
                 "The changed members of an updated company (its parts included), person or framework.",
             ),
+            "chain": _described(CHAIN, "A hash over the feed up to this change; for the next `chain`."),
         },
         "fields",
     ),
@@ -138,6 +140,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         {
             "data": {"type": "array", "items": ref("Change")},
             "nextAfter": _described(COUNT, "The next `after`."),
+            "chain": _described(CHAIN, "The chain after `nextAfter`: the next `chain`; null while it is unknown."),
             "feedId": _described(TEXT, "The feed that the sequence numbers belong to; another after a restore."),
             "head": _described(COUNT, "The latest sequence number of the feed."),
         },
@@ -163,7 +166,13 @@ def examples(schema: Schema) -> JSONObject:
         "FrameworkList": {"data": [framework]},
         "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
         "StatsOne": {"data": STATS.sample()},
-        "ChangeList": {"data": [_CHANGE], "nextAfter": 7, "feedId": "9f1c2ab34d5e6f70", "head": 7},
+        "ChangeList": {
+            "data": [_CHANGE],
+            "nextAfter": 7,
+            "chain": _CHANGE["chain"],
+            "feedId": "9f1c2ab34d5e6f70",
+            "head": 7,
+        },
         "ExportList": {"data": [_EXPORT]},
     }
 
@@ -176,6 +185,7 @@ _CHANGE: Final = {
     "change": "updated",
     "at": "2026-01-31T09:30:00.000000Z",
     "fields": ["treasury", "positions"],
+    "chain": "5e" * 32,
 }
 _EXPORT: Final = {
     "name": "companies-7-9f86d081.jsonl.gz",

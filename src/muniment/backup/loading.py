@@ -218,7 +218,10 @@ class _Loading:
         self._erase_again()
         self._tell("publishing")
         publisher.publish_all(at=self.loaded.header.edition_at)
-        self._note(manifest)
+        is_same = not self.loaded.erased and published_tally(HERE).count() == manifest.published
+        if not (is_same and rows.CHAIN in self.loaded.header.tables):
+            publisher.begin_chain()
+        self._note(manifest, is_same=is_same)
         self._keep_keys()
 
     def _erase_again(self) -> None:
@@ -230,9 +233,9 @@ class _Loading:
             self.loaded.notes.append(f"{self.loaded.erased:,} people who were erased since then were erased again.")
         self.loaded.notes += [f"{message}." for message in suppression.warnings(keys)]
 
-    def _note(self, manifest: Manifest) -> None:
+    def _note(self, manifest: Manifest, *, is_same: bool) -> None:
         notes, header = self.loaded.notes, self.loaded.header
-        if not self.loaded.erased and published_tally(HERE).count() != manifest.published:
+        if not (self.loaded.erased or is_same):
             notes.append(
                 f"Published documents differ from those of Muniment {header.version};"
                 f" version {__version__} has rendered them again."

@@ -32,7 +32,7 @@ CACHES: Final = frozenset({"accounts_cache", "web_forms"})
 IN_EVERY_INSTANCE: Final = frozenset(
     {
         *("django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"),
-        *("accounts_securityevent", "accounts_secretkey"),
+        *("accounts_securityevent", "accounts_secretkey", "published_chain"),
     }
 )
 """Tables that are not empty in a new instance: migrations and a server that starts write to them."""
@@ -86,6 +86,14 @@ CHANGES_TABLE: Final = Table(
     "sequence",
     {"sequence": "BigIntegerField", "kind": "TextField", "key": "TextField", "change": "TextField", "at": "TextField"},
 )
+CHAIN: Final = "published_chain"
+_HAS_CHAIN: Final = ("registry", "0016_chain")
+"""From this migration on, the change feed has a chain."""
+_CHAIN_TABLE: Final = Table(
+    CHAIN,
+    "sequence",
+    {"sequence": "BigIntegerField", **dict.fromkeys(("chain", "leaf", "salt", "digest"), "BinaryField")},
+)
 
 
 @lru_cache(maxsize=1)
@@ -114,7 +122,8 @@ def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
     changes = CHANGES_TABLE
     if _HAS_CHANGED_FIELDS in migrations:
         changes = changes._replace(types={**changes.types, "fields": "TextField"})
-    return {table.name: table for table in (*found, changes) if table.name not in LEFT_OUT}
+    feed = (changes, _CHAIN_TABLE) if _HAS_CHAIN in migrations else (changes,)
+    return {table.name: table for table in (*found, *feed) if table.name not in LEFT_OUT}
 
 
 def _table(model: type[Model]) -> Table:

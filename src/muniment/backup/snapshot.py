@@ -114,12 +114,14 @@ class RunningInstance:
     def _lines(self, table: rows.Table, every: Container[str]) -> Iterator[bytes]:
         """Yield a table's rows; the change feed without the slugs of erased people, since followers start over."""
         lines = rows.read(self.using, table)
-        if table.name != rows.CHANGES or _TOMBSTONES not in every:
+        if table.name not in {rows.CHANGES, rows.CHAIN} or _TOMBSTONES not in every:
             return lines
         with connections[self.using].cursor() as cursor:
             cursor.execute(f"SELECT sequence, replacement FROM {_TOMBSTONES}")
             replaced = dict(cursor.fetchall())
-        return _redacted(lines, replaced) if replaced else lines
+        if not replaced:
+            return lines
+        return _redacted(lines, replaced) if table.name == rows.CHANGES else _unsalted(lines, replaced)
 
     def _documents(self) -> Iterator[Part]:
         if self.storage is None:
@@ -146,6 +148,13 @@ def _redacted(lines: Iterator[bytes], replaced: dict[int, str]) -> Iterator[byte
     for line in lines:
         sequence, kind, key, *rest = msgspec.json.decode(line)
         yield msgspec.json.encode([sequence, kind, replaced.get(sequence, key), *rest])
+
+
+def _unsalted(lines: Iterator[bytes], replaced: Container[int]) -> Iterator[bytes]:
+    for line in lines:
+        sequence, chain, leaf, salt, digest = msgspec.json.decode(line)
+        kept = [None, None] if sequence in replaced else [salt, digest]
+        yield msgspec.json.encode([sequence, chain, leaf, *kept])
 
 
 def no_instance() -> Conflict:

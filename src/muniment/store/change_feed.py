@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from muniment.store.chain import links
+
 
 def encode_fields(fields: tuple[str, ...] | None) -> str | None:
     """Return the stored form of the changed members of an entry; None where they are unknown."""
@@ -16,7 +18,13 @@ def decode_fields(stored: str | None) -> tuple[str, ...] | None:
 
 
 class ChangeRow(NamedTuple):
-    """An entry of the change feed; *fields* are the changed members of an update, where they are known."""
+    """
+    An entry of the change feed.
+
+    Args:
+        fields: the changed members of an update, where they are known.
+        chain: the chain of the feed up to this entry, in hexadecimal digits, where it is known.
+    """
 
     sequence: int
     kind: str
@@ -24,16 +32,41 @@ class ChangeRow(NamedTuple):
     change: str
     at: str
     fields: tuple[str, ...] | None = None
+    chain: str | None = None
 
 
 def change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
-    """Return the entries of the feed that meet a condition."""
+    """Return the entries of the feed that meet a condition, without their chain."""
     columns = "sequence, kind, key, change, at"
     try:
         rows = connection.execute(f"SELECT {columns}, fields FROM published_change {condition}", parameters)
     except sqlite3.OperationalError:  # a feed of schema 2 has no such column
         rows = connection.execute(f"SELECT {columns}, NULL FROM published_change {condition}", parameters)
-    return [ChangeRow._make(row)._replace(fields=decode_fields(row[5])) for row in rows]
+    return [ChangeRow._make((*row[:5], decode_fields(row[5]), None)) for row in rows]
+
+
+def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list[ChangeRow]:
+    """Return at most *limit* entries after number *after*, with their chain."""
+    rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
+    if not rows:
+        return rows
+    try:
+        first = links.oldest(connection)
+        chains = {each.sequence: each.chain.hex() for each in links.links(connection, after, rows[-1].sequence)}
+    except sqlite3.OperationalError:  # a file of an earlier version, which is about to be upgraded
+        return rows
+    # The first value counts for all entries before it.
+    floor = {} if first is None else {row.sequence: first.chain.hex() for row in rows if row.sequence < first.sequence}
+    return [row._replace(chain=chains.get(row.sequence, floor.get(row.sequence))) for row in rows]
+
+
+def chain_after(connection: sqlite3.Connection, number: int) -> str | None:
+    """Return the chain after entry *number*, which the feed must still reach; None if it is unknown."""
+    try:
+        found = links.chain_at(connection, number)
+    except sqlite3.OperationalError:  # as above
+        return None
+    return None if found is None else found.hex()
 
 
 class Changes(NamedTuple):
@@ -43,6 +76,7 @@ class Changes(NamedTuple):
     Args:
         feed_id: the feed that the numbers belong to; new after a restore or a rebuild.
         edition: the feed's highest number.
+        chain: the chain after *next_after*, where it is known.
     """
 
     rows: list[ChangeRow]
@@ -50,6 +84,7 @@ class Changes(NamedTuple):
     feed_id: str
     edition: int
     updated_at: str
+    chain: str | None = None
 
 
 class FeedGapError(LookupError):
@@ -58,3 +93,7 @@ class FeedGapError(LookupError):
 
 class FeedAheadError(LookupError):
     """The change feed has not reached that number: it belongs to another feed. Start again from an export."""
+
+
+class FeedDivergedError(LookupError):
+    """The change feed has another past than the given one: it is another feed. Start again from an export."""

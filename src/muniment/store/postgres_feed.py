@@ -14,6 +14,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
+from muniment.store.chain import links
 from muniment.store.change_feed import decode_fields, encode_fields
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
@@ -35,6 +36,7 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL, fields text)""",
+    links.POSTGRESQL_TABLE,
 )
 _HAS_FIELDS: Final = (
     "SELECT 1 FROM pg_attribute WHERE attrelid = 'published_change'::regclass AND attname = 'fields'"
@@ -54,6 +56,15 @@ class Head(NamedTuple):
     edition: int
     epoch: str
     at: str
+
+
+class JoinedHead(NamedTuple):
+    """The head of a feed with the latest value of its chain, if it has one."""
+
+    edition: int
+    epoch: str
+    at: str
+    chain: bytes | None
 
 
 def create(connection: Connection) -> None:
@@ -86,6 +97,7 @@ def clear(connection: Connection, *, edition: int = 0) -> None:
     """Delete everything and start a new epoch; the next sequence number is one more than *edition*."""
     connection.execute("DELETE FROM published_document")
     connection.execute("DELETE FROM published_change")
+    connection.execute("DELETE FROM published_chain")
     connection.execute("UPDATE published_edition SET value = %s, at = '', epoch = %s", (edition, _epoch()))
 
 
@@ -112,8 +124,12 @@ def reserve(connection: Connection, count: int) -> int:
 
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
     last, at = 0, ""
+    chain = links.Chain(connection)
     with connection.cursor() as cursor:
         for batch in _batches(entries):
+            for each in batch:
+                chain.add(each.sequence, each.kind, each.key, each.change, each.body)
+            chain.write()
             cursor.executemany(
                 f"{_INSERT} ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
                 [_row(entry.document) for entry in batch if entry.document is not None],
@@ -133,6 +149,7 @@ def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_
     if last:
         connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
         connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - changes_kept,))
+        links.trim(connection, last - changes_kept)
 
 
 def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:
@@ -153,6 +170,13 @@ def head(connection: Connection) -> Head:
     row = connection.execute("SELECT value, epoch, at FROM published_edition").fetchone()
     assert row is not None  # noqa: S101 - created with the tables
     return Head(*row)
+
+
+def joined_head(connection: Connection) -> JoinedHead:
+    chain = "SELECT chain FROM published_chain ORDER BY sequence DESC LIMIT 1"
+    row = connection.execute(f"SELECT value, epoch, at, ({chain}) FROM published_edition").fetchone()
+    assert row is not None  # noqa: S101 - created with the tables
+    return JoinedHead(*row)
 
 
 def oldest(connection: Connection) -> int | None:

@@ -20,6 +20,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.ids import digest
+from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields
 from muniment.store.published_index import Totals, Values, enter_block, leave_block
 from muniment.store.search_text import fold, indexed
@@ -86,6 +87,10 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
     document: PublishedDocument | None = None
     fields: tuple[str, ...] | None = None
 
+    @property
+    def body(self) -> bytes | None:
+        return None if self.document is None else self.document.body
+
 
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_meta (
@@ -126,6 +131,7 @@ _TABLES: Final = (
     # The condition as in muniment.store.database.erasure.
     """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
         WHERE key >= 'erased:' AND key < 'erased;'""",
+    links.SQLITE_TABLE,
 )
 _ADDED: Final = (
     ("published_change", "fields", "TEXT"),
@@ -200,6 +206,7 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
         for table, column, definition in _ADDED:
             if not has_column(connection, table, column):
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+        connection.execute(links.SQLITE_TABLE)
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -258,17 +265,26 @@ class _Stored(NamedTuple):
 
 
 def apply(
-    connection: sqlite3.Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT
+    connection: sqlite3.Connection,
+    entries: Iterable[PublishedEntry],
+    *,
+    changes_kept: int = CHANGES_KEPT,
+    is_copy: bool = False,
 ) -> None:
     """
-    Write changes: documents, list items, blocks, facets, search text, totals and the feed.
+    Write changes: documents, list items, blocks, facets, search text, totals, feed and chain.
 
     Runs in the caller's transaction. The edition becomes the last sequence number. An entry that is not ``unlisted``
     and has no document goes into the feed only: a later entry brings the document.
+
+    Args:
+        is_copy: the file is a node's copy, whose chain comes from the source.
     """
     last, at = 0, ""
-    totals, values = Totals(), Values(connection)
+    totals, values, chain = Totals(), Values(connection), links.Chain(connection)
     for entry in entries:
+        if not is_copy:
+            chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
         if entry.document is not None or entry.change == "unlisted":
             old = _stored(connection, entry.kind, entry.key)
             if old is not None:
@@ -282,9 +298,11 @@ def apply(
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
     values.write()
+    chain.write()
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
+        links.trim(connection, last - changes_kept)
 
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:

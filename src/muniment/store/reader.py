@@ -19,7 +19,16 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
-from muniment.store.change_feed import ChangeRow, Changes, FeedAheadError, FeedGapError, change_rows
+from muniment.store.change_feed import (
+    ChangeRow,
+    Changes,
+    FeedAheadError,
+    FeedDivergedError,
+    FeedGapError,
+    chain_after,
+    chained_rows,
+    change_rows,
+)
 from muniment.store.database.erasure import latest
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
@@ -206,16 +215,24 @@ class Reader(PublishedFile):
             found.updated_at,
         )
 
-    def changes(self, after: int, limit: int) -> Changes:
+    def has_past(self, after: int, chain: str | None) -> bool:
+        """Return whether the feed has reached number *after* with that chain, if one is given."""
+        return after <= self.edition and (chain is None or chain_after(self._connection(), after) == chain)
+
+    def changes(self, after: int, limit: int, chain: str | None = None) -> Changes:
         """
         Return at most *limit* changes after number *after*.
+
+        Args:
+            chain: what the feed said of that number, to refuse a feed with another past.
 
         Raises:
             FeedGapError: some of them are no longer available.
             FeedAheadError: no change has that number yet, here or, on a replica, at its source.
+            FeedDivergedError: the chain of that number is another one, here or, on a replica, at its source.
         """
         is_level = True
-        if after > self.edition:
+        if not self.has_past(after, chain):
             is_level = self._catch_up()
             self.refresh()
         with self.snapshot() as (connection, state):
@@ -224,8 +241,15 @@ class Reader(PublishedFile):
             (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
             if after < (oldest or state.edition + 1) - 1:
                 raise FeedGapError(after)
-            rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
-        return Changes(rows, rows[-1].sequence if rows else after, state.feed_id, state.edition, state.at)
+            known = chain_after(connection, after)
+            if chain is not None and known != chain:
+                if is_level:
+                    raise FeedDivergedError(after)
+                return Changes([], after, state.feed_id, state.edition, state.at)  # nobody can tell yet
+            rows = chained_rows(connection, after, limit)
+        if not rows:
+            return Changes(rows, after, state.feed_id, state.edition, state.at, known)
+        return Changes(rows, rows[-1].sequence, state.feed_id, state.edition, state.at, rows[-1].chain)
 
     def erased(self) -> int:
         """Return the number of the latest change that tells of an erased person; 0 if there is none."""

@@ -3,22 +3,30 @@ Replication: copy the change feed on PostgreSQL into a node's published file, an
 
 Several processes of a node may replicate into one file; each takes the file's write lock and reads its edition again
 before it applies changes. While PostgreSQL is down, the node keeps serving its current file.
+
+The file joins the feed only where both have the same chain. After a failover or a restore, the feed may have another
+history under the same numbers: the file is then rebuilt in one transaction, and its former content served meanwhile.
 """
 
 import contextlib
 import logging
+import secrets
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import psycopg
 
 from muniment.store import postgres_feed, published
+from muniment.store.chain import links
+from muniment.store.chain.hashes import Link
 from muniment.store.database import erasure
-from muniment.store.postgres_feed import Connection, Head
+from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.published import CHANGES_KEPT, PublishedEntry
 
 log = logging.getLogger(__name__)
@@ -39,6 +47,26 @@ class ReplicaStatus(NamedTuple):
     behind_s: float
     """Seconds since the file was known to be current."""
     is_building: bool
+
+
+class _Held(NamedTuple):
+    """What the file holds: its edition, the epoch of its source, and its latest link of the chain."""
+
+    edition: int
+    epoch: str
+    link: Link | None
+
+    def is_at(self, there: JoinedHead) -> bool:
+        chain = None if self.link is None else self.link.chain
+        return (self.edition, self.epoch, chain) == (there.edition, there.epoch, there.chain)
+
+
+class _Join(Enum):
+    """How a file and a feed fit together."""
+
+    SAME = "the feed continues the file"
+    DIVERGED = "the feed has another history under the same numbers"
+    UNKNOWN = "another feed, or one that does not reach back to the file"
 
 
 class Gap(Exception):  # noqa: N818 - a state, not an error
@@ -64,7 +92,9 @@ class Replica:
         # A copy: the feed still has whatever a crash loses.
         self._file.execute("PRAGMA synchronous=NORMAL")
         published.prepare_copy(self._file)
-        self._status = ReplicaStatus(self._head()[0], None, 0.0, is_building=False)
+        self.rebuilds = Counter({"diverged": 0, "gap": 0})
+        """How often the file was rebuilt: because the history differed, or because the feed does not reach back."""
+        self._status = ReplicaStatus(self._head().edition, None, 0.0, is_building=False)
         self._level_at = time.monotonic()
         """When the file was last known to match the feed."""
 
@@ -79,7 +109,7 @@ class Replica:
     @property
     def edition(self) -> int:
         with self._lock:
-            return self._head()[0]
+            return self._head().edition
 
     def catch_up(self) -> bool:
         """Bring the file to the feed's current edition and return whether it changed."""
@@ -92,7 +122,7 @@ class Replica:
                 raise
             finally:
                 self._status = self._status._replace(is_building=False)
-            edition = self._head()[0]
+            edition = self._head().edition
             self._status = self._status._replace(edition=edition)
             if edition == self._status.newest:
                 self._level_at = time.monotonic()
@@ -155,19 +185,20 @@ class Replica:
                 self._source.close()
             self._source = None
 
-    def _head(self) -> tuple[int, str]:
-        return published.head(self._file)[:2]
+    def _head(self) -> _Held:
+        edition, epoch, _ = published.head(self._file)
+        return _Held(edition, _source_epoch(epoch), links.latest(self._file))
 
     def _follow(self, source: Connection) -> bool:
-        there = postgres_feed.head(source)
+        there = postgres_feed.joined_head(source)
         self._status = self._status._replace(newest=there.edition)
-        if self._head() == (there.edition, there.epoch):
+        if self._head().is_at(there):
             return False
         self._file.execute("BEGIN IMMEDIATE")
         erased = erasure.latest(self._file)
         try:
             with source.transaction():
-                there = postgres_feed.head(source)
+                there = postgres_feed.joined_head(source)
                 moved = self._apply(source, there)
             self._status = self._status._replace(newest=there.edition)
         except BaseException:
@@ -178,38 +209,69 @@ class Replica:
             erasure.compact(self._file)
         return moved
 
-    def _apply(self, source: Connection, there: Head) -> bool:
-        edition, epoch = self._head()
-        if (edition, epoch) == (there.edition, there.epoch):
+    def _apply(self, source: Connection, there: JoinedHead) -> bool:
+        here = self._head()
+        if here.is_at(there):
             return False  # another process of this node was faster
-        if not (epoch == there.epoch and self._apply_missed(source, edition, there.edition)):
-            self._status = self._status._replace(is_building=True)
-            log.warning("rebuilding the published file: it is at %s, the feed is at %s", edition, there.edition)
-            published.clear(self._file, epoch=there.epoch, edition=there.edition)
-            published.load(self._file, postgres_feed.documents(source), at=there.at)
-            for entry in postgres_feed.changes(source, 0):
-                published.record(self._file, entry)
+        join = _join(source, here, there)
+        if not (join is _Join.SAME and self._apply_missed(source, here, there.edition)):
+            self._rebuild(source, there, here, is_diverged=join is _Join.DIVERGED)
         return True
 
-    def _apply_missed(self, source: Connection, edition: int, target: int) -> bool:
+    def _rebuild(self, source: Connection, there: JoinedHead, here: _Held, *, is_diverged: bool) -> None:
+        self._status = self._status._replace(is_building=True)
+        message = "rebuilding the published file: it is at %s, the feed is at %s"
+        if is_diverged:
+            message = "the database has another history than this node, for example after a failover; " + message
+        log.warning(message, here.edition, there.edition)
+        # Under an epoch of its own, so that readers keep nothing of the former history.
+        published.clear(self._file, epoch=f"{secrets.token_hex(4)}:{there.epoch}", edition=there.edition)
+        published.load(self._file, postgres_feed.documents(source), at=there.at)
+        for entry in postgres_feed.changes(source, 0):
+            published.record(self._file, entry)
+        links.copy(self._file, links.links(source))
+        if here.epoch != published.UNBUILT:
+            self.rebuilds["diverged" if is_diverged else "gap"] += 1
+
+    def _apply_missed(self, source: Connection, here: _Held, target: int) -> bool:
         """Apply the missed changes if the feed still has all of them."""
-        oldest = postgres_feed.oldest(source)
-        if not 0 < target - edition <= MANY_CHANGES or oldest is None or oldest > edition + 1:
+        edition, oldest = here.edition, postgres_feed.oldest(source)
+        if target - edition > MANY_CHANGES or (edition < target and (oldest is None or oldest > edition + 1)):
             return False
         missed = _dense(postgres_feed.changes(source, edition), edition)
         self._file.execute("SAVEPOINT changes")
         try:
             erased = erasure.latest(self._file)
-            published.apply(self._file, missed, changes_kept=self._changes_kept)
-            whole = self._head()[0] == target
+            published.apply(self._file, missed, changes_kept=self._changes_kept, is_copy=True)
+            whole = self._head().edition == target
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))
+            links.copy(self._file, links.links(source, after=-1 if here.link is None else here.link.sequence))
         except Gap:
             whole = False
         if not whole:
             self._file.execute("ROLLBACK TO changes")
         self._file.execute("RELEASE changes")
         return whole
+
+
+def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
+    """Compare the history of a file with that of the feed, in the feed's open snapshot."""
+    if here.epoch != there.epoch:
+        return _Join.UNKNOWN
+    if here.link is None:  # the file is older than the chain
+        return _Join.UNKNOWN if there.chain is not None else _Join.SAME
+    if here.edition > there.edition:
+        return _Join.DIVERGED
+    oldest = links.oldest(source)
+    if oldest is None or here.link.sequence < oldest.sequence:
+        return _Join.UNKNOWN
+    return _Join.SAME if links.chain_at(source, here.link.sequence) == here.link.chain else _Join.DIVERGED
+
+
+def _source_epoch(epoch: str) -> str:
+    """Return the epoch of the source of a file, without the part that each rebuild adds: ``f00d:4:cafe`` is 4:cafe."""
+    return epoch.partition(":")[2] if epoch.count(":") > 1 else epoch
 
 
 def _dense(entries: Iterator[PublishedEntry], after: int) -> Iterator[PublishedEntry]:

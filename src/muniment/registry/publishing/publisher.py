@@ -26,6 +26,7 @@ from muniment.registry.publishing.changed_fields import changed_fields
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
+from muniment.store.chain import links
 from muniment.store.database.migrations import migration_lock
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
@@ -99,9 +100,13 @@ def _feed(using: str = "default") -> tuple[Any, Any]:
 
 
 def create_tables(using: str = "default") -> None:
+    """Create the tables of published documents, and begin the chain of their changes if it has not begun."""
     store, raw = _feed(using)
-    with suppress(SchemaMismatch):  # renewed once all migrations are applied
+    with suppress(SchemaMismatch), transaction.atomic(using):  # renewed once all migrations are applied
         store.create(raw)
+        if links.latest(raw) is None:
+            store.reserve(raw, 0)
+            links.begin(raw, store.head(raw)[0])
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
@@ -118,6 +123,18 @@ def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
     return found
 
 
+def chain_faults(using: str = "default") -> list[str]:
+    """Return what is wrong with the chain of the change feed; nothing if it verifies. Call it in a transaction."""
+    _, raw = _feed(using)
+    return list(links.faults(raw))
+
+
+def state_digest(using: str = "default") -> str:
+    """Return the digest of all published documents; equal registries have equal ones. Call it in a transaction."""
+    _, raw = _feed(using)
+    return links.state_digest(raw).hex()
+
+
 def clear(*, edition: int) -> None:
     """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
     store, raw = _feed()
@@ -125,10 +142,22 @@ def clear(*, edition: int) -> None:
 
 
 def publish_all(*, at: str) -> None:
-    """Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire."""
+    """
+    Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
+
+    Call :func:`begin_chain` afterwards, unless the documents are those of the chain.
+    """
     store, raw = _feed()
     with connection.wrap_database_errors:
         store.load(raw, all_documents(), at=at)
+
+
+def begin_chain() -> None:
+    """Begin the chain again, in the caller's transaction: documents have changed without an entry in the feed."""
+    store, raw = _feed()
+    with connection.wrap_database_errors:
+        store.reserve(raw, 0)
+        links.begin(raw, store.head(raw)[0])
 
 
 def renew_outdated() -> bool:
@@ -146,8 +175,10 @@ def renew_outdated() -> bool:
             return False
         store, raw = _feed()
         store.reserve(raw, 0)
-        clear(edition=head()[0])
-        publish_all(at=timestamp(now()))
+        edition, _, at = head()
+        clear(edition=edition)
+        publish_all(at=max(at, timestamp(now())))
+        begin_chain()
     return True
 
 

@@ -20,7 +20,7 @@ from muniment.store.sqlite.base import write_lock_of
 KEPT_FOR: Final = timedelta(days=30)
 _TABLES: Final = (
     *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
-    *("registry_givenslug", "published_document", "published_change"),
+    *("registry_givenslug", "published_document", "published_change", "published_chain"),
 )
 
 
@@ -75,6 +75,9 @@ def replace_due_tombstones(*, at: datetime | None = None) -> int:
 def _replace(pairs: list[tuple[str, int]]) -> None:
     with connection.cursor() as cursor:
         cursor.executemany("UPDATE published_change SET key = %s WHERE sequence = %s", pairs)
+        # What could confirm a guess at the person; the leaf stays, and with it the chain.
+        numbers = [(sequence,) for _, sequence in pairs]
+        cursor.executemany("UPDATE published_chain SET salt = NULL, digest = NULL WHERE sequence = %s", numbers)
         if connection.vendor == "sqlite":
             for statement in PURGE_INDEX:
                 cursor.execute(statement)
