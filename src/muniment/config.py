@@ -137,6 +137,25 @@ def _base_url(value: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}" if value else ""
 
 
+def backup_address(value: str) -> str:
+    """Read the place of backups: off, an S3 address, or the path of a folder; raise ValueError for anything else."""
+    if value == "off" or not value.startswith("s3:"):
+        return value if value == "off" or not value else str(_path(value).absolute())
+    return _storage_url(value)
+
+
+PERIODS: Final = ("recent", "hourly", "daily", "weekly", "monthly")
+"""What a number of backups is kept of: the newest of all, or the newest of each hour, day, week or month."""
+
+
+def _retention(value: str) -> dict[str, int]:
+    found = {name: int(number) for name, number in re.findall(r"([a-z]+)=([0-9]{1,4})(?=[\s,]|$)", value)}
+    if len(found) != len(_words(value)) or not set(found) <= set(PERIODS) or not found.get("recent"):
+        message = f"must be pairs such as recent=4,daily=7 of {', '.join(PERIODS)}, with at least one recent"
+        raise ValueError(message)
+    return found
+
+
 def _endpoint_url(value: str) -> str:
     return _model_url(value).rstrip("/")
 
@@ -287,6 +306,18 @@ class Config:
         _storage_url,
         "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
     )
+    backups = Setting(
+        "",
+        backup_address,
+        "Where scheduled backups go: a folder, s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://…, or off;"
+        " default the folder backups in the data folder on SQLite, and off on PostgreSQL.",
+    )
+    backup_interval_s = Setting("900", _positive, "Seconds between backups; without changes none is made.")
+    backup_keep = Setting(
+        "recent=4,hourly=24,daily=7,weekly=4",
+        _retention,
+        "Backups to keep: the newest, and the newest of each hour, day, week and month that has one.",
+    )
     document_max_mb = Setting("50", _natural, "Maximum document size in megabytes.")
     document_quota_mb = Setting("500", _natural, "Document storage per account, in megabytes.")
     clamd = Setting("", _scanner, "host:port or socket path of a clamd that scans documents; default no scan.")
@@ -358,6 +389,13 @@ class Config:
         """Return the host and port of the administrative listener, if it is separate."""
         host, _, port = self.admin_listen.rpartition(":")
         return (host.strip("[]"), int(port)) if self.admin_listen else None
+
+    @property
+    def backup_place(self) -> str:
+        """Return the folder or S3 address of scheduled backups; empty if none are made."""
+        if self.backups or self.on_postgresql:
+            return "" if self.backups == "off" else self.backups
+        return str((self.data / "backups").absolute())
 
     @property
     def database_file(self) -> Path:

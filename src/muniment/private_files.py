@@ -9,7 +9,7 @@ from typing import Final
 MASK: Final = 0o077
 _OURS: Final = (
     *("muniment.sqlite3*", "published.sqlite3*", "suppressions.*"),
-    *("keys", "keys/*", "mail", "blobs", "exports", "copies"),
+    *("keys", "keys/*", "mail", "blobs", "exports", "copies", "backups"),
 )
 """In the data folder. A private folder needs no private files within."""
 

@@ -78,6 +78,7 @@ INSTALLED_APPS = [
     "muniment.oauth",
     "muniment.documents",
     "muniment.assessments",
+    "muniment.backup",
     "muniment.web",
     "django.contrib.admin.apps.SimpleAdminConfig",  # admin classes are discovered when pages load
     "django.contrib.auth",

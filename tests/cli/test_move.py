@@ -103,6 +103,18 @@ def test_an_instance_in_use_is_not_moved_and_a_used_one_not_moved_into(instance,
     assert "The instance is not empty" in refused.stderr
 
 
+@pytest.mark.sqlite  # the folders stay the same
+def test_a_new_store_that_refuses_its_key_is_an_error_although_there_is_no_document(tmp_path):
+    new_instance(tmp_path / "empty", **OWN)
+    target = ("--to", f"sqlite:{tmp_path / 'target'}")
+    with S3(tmp_path / "s3") as s3:
+        told = run("move", *target, "--storage", s3.url("wrong"), data=tmp_path / "empty", check=False, **OWN)
+        assert told.returncode == 1
+        assert "The new document store does not work: cannot write: " in told.stderr
+        assert "Nothing was moved." in told.stderr
+        run("move", *target, "--storage", s3.url(), data=tmp_path / "empty", **OWN)
+
+
 def test_an_invalid_target_is_refused_at_once():
     for wrong in (("--to", "mysql://x"), ("--to", "sqlite:"), ("--to", "sqlite:x", "--storage", "ftp://x")):
         told = CliRunner().invoke(main, ["move", *wrong])

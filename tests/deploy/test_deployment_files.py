@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -13,7 +14,9 @@ import yaml
 
 from muniment.cli import main as command
 from muniment.config import SETTINGS
+from muniment.documents.storage import Storage, StorageUnavailable
 from services.product import run
+from services.s3 import KEY, S3, SECRET
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -33,6 +36,15 @@ CONTAINERS = [
     for name, pod in PODS.items()
     for container in (*pod.get("initContainers", ()), *pod["containers"])
 ]
+OF_COMPOSE = {
+    "MUNIMENT_DATABASE_URL",
+    "MUNIMENT_STORAGE_URL",
+    "MUNIMENT_BASE_URL",
+    "MUNIMENT_SECRET_KEY",
+    "MUNIMENT_TRUSTED_PROXIES",
+    "MUNIMENT_FORWARDED_HEADER",
+}
+RCLONE = Path(sys.executable).parent / "rclone"
 OF_THE_PROXY = {"MUNIMENT_SITE", "MUNIMENT_NODES"}
 MOST_EXPOSED = 2.0
 """Of 10, as systemd counts; a unit without any hardening has 9.6."""
@@ -55,6 +67,33 @@ def test_every_setting_that_is_named_is_one():
         if file.is_file():
             named = set(re.findall(r"MUNIMENT_[A-Z_]+(?<!_)", file.read_text())) - known
             assert not named, f"{file.relative_to(ROOT)} names {named}"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_compose_passes_every_documented_setting(name):
+    service = OURS[name]
+    assert service["env_file"] == [".env"], "each variable of the file reaches the process"
+    settings = {setting.variable for setting in SETTINGS}
+    passed = dict(line.split("=", 1) for line in (DEPLOY / "example.env").read_text().splitlines() if "=" in line)
+    fixed = settings & set(service["environment"])
+    assert fixed == OF_COMPOSE, "a setting that compose fixes cannot be set in the file"
+    interpolated = set(re.findall(r"\$\{([A-Z_]+)", yaml.safe_dump(COMPOSE)))
+    assert interpolated <= set(passed), "what compose needs is in the example"
+    assert not {line for line in passed if line.startswith("MUNIMENT_")} - settings - OF_THE_PROXY
+
+
+def test_the_store_of_compose_is_the_rclone_of_the_suite_and_takes_its_key(tmp_path):
+    store = COMPOSE["services"]["store"]
+    own = subprocess.run([RCLONE, "version"], capture_output=True, text=True, check=True, timeout=30)
+    assert f"v{store['image'].partition(':')[2]}\n" in own.stdout
+    secrets = {"STORE_KEY": KEY, "STORE_SECRET": SECRET}
+    given = {
+        name: re.sub(r"\$\{(\w+):\?\}", lambda x: secrets[x[1]], value) for name, value in store["environment"].items()
+    }
+    with S3(tmp_path / "s3", environment=given) as s3:
+        Storage(tmp_path, s3.url()).probe()
+        with pytest.raises(StorageUnavailable):
+            Storage(tmp_path, s3.url("another-secret")).probe()
 
 
 def test_images_are_named_without_a_host_and_with_a_version():

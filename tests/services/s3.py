@@ -1,8 +1,10 @@
 """An S3 server on loopback that checks signatures: rclone over a folder."""
 
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,10 +16,16 @@ BUCKET = "documents-of-tests"
 
 
 class S3:
-    """A server over *folder*."""
+    """
+    A server over *folder*.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        environment: variables that name its key, as a deployment does; the command line names it without them.
+    """
+
+    def __init__(self, folder: Path, *, environment: Mapping[str, str] | None = None) -> None:
         self.folder = folder
+        self._environment = environment
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -28,19 +36,20 @@ class S3:
     def start(self) -> None:
         (self.folder / BUCKET).mkdir(parents=True, exist_ok=True)
         command = Path(sys.executable).parent / "rclone"
+        key = [] if self._environment else ["--auth-key", f"{KEY},{SECRET}"]
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     command,
                     "serve",
                     "s3",
-                    "--auth-key",
-                    f"{KEY},{SECRET}",
+                    *key,
                     "--addr",
                     f"127.0.0.1:{self.port}",
                     "--config",
                 ]
                 + ["", "--vfs-cache-mode", "off", self.folder],
+                env={**os.environ, **(self._environment or {})},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

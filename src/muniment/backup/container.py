@@ -30,7 +30,7 @@ from muniment.kernel.problems import BadRequest, Conflict
 PIECE_BYTES: Final = 1 << 20
 _LABEL: Final = f"{FORMAT} sha256 ".encode()
 _FRAME: Final = struct.pack("<II", 0x184D2A50, len(_LABEL) + 32) + _LABEL
-_TRAILER_BYTES: Final = len(_FRAME) + 32
+TRAILER_BYTES: Final = len(_FRAME) + 32
 _ENTRIES: Final = "entries.jsonl"
 
 
@@ -145,7 +145,7 @@ def _line(name: str, size_bytes: int, sha256: str) -> bytes:
 def check_bytes(path: Path) -> None:
     """Verify every byte of the file against the digest at its end, or raise Damaged."""
     with path.open("rb") as file:
-        left = os.fstat(file.fileno()).st_size - _TRAILER_BYTES
+        left = os.fstat(file.fileno()).st_size - TRAILER_BYTES
         digest = hashlib.sha256()
         while left > 0:
             piece = file.read(min(PIECE_BYTES, left))
@@ -158,6 +158,13 @@ def check_bytes(path: Path) -> None:
         raise Damaged(f"{path} is not a Muniment backup, or its end is missing.")
     if trailer[len(_FRAME) :] != digest.digest():
         raise Damaged(f"{path} is damaged: its checksum does not match.")
+
+
+def digest_at_end(path: Path) -> str:
+    """Return the SHA-256 that the end of a verified file names."""
+    with path.open("rb") as file:
+        file.seek(-32, os.SEEK_END)
+        return file.read().hex()
 
 
 def read(path: Path) -> Generator[Part]:

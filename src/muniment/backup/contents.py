@@ -15,6 +15,7 @@ import msgspec
 FORMAT: Final = "muniment.backup/1"
 HEADER, MANIFEST = "header.json", "manifest.json"
 KEYS, ROWS, BLOBS = "keys/", "rows/", "blobs/"
+BESIDE: Final = "beside"
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,6 +29,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         edition: the edition of the published documents.
         edition_at: when they last changed, in wire format.
         key_check: shows whether two instances share a secret key, without revealing it.
+        files: ``beside`` if the blobs are stored next to the file, shared with other backups; else they are in it.
     """
 
     format: str
@@ -41,6 +43,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     edition: int
     edition_at: str
     key_check: str
+    files: str = ""
 
 
 class Count(msgspec.Struct, frozen=True):

@@ -14,8 +14,8 @@ from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
-from muniment.documents.storage import Storage
-from muniment.kernel.problems import Conflict
+from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.people import suppression
 from muniment.settings import database
 
@@ -31,6 +31,7 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
 
     Raises:
         Conflict: the old instance is in use, or the new one is not empty. Nothing is written.
+        BadRequest: the new document store does not work, also if there are no documents yet. Nothing is written.
         Mismatch: the new database or store returned different data than was written. Nothing is written.
     """
     if not source.on_postgresql and not source.database_file.exists():
@@ -39,6 +40,7 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     _connect(source)
     alike = _place(source) == _place(target)
     target.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_working_store()
     living = RunningInstance(
         source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_require_exclusive
     )
@@ -50,6 +52,14 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
         return loaded
     finally:
         connections[SOURCE].close()
+
+
+def _require_working_store() -> None:
+    try:
+        storage().probe()
+    except StorageUnavailable as error:
+        hint = "Check --storage: the address, the bucket, the key pair and its rights. Nothing was moved."
+        raise BadRequest(f"The new document store does not work: {error}.", hint) from error
 
 
 def _place(config: Config) -> str:

@@ -1,5 +1,6 @@
 """Verify a backup without an instance: every byte, every entry, every count, every document with its blob."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +48,11 @@ def manifest_of(part: Part) -> Manifest:
 def verify(path: Path) -> VerifiedBackup:
     """Verify the backup at *path* within a few megabytes of memory, or raise Damaged with what is wrong."""
     container.check_bytes(path)
-    parts = container.read(path)
+    return verify_parts(container.read(path), path)
+
+
+def verify_parts(parts: Iterator[Part], path: Path) -> VerifiedBackup:
+    """Verify the parts that were read from *path*, or raise Damaged with what is wrong."""
     reading = _Reading(header_of(next(parts, None)))
     for each in parts:
         reading.take(each)
@@ -101,8 +106,9 @@ class _Reading:
         for table, tally in self._tables.items():
             if manifest.tables.get(table) != tally.count():
                 raise Damaged(f"{path}: the rows of {table} do not match its manifest.")
-        if (manifest.blobs, manifest.blob_bytes) != (self._blobs.count(), self._blob_bytes):
+        is_beside = self.header.files == contents.BESIDE
+        if not is_beside and (manifest.blobs, manifest.blob_bytes) != (self._blobs.count(), self._blob_bytes):
             raise Damaged(f"{path}: the document files do not match its manifest.")
-        if not (manifest.lost or manifest.damaged) and self._wanted.count() != self._blobs.count():
+        if not (manifest.lost or manifest.damaged) and self._wanted.count() != manifest.blobs:
             raise Damaged(f"{path}: documents and files do not match.")
         return manifest

@@ -38,12 +38,15 @@ class RunningInstance:
         using: the Django alias of its database.
         storage: the store of its blobs; None leaves them out because both sides share the store.
         check: called before the first and before the last part; an exception ends the stream.
+        beside: stores a blob next to the backup instead of in it; given its key, size and SHA-256 by its row, it
+            returns those of its content, or raises FileNotFoundError.
     """
 
     config: Config
     using: str
     storage: Storage | None
     check: Callable[[], object] = lambda: None
+    beside: Callable[[str, int, str], tuple[int, str]] | None = None
     _lost: list[str] = field(default_factory=list)
     _damaged: list[str] = field(default_factory=list)
     _blobs: Tally = field(default_factory=Tally)
@@ -90,6 +93,7 @@ class RunningInstance:
             edition=edition,
             edition_at=at,
             key_check=contents.key_check(self.config.secret_key or keys.get("django.key", b"").decode()),
+            files=contents.BESIDE if self.beside else "",
         )
         yield part(contents.HEADER, msgspec.json.encode(header))
         for name, content in keys.items():
@@ -131,16 +135,20 @@ class RunningInstance:
         for number, key, size_bytes, sha256 in recorded.iterator(rows.BATCH):
             with ExitStack() as stack:
                 try:
-                    # A temporary file: reading a store inside another store's write is not possible.
-                    file = stack.enter_context(self.storage.local(key))
+                    if self.beside is not None:
+                        there, found = self.beside(key, size_bytes, sha256)
+                    else:
+                        # A temporary file: reading a store inside another store's write is not possible.
+                        file = stack.enter_context(self.storage.local(key))
+                        there, digest = file.stat().st_size, hashlib.sha256()
+                        yield Part(f"{contents.BLOBS}{key}", there, hashed(pieces_of(file), digest))
+                        found = digest.hexdigest()
                 except FileNotFoundError:
                     self._lost.append(number)
                     continue
-                there, digest = file.stat().st_size, hashlib.sha256()
-                yield Part(f"{contents.BLOBS}{key}", there, hashed(_pieces(file), digest))
-            self._blobs.add(contents.blob_line(key, there, digest.hexdigest()))
+            self._blobs.add(contents.blob_line(key, there, found))
             self._blob_bytes += there
-            if (there, digest.hexdigest()) != (size_bytes, sha256):
+            if (there, found) != (size_bytes, sha256):
                 self._damaged.append(number)
 
 
@@ -162,7 +170,7 @@ def no_instance() -> Conflict:
     return Conflict("There is no instance here.", hint)
 
 
-def _pieces(file: Path) -> Iterator[bytes]:
+def pieces_of(file: Path) -> Iterator[bytes]:
     with file.open("rb") as content:
         while piece := content.read(PIECE_BYTES):
             yield piece

@@ -1,9 +1,13 @@
 """Commands to back up, restore and move an instance."""
 
+import os
 import sys
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 import obstore
@@ -13,6 +17,14 @@ from rich.console import Console
 from muniment import config
 from muniment.cli.command import main, problems_as_errors, record_command, use_django
 from muniment.server.observability.logs import masked
+
+if TYPE_CHECKING:
+    from muniment.backup.loading import Loaded
+    from muniment.backup.scheduled.place import Place
+
+SHARE: Final = 0.5
+"""The share of the time that a scheduled backup works; it rests for the remainder."""
+LEAST_URGENT: Final = 19
 
 
 @contextmanager
@@ -30,17 +42,24 @@ def _progress() -> Iterator[Callable[[str], object]]:
 
 
 @main.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def backup(file: Path) -> None:
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--scheduled", is_flag=True, hidden=True, help="Called by the job of scheduled backups.")
+def backup(file: Path | None, *, scheduled: bool) -> None:
     """
-    Back up the instance to FILE.
+    Back up the instance to FILE, or to MUNIMENT_BACKUPS.
 
-    The backup contains the database, documents and keys; the instance may stay in use. The file is read back and
-    verified before it gets its name. It contains the secret key and the digests of passwords, so it is readable by you
-    only: protect it like a password. It contains no settings. If documents have lost their files, everything else is
-    backed up, and the exit status is 1.
+    The backup contains the database, documents and keys; the instance may stay in use. It is read back and verified
+    before it counts. It contains the secret key and the digests of passwords, so it is readable by you only: protect it
+    like a password. It contains no settings. If documents have lost their files, everything else is backed up, and the
+    exit status is 1.
+
+    Without FILE, the backup is one of the scheduled backups: none is made if nothing has changed, the files of
+    documents are copied once for all, and old backups are removed by MUNIMENT_BACKUP_KEEP.
     """
     use_django()
+    if file is None:
+        _to_place(scheduled=scheduled)
+        return
     from muniment.backup.operations import back_up
 
     with _progress() as tell:
@@ -51,30 +70,168 @@ def backup(file: Path) -> None:
         f"{file}: {found.rows:,} rows, {manifest.blobs.n:,} document files, {found.keys} keys,"
         f" {found.size_bytes:,} bytes; read back and verified."
     )
-    if not found.header.key_check or config.current().secret_key:
+    _tell_key(in_file=bool(found.header.key_check))
+    _refuse_lost([*manifest.lost, *manifest.damaged])
+
+
+def _tell_key(*, in_file: bool) -> None:
+    if not in_file or config.current().secret_key:
         click.echo("The secret key is set in MUNIMENT_SECRET_KEY: store it together with the backup.", err=True)
-    if manifest.lost or manifest.damaged:
-        ill = [*manifest.lost, *manifest.damaged]
+
+
+def _refuse_lost(ill: list[str]) -> None:
+    if ill:
         message = f"{len(ill):,} documents have a missing or damaged file: {', '.join(ill[:5])}."
         raise click.ClickException(f"{message} Everything else is backed up; see muniment doctor --storage.")
 
 
+def _to_place(*, scheduled: bool) -> None:
+    import msgspec
+
+    from muniment.backup.scheduled import status
+    from muniment.backup.scheduled.making import make_backup
+    from muniment.backup.scheduled.pace import Pace
+
+    settings = config.current()
+    if scheduled:
+        os.nice(LEAST_URGENT)
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+    with _progress():
+        found = make_backup(settings, pace=Pace(SHARE if scheduled else 1))
+    result = status.JobResult(
+        place=found.place,
+        covered_at=found.covered_at,
+        interval_s=settings.backup_interval_s,
+        name=found.name,
+        size_bytes=found.size_bytes,
+        kept=found.kept,
+        lost=found.lost,
+        damaged=found.damaged,
+    )
+    if scheduled:
+        click.echo(msgspec.json.encode(result))
+        return
+    with _progress():
+        status.record_run(result)  # not in the audit log, which would be a change for the next run
+    for each in found.damaged:
+        click.echo(f"Note: {each}.", err=True)
+    if found.name is None:
+        click.echo(f"Nothing has changed since the newest backup in {found.place}.")
+        return
+    click.echo(
+        f"{found.place}: {found.name}, {found.rows:,} rows, {found.size_bytes:,} bytes, {found.files_copied:,} new"
+        f" document files; read back and verified. Backups kept: {found.kept:,}, removed: {found.removed:,}."
+    )
+    _tell_key(in_file=True)
+    _refuse_lost(found.lost)
+
+
+def _end_with_parent() -> None:
+    """End this process when the process that started it closes the input, or dies."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
 @main.command()
-@click.argument("file", type=click.Path(dir_okay=False, exists=True, path_type=Path))
-def restore(file: Path) -> None:
+@click.argument("place", required=False)
+@click.option("--verify", is_flag=True, help="Read each backup back, with the files of documents.")
+def backups(place: str | None, *, verify: bool) -> None:
+    """
+    List the scheduled backups in PLACE, a folder or an S3 address.
+
+    The default is the place that MUNIMENT_BACKUPS sets. Exits with status 1 if a backup is damaged.
+    """
+    use_django()
+    from muniment.backup.scheduled.checking import check_all
+    from muniment.backup.scheduled.restoring import shown
+
+    ill = 0
+    with _progress():
+        found, scratch = _place(place), config.current().data
+        index, records = found.index(), found.records()
+        faults = {each.name: index.damaged.get(each.name, "") for each in records}
+        if verify:
+            with tempfile.TemporaryDirectory(dir=scratch if scratch.is_dir() else None) as folder:
+                faults = {each.record.name: each.fault for each in check_all(found, Path(folder))}
+    for record in reversed(records):
+        fault = faults[record.name]
+        ill += bool(fault)
+        click.echo(
+            f"{'FAIL' if fault else 'OK':<4}  {shown(record.made_at)}  {record.name}  {record.size_bytes:,} bytes,"
+            f" {record.rows:,} rows, {record.files:,} document files, edition {record.edition:,}"
+            f"{f': {fault}' if fault else ''}"
+        )
+    if records and index.covered_at is not None and index.covered_at > records[-1].made_at:
+        click.echo(f"Nothing had changed since the newest until {shown(index.covered_at)}.")
+    if not records:
+        click.echo(f"No backups in {found.shown}.")
+    if ill:
+        sys.exit(1)
+
+
+def _place(address: str | None) -> "Place":
+    from muniment.backup.scheduled.place import Place
+
+    settings = config.current()
+    chosen = address or settings.backup_place
+    if not chosen or chosen == "off":
+        raise click.UsageError("Name the place, or set MUNIMENT_BACKUPS.")
+    try:
+        config.backup_address(chosen)
+    except ValueError as error:
+        raise click.UsageError(f"The place {error}.") from None
+    if not chosen.startswith("s3:") and not Path(chosen).is_dir():
+        raise click.ClickException(f"{chosen} is not a folder.")
+    return Place(chosen, settings.data)
+
+
+@main.command()
+@click.argument("source", metavar="[FILE|PLACE]", required=False)
+@click.option("--at", metavar="TIME", help="Restore the newest scheduled backup not after TIME, or latest.")
+def restore(source: str | None, at: str | None) -> None:
     """
     Restore FILE into an empty instance.
 
     The instance may be on SQLite or PostgreSQL. The file is verified first; then everything is written, or nothing. An
     instance that has been used is refused. Stop its servers first and start them afterwards. A backup of an older
     version is migrated; one of a newer version is refused.
+
+    With --at, the newest good backup in PLACE that is not after TIME is restored, and the command says which one it is
+    and what is lost. PLACE is a folder or an S3 address, by default the one that MUNIMENT_BACKUPS sets. TIME is written
+    as 2026-11-22T14:00Z or 2026-11-22T15:00+01:00.
     """
+    if at is None and (source is None or not Path(source).is_file()):
+        raise click.UsageError("Name the file of a backup, or a time with --at.")
     use_django()
+    if at is not None:
+        _restore_at(source, at)
+        return
     from muniment.backup.operations import restore as restore_from
 
+    file = Path(source or "")
     with _progress() as tell:
         loaded = restore_from(config.current(), file, tell=tell)
         record_command("restore", files=[file.name])
+    _tell_restored(loaded)
+
+
+def _restore_at(source: str | None, at: str) -> None:
+    from muniment.backup.scheduled.restoring import Choice, parse_time, restore_at, shown
+
+    def tell_choice(choice: Choice) -> None:
+        for each in choice.skipped:
+            click.echo(f"Note: damaged, skipped: {each}.", err=True)
+        until = "" if moment is None else f", the newest not after {shown(moment)}"
+        click.echo(f"{choice.record.name} of {shown(choice.record.made_at)}{until}. {choice.lost}")
+
+    with _progress() as tell:
+        moment = parse_time(at)
+        choice, loaded = restore_at(config.current(), _place(source), moment, tell=tell, chosen=tell_choice)
+        record_command("restore", files=[choice.record.name])
+    _tell_restored(loaded)
+
+
+def _tell_restored(loaded: "Loaded") -> None:
     click.echo(f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}.")
     for note in loaded.notes:
         click.echo(f"Note: {note}", err=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from muniment.registry.publishing.upgrade import Upgrade
 
 MODULES: Final = {
-    **dict.fromkeys(("backup", "move", "restore"), "backup"),
+    **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
     **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),

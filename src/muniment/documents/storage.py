@@ -131,6 +131,11 @@ class Storage:
             for found in page:
                 yield Blob(found["path"], found["size"], found["last_modified"])
 
+    def top(self) -> Iterator[Blob]:
+        """Yield the files at the top, without those in folders."""
+        for found in obstore.list_with_delimiter(self._store)["objects"]:
+            yield Blob(found["path"], found["size"], found["last_modified"])
+
     def unfinished(self) -> Iterator[str]:
         """List the keys of incomplete files in a local folder; an S3 store removes them by its lifecycle rule."""
         if self.folder is None:

@@ -23,7 +23,9 @@ _SHOWN: Final = frozenset(
     }
 )
 """Settings with texts that are public anyway; other texts may contain credentials."""
-_OF_A_NODE: Final = frozenset({"data", "admin_listen", "cache_mb", "max_connections", "log_format", "log_requests"})
+_OF_A_NODE: Final = frozenset(
+    {"data", "admin_listen", "cache_mb", "max_connections", "log_format", "log_requests", "backups"}
+)
 """Settings in which the nodes of one instance may differ."""
 _OPEN_TYPES: Final = (int, float)
 KEPT: Final = "settings"

@@ -1,0 +1,1 @@
+"""Scheduled backups: made while serving, verified, pruned by a retention rule, and restored as of a time."""
