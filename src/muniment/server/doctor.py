@@ -85,7 +85,10 @@ def _shown(value: object) -> str:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (_database, _replication, _secret_key, _published, _store, _mail, _proxies, _connections, _billing, _model)
+    checks = (
+        *(_database, _replication, _secret_key, _published, _store, _backups, _mail, _proxies, _connections, _billing),
+        _model,
+    )
     return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks), *_limits(config)]
 
 
@@ -214,6 +217,27 @@ def _store(config: Config) -> Finding:
     except (StorageUnavailable, OSError) as error:
         return _bad("document store", masked(f"{place} {error}"))
     return _good("document store", f"{place}: a probe was written, read and deleted")
+
+
+def _backups(config: Config) -> Finding:
+    """Check how much would be lost with the database now."""
+    what = "backups"
+    if not config.on_postgresql and not config.database_file.exists():
+        return _good(
+            what, f"the first start begins them, in {masked(config.backup_place)}" if config.backup_place else "off"
+        )
+    from muniment.backup.scheduled import status  # the check of the database has set up Django
+
+    try:
+        found = None if pending() or not has_begun() else status.backup_status(config)
+    except DatabaseError:
+        return _bad(what, "the database does not answer, so the age of the last backup is unknown")
+    finally:
+        connection.close()
+    if found is None:
+        return _good(what, "begin after the migrations")
+    says, needs_attention = status.described(found, config)
+    return _warning(what, masked(says)) if needs_attention else _good(what, masked(says))
 
 
 def _proxies(config: Config) -> Finding:

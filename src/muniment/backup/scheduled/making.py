@@ -93,7 +93,7 @@ class _Run:
         damaged = check_some(place, index, records, now())
         good = [each for each in records if each.name not in index.damaged]
         newest = good[-1] if good else None
-        name = self._free_name(records[-1].name if records else "")
+        name = self._free_name({each.name for each in records})
         place.require_room(2 * newest.size_bytes if newest else 0)
         self._write_suppressions()
         beside = Beside(place, index, storage(), name, self._pace)
@@ -134,10 +134,10 @@ class _Run:
             damaged=damaged,
         )
 
-    def _free_name(self, newest: str) -> str:
+    def _free_name(self, taken: set[str]) -> str:
         """Return a name that no backup has: one second later if need be."""
         at = now()
-        while (name := name_of(at)) == newest:
+        while (name := name_of(at)) in taken:
             at += timedelta(seconds=1)
         return name
 

@@ -75,3 +75,42 @@ def backup_status(config: Config) -> BackupStatus:
         is_overdue=since is not None and moment - since > patience,
         error=newest[1] if failed and newest else "",
     )
+
+
+def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
+    """Return the state in words, with the changes that would be lost now, and whether it needs attention."""
+    if found.last is None and not config.backup_place:
+        if config.backups == "off":
+            return "off; with the database, every change since a backup of your own would be lost", False
+        return (
+            "none are made: with the database, every change since a backup of your own would be lost;"
+            " set MUNIMENT_BACKUPS (off if you have others, such as an archive of the write-ahead log)"
+        ), True
+    if found.last is None:
+        words = f"none yet in {_shown(config)}; the first follows within {_span(config.backup_interval_s)}"
+    else:
+        last = found.last
+        words = (
+            f"the last {_span(found.age_s)} of changes would be lost with the database; the newest good backup in"
+            f" {last.place} covers everything until {last.covered_at:%Y-%m-%d %H:%M:%S} UTC, one is made every"
+            f" {_span(last.interval_s)} with changes, {last.kept:,} are kept"
+        )
+    faults = []
+    if found.is_overdue:
+        faults.append("OVERDUE")
+    if found.error:
+        faults.append(f"the last run failed: {found.error}")
+    if found.last and found.last.lost:
+        faults.append(f"{len(found.last.lost):,} documents had no good file; see muniment doctor --storage")
+    return "; ".join([*faults, words]), bool(faults)
+
+
+def _shown(config: Config) -> str:
+    return "an S3 store" if config.backup_place.startswith("s3:") else config.backup_place
+
+
+def _span(seconds: float) -> str:
+    for unit_s, unit, limit in ((1, "s", 120), (60, "min", 7200)):
+        if seconds < limit:
+            return f"{seconds / unit_s:,.0f} {unit}"
+    return f"{seconds / 3600:,.0f} h"

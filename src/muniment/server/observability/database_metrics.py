@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
+from muniment import config
+from muniment.backup.scheduled.status import backup_status
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
@@ -67,11 +69,25 @@ def _of_the_queue() -> list[Family]:
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
     mail = mail_status()
     return [
+        *_of_backups(),
         Family.single("muniment_mail_waiting", "Messages that wait for delivery.", mail.waiting),
         Family.single("muniment_mail_oldest_waiting_seconds", "Age of the oldest waiting message.", mail.oldest_s),
         Family.of("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
         Family.of(
             "muniment_jobs_oldest_waiting_seconds", "Waiting time of the oldest due job, by kind.", ("kind",), waits
+        ),
+    ]
+
+
+def _of_backups() -> list[Family]:
+    """Return nothing on an instance without scheduled backups."""
+    found = backup_status(config.current())
+    if found.last is None and not config.current().backup_place:
+        return []
+    return [
+        Family.single("muniment_backup_age_seconds", "Time whose changes are in no scheduled backup.", found.age_s),
+        Family.single(
+            "muniment_backup_overdue", "1 if the last good backup is older than it should be.", int(found.is_overdue)
         ),
     ]
 
