@@ -37,7 +37,7 @@ services: ## install the browser, the database and the npm packages that the tes
 
 test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
 	@failed=0; \
-	$(BIN)/pytest -n $(WORKERS) --cov --cov-report= || failed=1; \
+	PYTHONPATH=tests $(BIN)/pytest -n $(WORKERS) -p services.raised || failed=1; \
 	$(BIN)/python checks/refusals.py || failed=1; \
 	$(BIN)/pytest -n $(WORKERS) --database postgresql || failed=1; \
 	exit $$failed

@@ -1,16 +1,16 @@
 """
 Check that the tests executed every ``raise`` statement of the features.
 
-Reads what ``pytest --cov`` measured, prints each statement that was never executed, and ends with 1 when there is one.
+Reads what ``pytest -p services.raised`` recorded, prints each statement that was never executed, and ends with 1 when
+there is one.
 """
 
 import ast
+import json
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-
-from coverage import CoverageData
 
 ROOT = Path(__file__).parents[1]
 FEATURES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]["run"]["source"]
@@ -24,22 +24,21 @@ def refusals(file: Path) -> Iterator[ast.Raise]:
     yield from sorted(found, key=lambda node: node.lineno)
 
 
-def never_executed(measured: CoverageData, files: list[Path]) -> Iterator[tuple[Path, ast.Raise]]:
-    """Yield each raise statement of *files* none of whose lines was executed."""
+def never_executed(executed: set[tuple[str, int]], files: list[Path]) -> Iterator[tuple[Path, ast.Raise]]:
+    """Yield each raise statement of *files* that was not executed."""
     for file in files:
-        lines = set(measured.lines(str(file)) or ())
         for node in refusals(file):
-            if lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+            if (str(file), node.lineno) not in executed:
                 yield file, node
 
 
 def main() -> int:
     """Print the statements that no test executed, and the exceptions that are not needed."""
-    measured = CoverageData(str(ROOT / ".coverage"))
-    measured.read()
+    records = (ROOT / ".raised").glob("*.json")
+    executed = {(file, line) for record in records for file, line in json.loads(record.read_text())}
     files = [file for feature in FEATURES for file in sorted((ROOT / feature).rglob("*.py"))]
     unused, faults = set(NEVER_EXECUTED), 0
-    for file, node in never_executed(measured, files):
+    for file, node in never_executed(executed, files):
         statement = f"{file.relative_to(ROOT)}: {ast.unparse(node)}"
         if statement in NEVER_EXECUTED:
             unused.discard(statement)
