@@ -89,14 +89,16 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
     instances.filled()
     gone = Company.objects.create(slug="soon-gone", name="Soon Gone").pk
     Company.objects.filter(pk=gone).delete()
-    before, epoch = instances.counted(), publisher.head()[1]
+    before, feed = instances.counted(), publisher.identity()
     found = back_up(config.current(), tmp_path / "b")
     assert (found.manifest.blobs.n, found.keys) == (3, 1)
     instances.emptied()
     loaded = restore(config.current(), tmp_path / "b")
     assert loaded.notes == []
     assert instances.counted() == before
-    assert publisher.head()[1] != epoch, "readers and cursors notice"
+    assert publisher.identity().feed_id != feed.feed_id, "readers and cursors notice"
+    assert publisher.identity()._replace(feed_id=feed.feed_id) == feed, "the chain continues"
+    assert publisher.chain_faults() == []
     assert prove_ledger() == []
     assert cleanup.examine().missing == []
     after = Company.objects.create(slug="the-next", name="The Next")

@@ -24,6 +24,7 @@ MODULES: Final = {
     **dict.fromkeys(("doctor", "migrate", "openapi"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
     "audit": "audit",
+    "feed": "feed",
     "keys": "keys",
     "person": "people",
     "serve": "serving",

@@ -122,6 +122,19 @@ def reserve(connection: Connection, count: int) -> int:
     return int(row[0]) - count + 1
 
 
+def lock(connection: Connection) -> str:
+    """Lock the edition until the transaction ends and return the time of the last change."""
+    row = connection.execute("UPDATE published_edition SET value = value RETURNING at").fetchone()
+    assert row is not None  # noqa: S101 - created with the tables
+    return str(row[0])
+
+
+def renew_epoch(connection: Connection) -> None:
+    """Give the feed another identity; the schema that its epoch names stays."""
+    schema, _, _ = head(connection).epoch.rpartition(":")
+    connection.execute("UPDATE published_edition SET epoch = %s", (f"{schema}:{secrets.token_hex(8)}".lstrip(":"),))
+
+
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
     last, at = 0, ""
     chain = links.Chain(connection)

@@ -236,6 +236,16 @@ def reserve(connection: sqlite3.Connection, count: int) -> int:
     return int(edition) - count + 1
 
 
+def lock(connection: sqlite3.Connection) -> str:
+    """Take the write lock and return the time of the last change."""
+    (at,) = connection.execute("UPDATE published_meta SET edition = edition RETURNING at").fetchone()
+    return str(at)
+
+
+def renew_epoch(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE published_meta SET epoch = ?", (secrets.token_hex(8),))
+
+
 def document_id(kind: str, key: str) -> int:
     """
     Return the preferred row id of a document: the CRC-32 of its kind and key.

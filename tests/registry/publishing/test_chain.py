@@ -128,3 +128,13 @@ def test_the_chain_reaches_as_far_back_as_the_feed(settings):
     edition = publisher.head()[0]
     assert [number for number, *_ in stored()] == [edition - 2, edition - 1, edition]
     assert publisher.chain_faults() == []
+
+
+def test_another_identity_keeps_edition_chain_and_documents():
+    published(owner())
+    before = publisher.identity()
+    assert publisher.renew_identity() == publisher.identity().feed_id != before.feed_id
+    assert publisher.identity()._replace(feed_id=before.feed_id) == before
+    assert publisher.renew_outdated() is False, "the schema that the epoch names stays"
+    published(owner())
+    assert publisher.chain_faults() == []

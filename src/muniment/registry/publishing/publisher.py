@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from django.db import connection, connections, transaction
 from django.dispatch import Signal
 
 from muniment.kernel.ids import now
-from muniment.kernel.wire import timestamp
+from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.registry.models import Framework, Person, Position, State
 from muniment.registry.publishing.changed_fields import changed_fields
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
@@ -28,8 +29,11 @@ from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
 from muniment.store.chain import links
 from muniment.store.database.migrations import migration_lock
+from muniment.store.database.snapshots import snapshot
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
 
+LONGEST_OPERATION: Final = timedelta(hours=1)
+"""Rows dated within this time were dated by this clock, for a change that is being published."""
 published = Signal()
 """Sent with ``edition`` after each commit that published."""
 
@@ -75,6 +79,15 @@ class AffectedRows:
         return self.company(*Position.objects.filter(person_id__in=keys).values_list("company_id", flat=True))
 
 
+class FeedIdentity(NamedTuple):
+    """What tells one feed, and one state of it, from another."""
+
+    feed_id: str
+    edition: int
+    chain: str
+    state_digest: str
+
+
 class _Move(NamedTuple):
     """The change of one document."""
 
@@ -105,7 +118,7 @@ def create_tables(using: str = "default") -> None:
     with suppress(SchemaMismatch), transaction.atomic(using):  # renewed once all migrations are applied
         store.create(raw)
         if links.latest(raw) is None:
-            store.reserve(raw, 0)
+            store.lock(raw)
             links.begin(raw, store.head(raw)[0])
 
 
@@ -135,6 +148,13 @@ def state_digest(using: str = "default") -> str:
     return links.state_digest(raw).hex()
 
 
+def identity(using: str = "default") -> FeedIdentity:
+    with snapshot(using):
+        edition, epoch, _ = head(using)
+        last = links.latest(_feed(using)[1])
+        return FeedIdentity(epoch.rpartition(":")[2], edition, last.chain.hex() if last else "", state_digest(using))
+
+
 def clear(*, edition: int) -> None:
     """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
     store, raw = _feed()
@@ -156,8 +176,24 @@ def begin_chain() -> None:
     """Begin the chain again, in the caller's transaction: documents have changed without an entry in the feed."""
     store, raw = _feed()
     with connection.wrap_database_errors:
-        store.reserve(raw, 0)
+        store.lock(raw)
         links.begin(raw, store.head(raw)[0])
+
+
+def renew_identity() -> str:
+    """
+    Give the change feed another identity after an older state was restored beneath it, and return its new id.
+
+    Nodes rebuild their files, and clients start again. The chain continues: who has only read what was restored may
+    continue with it.
+    """
+    store, raw = _feed()
+    with transaction.atomic(), connection.wrap_database_errors:
+        store.lock(raw)
+        store.renew_epoch(raw)
+        edition, epoch, _ = head()
+    published.send(None, edition=edition)
+    return epoch.rpartition(":")[2]
 
 
 def renew_outdated() -> bool:
@@ -174,10 +210,9 @@ def renew_outdated() -> bool:
         if not _is_outdated():
             return False
         store, raw = _feed()
-        store.reserve(raw, 0)
-        edition, _, at = head()
-        clear(edition=edition)
-        publish_all(at=max(at, timestamp(now())))
+        last = store.lock(raw)
+        clear(edition=head()[0])
+        publish_all(at=_moment_after(last))
         begin_chain()
     return True
 
@@ -204,7 +239,7 @@ def publish(affected: AffectedRows) -> int | None:
     store, raw = _feed()
     # The raw connection raises the driver's errors; callers expect Django's.
     with connection.wrap_database_errors:
-        store.reserve(raw, 0)  # locks the edition, so that the following decisions stay valid
+        last: str = store.lock(raw)  # so that the following decisions stay valid
     moves = [
         *_moves("company", affected.companies, _companies),
         *_moves("person", affected.people, _people),
@@ -218,7 +253,9 @@ def publish(affected: AffectedRows) -> int | None:
         move._replace(number=first + index) if move.number is None else move for index, move in enumerate(moves)
     ]
     _write_moves(numbered)
-    at = timestamp(now())
+    at = _moment_after(last)
+    if at == last:
+        _stamp(numbered, at)
     write = store.apply if connection.vendor == "sqlite" else store.write
     with connection.wrap_database_errors:
         write(raw, _entries(numbered, first, at, affected.loaded), changes_kept=settings.CHANGES_KEPT)
@@ -232,11 +269,28 @@ def record_unlisted(kind: str, key: str) -> int:
     store, raw = _feed()
     write = store.apply if connection.vendor == "sqlite" else store.write
     with connection.wrap_database_errors:
+        at = _moment_after(store.lock(raw))
         edition: int = store.reserve(raw, 1)
-        entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=timestamp(now()))
+        entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
+
+
+def _moment_after(last: str) -> str:
+    """Return the time for the next change: never before the *last* one, also when the clock was set back."""
+    return max(last, timestamp(now()))
+
+
+def _stamp(moves: list[_Move], at: str) -> None:
+    """Let rows that a clock which was set back has just dated tell the time *at* instead."""
+    moment, here = parse_timestamp(at), now()
+    for kind, model in TABLES.items():
+        keys = [move.pk for move in moves if move.kind == kind and move.change != "unlisted"]
+        dated = model._default_manager.filter(  # noqa: SLF001 - Django's public name
+            pk__in=keys, updated_at__range=(here - LONGEST_OPERATION, min(here, moment))
+        )
+        dated.update(updated_at=moment)
 
 
 def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[_Standing]]) -> list[_Move]:

@@ -48,7 +48,9 @@ def redact_feed(kind: str, slug: str, *, is_followed: bool = True) -> None:
         and entries[-1][1] == "unlisted"
         and (at := datetime.fromisoformat(entries[-1][2])) > since
     ):
-        FeedTombstone.objects.create(sequence=entries.pop()[0], replacement=replacement, due_at=at + KEPT_FOR)
+        FeedTombstone.objects.create(
+            sequence=entries.pop()[0], replacement=replacement, due_at=min(at, now()) + KEPT_FOR
+        )
     _replace([(replacement, sequence) for sequence, *_ in entries])
     if is_followed:
         record_unlisted(kind, replacement)
