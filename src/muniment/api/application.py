@@ -55,6 +55,7 @@ class Api:
             interval_s=config.exports_interval_s,
             edition=lambda: reader.edition,
             oldest=reader.erased,
+            chain_after=reader.chain_after,
             shared=shared,
         )
         self.context = Context(reader, self.exports, config.base_url)

@@ -28,9 +28,9 @@ def show() -> None:
 @feed.command()
 def renew() -> None:
     """
-    Give the feed another identity, after the database was restored without `muniment restore`.
+    Renew the feed's identity, after the database was restored without `muniment restore`.
 
-    Nodes rebuild their files while they go on serving. Clients that follow the feed see another feedId and start again
+    Nodes rebuild their files and serve the former ones meanwhile. Clients that follow the feed see another feedId and start again
     from an export; those that send the chain continue if they have seen nothing that was lost. The servers may run.
     """
     migrated()

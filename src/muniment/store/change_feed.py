@@ -17,6 +17,11 @@ def decode_fields(stored: str | None) -> tuple[str, ...] | None:
     return None if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
 
 
+def feed_of(epoch: str) -> str:
+    """Return the id of a feed, without the schema and, in a node's copy, the number of its build."""
+    return epoch.rpartition(":")[2]
+
+
 class ChangeRow(NamedTuple):
     """
     An entry of the change feed.

@@ -130,7 +130,7 @@ def lock(connection: Connection) -> str:
 
 
 def renew_epoch(connection: Connection) -> None:
-    """Give the feed another identity; the schema that its epoch names stays."""
+    """Renew the identity of the feed; keep the schema that its epoch names."""
     schema, _, _ = head(connection).epoch.rpartition(":")
     connection.execute("UPDATE published_edition SET epoch = %s", (f"{schema}:{secrets.token_hex(8)}".lstrip(":"),))
 

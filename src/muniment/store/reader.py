@@ -215,9 +215,13 @@ class Reader(PublishedFile):
             found.updated_at,
         )
 
+    def chain_after(self, number: int) -> str | None:
+        """Return the chain of the feed after change *number*, where it is known."""
+        return chain_after(self._connection(), number)
+
     def has_past(self, after: int, chain: str | None) -> bool:
         """Return whether the feed has reached number *after* with that chain, if one is given."""
-        return after <= self.edition and (chain is None or chain_after(self._connection(), after) == chain)
+        return after <= self.edition and (chain is None or self.chain_after(after) == chain)
 
     def changes(self, after: int, limit: int, chain: str | None = None) -> Changes:
         """

@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from muniment.store.cache import Dependency
+from muniment.store.change_feed import feed_of
 from muniment.store.published import KINDS
 
 
@@ -22,7 +23,7 @@ class SnapshotState(NamedTuple):
     @property
     def feed_id(self) -> str:
         """Return the id of the feed that the sequence numbers belong to; new after a restore or a rebuild."""
-        return self.epoch.rpartition(":")[2]
+        return feed_of(self.epoch)
 
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:

@@ -20,6 +20,7 @@ from services.uploads import Owner
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "OBSERVABILITY.md").read_text()
 ON_NODES_ALONE = {
     "muniment_edition_lag_seconds",
+    "muniment_replica_rebuilds_total",
     "muniment_standby_silent",
     "muniment_commits_unconfirmed_total",
 }

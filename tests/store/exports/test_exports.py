@@ -17,6 +17,7 @@ from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.store import published
+from muniment.store.chain import links
 from muniment.store.exports import exports as exports_module
 from muniment.store.exports.exports import Exports, Stopped
 from muniment.store.exports.files import latest_name
@@ -280,3 +281,16 @@ def test_a_name_belongs_to_one_content(publisher, tmp_path):
     assert made.files()[0].edition == 4
     assert before["companies.jsonl"] != after["companies.jsonl"]
     assert before["people.csv"] == after["people.csv"]
+
+
+def test_files_of_a_history_that_the_feed_no_longer_has_are_made_again(publisher, tmp_path):
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    made = Exports(tmp_path / "exports", reader.path, SCHEMA, chain_after=reader.chain_after)
+    assert made.make() is True
+    assert {file.chain for file in made.files()} == {reader.chain_after(reader.edition)}
+    assert made.make() is False
+    links.begin(publisher.connection, reader.edition)  # another history under the same number
+    assert (made.files(), made.find("companies-latest.csv.gz")) == ([], None)
+    assert made.make() is True
+    assert {file.edition for file in made.files()} == {reader.edition}
+    reader.close()

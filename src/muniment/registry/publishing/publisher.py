@@ -182,10 +182,10 @@ def begin_chain() -> None:
 
 def renew_identity() -> str:
     """
-    Give the change feed another identity after an older state was restored beneath it, and return its new id.
+    Renew the identity of the change feed, whose database was restored to an older state, and return its new id.
 
-    Nodes rebuild their files, and clients start again. The chain continues: who has only read what was restored may
-    continue with it.
+    Nodes rebuild their files, and clients start again. The chain continues: a client that has read only what was
+    restored may continue with it.
     """
     store, raw = _feed()
     with transaction.atomic(), connection.wrap_database_errors:

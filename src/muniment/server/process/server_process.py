@@ -217,6 +217,8 @@ class Process:
         follower.start()
         explanation = "Seconds since this node was known to show the newest edition."
         self.front.metrics.gauge("muniment_edition_lag_seconds", explanation, lambda: follower.status.behind_s)
+        explanation = "Rebuilds of this node's file by reason."
+        self.front.metrics.counter("muniment_replica_rebuilds_total", explanation, "reason", lambda: follower.rebuilds)
 
     async def end(self) -> None:
         for task in self._tasks:

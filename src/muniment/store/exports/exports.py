@@ -58,6 +58,7 @@ class Exports:
         interval_s: minimum seconds between exports; 0 disables them.
         edition: returns the edition that readers see.
         oldest: returns the oldest edition that may be served: older files contain a person who was erased.
+        chain_after: returns the chain of the feed at an edition: files of another history are not served.
         shared: what the other nodes of the instance read too. Files are listed once they are there.
     """
 
@@ -71,6 +72,7 @@ class Exports:
         interval_s: float = 600,
         edition: Callable[[], int] = lambda: 0,
         oldest: Callable[[], int] = lambda: 0,
+        chain_after: Callable[[int], str | None] | None = None,
         shared: SharedExports | None = None,
     ) -> None:
         self._folder = folder
@@ -79,6 +81,7 @@ class Exports:
         self._interval_s = interval_s
         self._edition = edition
         self._oldest = oldest
+        self._chain_after = chain_after
         self._shared = shared
         self._writer = Writer(folder, schema, base_url, self._breathe)
         self._wake, self._stop = threading.Event(), threading.Event()
@@ -105,7 +108,11 @@ class Exports:
         except (FileNotFoundError, msgspec.DecodeError):  # DecodeError: power was lost while it was written
             return []
         oldest = self._oldest()
-        return [file for file in self._seen[1] if file.edition >= oldest]
+        return [file for file in self._seen[1] if file.edition >= oldest and self._is_known(file)]
+
+    def _is_known(self, file: ExportFile) -> bool:
+        """Return whether the feed had this past when the file was made."""
+        return self._chain_after is None or (self._chain_after(file.edition) or "") == file.chain
 
     def find(self, name: str) -> FoundFile | None:
         """Return a file of this node."""
@@ -294,7 +301,7 @@ class Exports:
         if oldest > self._forgotten:
             shared.forget_before(oldest)
             self._forgotten = oldest
-        sets, current = shared.sets(epoch), self.files()
+        sets, current = [each for each in shared.sets(epoch) if self._is_known(each.files[0])], self.files()
         newest = sets[0].files if sets else []
         if not newest and current and current[0].epoch == epoch and not self._missing(current):
             shared.put(current, self._folder)

@@ -18,7 +18,8 @@ class ExportFile(msgspec.Struct, frozen=True):
 
     Args:
         base_url: the public URL of the instance, which the addresses of pictures begin with.
-        epoch: the epoch that the edition belongs to.
+        epoch: the feed that the edition belongs to.
+        chain: the chain of the feed at that edition: after a failover, the same number can mean another history.
         is_former: another edition has replaced it; clients may still be downloading it.
     """
 
@@ -31,6 +32,7 @@ class ExportFile(msgspec.Struct, frozen=True):
     base_url: str = ""
     epoch: str = ""
     is_former: bool = False
+    chain: str = ""
 
     def is_of(self, edition: int, epoch: str, base_url: str) -> bool:
         return (self.edition, self.epoch, self.base_url) == (edition, epoch, base_url)

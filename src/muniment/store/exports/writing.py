@@ -18,6 +18,7 @@ from muniment.durable_files import sync
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
+from muniment.store.change_feed import chain_after, feed_of
 from muniment.store.exports.files import ExportFile, file_name
 
 BATCH: Final = 50
@@ -61,7 +62,8 @@ class Writer:
         name = file_name(kind, form, edition, sha256)
         sync(part)  # its name is kept with the manifest's
         part.replace(self._folder / name)
-        return ExportFile(name, rows, size_bytes, sha256, edition, at, self._base_url, epoch)
+        chain = chain_after(connection, edition) or ""
+        return ExportFile(name, rows, size_bytes, sha256, edition, at, self._base_url, epoch, chain=chain)
 
 
 def sha256_of(path: Path) -> str:
@@ -71,12 +73,12 @@ def sha256_of(path: Path) -> str:
 
 @contextmanager
 def reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
-    """Provide a snapshot of the published file, its edition and its epoch."""
+    """Provide a snapshot of the published file, its edition and its feed."""
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
     try:
         connection.execute("BEGIN")
         edition, epoch = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()
-        yield connection, edition, epoch
+        yield connection, edition, feed_of(epoch)
     finally:
         connection.close()
 
