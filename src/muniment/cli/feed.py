@@ -30,8 +30,9 @@ def renew() -> None:
     """
     Renew the feed's identity, after the database was restored without `muniment restore`.
 
-    Nodes rebuild their files and serve the former ones meanwhile. Clients that follow the feed see another feedId and start again
-    from an export; those that send the chain continue if they have seen nothing that was lost. The servers may run.
+    Nodes rebuild their files and serve the former ones meanwhile. Clients that follow the feed see another feedId and
+    start again from an export; those that send the chain continue if they have seen nothing that was lost. The servers
+    may run.
     """
     migrated()
     from muniment.registry.publishing import publisher
