@@ -44,7 +44,12 @@ def test_doctor_says_which_setting_to_change_when_the_proxy_sends_another_header
 def test_doctor_shows_the_limits_of_an_address_and_of_an_account(tmp_path):
     told = run("doctor", data=tmp_path / "data", database_url="").stdout
     by_address, by_account = re.findall(r"^OK    limits by \w+: (.*)$", told, re.MULTILINE)
-    for limit in ("600 requests a minute, 100 at once", "256 connections", "bodies within 30 s", "20 client"):
+    for limit in (
+        "600 requests a minute, 100 at once",
+        "256 connections, 50 new ones a second",
+        "bodies within 30 s",
+        "20 client",
+    ):
         assert limit in by_address
     for limit in (
         "60 changes a minute, 120 at once",

@@ -3,7 +3,14 @@
 from typing import Final
 
 from muniment.config import Config
-from muniment.kernel.fairness import BURST_BYTES, BYTES_A_MINUTE, MAX_DRAFTS, MAX_UNEXECUTED_RUNS, Fairness
+from muniment.kernel.fairness import (
+    BURST_BYTES,
+    BYTES_A_MINUTE,
+    MAX_DRAFTS,
+    MAX_UNEXECUTED_RUNS,
+    NEW_CONNECTIONS_A_SECOND,
+    Fairness,
+)
 from muniment.server.app.turns import THREADS_A_HOLDER
 
 _OFF: Final = "off"
@@ -23,6 +30,8 @@ def by_address(config: Config) -> str:
     limits = limits_of(config)
     requests = f"{config.rate_limit:,} requests a minute, {limits.requests.burst:,} at once"
     connections = f"{config.max_connections_per_address:,} connections"
+    if limits.new_connections.is_enabled:
+        connections += f", {NEW_CONNECTIONS_A_SECOND} new ones a second"
     registrations = f"{limits.registrations.burst} client registrations an hour"
     shown = (
         requests if limits.requests.is_enabled else f"requests {_OFF}",
