@@ -15,7 +15,7 @@ def cache():
 
 def put(cache, key, *, size_bytes=20_000, edition=0, depends=SHOWN):
     value = object()
-    cache.put(key, value, size_bytes=size_bytes, edition=edition, depends=depends)
+    cache.put(key, value, size_bytes=size_bytes, version=edition, depends=depends)
     return value
 
 

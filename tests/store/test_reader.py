@@ -1,12 +1,14 @@
 """The reader shows exactly what is published, at once when told and in the asked order."""
 
 import json
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
-from make.published import Publisher, company, framework, person
-from muniment.store import published_index
+from make.published import AT, Publisher, company, framework, person
+from muniment.store import published, published_index
 from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
@@ -46,7 +48,7 @@ def test_another_process_writes_and_only_what_it_touched_is_dropped(publisher, r
         "people": (("person", "*"),),
     }
     for key, depends in kept.items():
-        reader.answers.put(key, key, size_bytes=10, edition=edition, depends=depends)
+        reader.answers.put(key, key, size_bytes=10, version=edition, depends=depends)
     publisher.publish(company(1, name="Renamed"))
     assert reader.refresh() is True
     assert [key for key in kept if reader.answers.ready.get(key)] == ["two", "people"]
@@ -59,7 +61,7 @@ def test_an_answer_read_before_a_change_is_not_kept_after_it(publisher, reader):
     found = reader.document("company", "company-1")
     publisher.publish(company(1, name="Renamed"))
     reader.refresh()
-    reader.answers.put("one", found, size_bytes=10, edition=found.edition, depends=(("company", "company-1"),))
+    reader.answers.put("one", found, size_bytes=10, version=found.version, depends=(("company", "company-1"),))
     assert reader.answers.ready.get("one") is None
 
 
@@ -85,7 +87,7 @@ def test_pictures_are_addressed_with_the_present_url_of_the_instance(publisher, 
 def test_a_restored_backup_drops_everything(publisher, reader):
     publisher.publish(company(1))
     reader.refresh()
-    reader.answers.put("one", "one", size_bytes=10, edition=reader.edition, depends=(("company", "company-1"),))
+    reader.answers.put("one", "one", size_bytes=10, version=reader.version, depends=(("company", "company-1"),))
     publisher.connection.execute("UPDATE published_meta SET epoch = 'of a restored backup'")
     assert reader.refresh() is True
     assert reader.answers.ready.get("one") is None
@@ -94,11 +96,11 @@ def test_a_restored_backup_drops_everything(publisher, reader):
 def test_answers_stay_within_their_bytes_and_the_oldest_leaves(publisher, tmp_path):
     reader = Reader(tmp_path / "published.sqlite3", cache_bytes=100_000)
     for number in range(100):
-        reader.answers.put(number, b"", size_bytes=5_000, edition=0, depends=(("company", str(number)),))
+        reader.answers.put(number, b"", size_bytes=5_000, version=0, depends=(("company", str(number)),))
         assert reader.answers.currsize <= 100_000
     assert reader.answers.ready.get(0) is None
     assert reader.answers.ready.get(99) == b""
-    reader.answers.put("huge", b"", size_bytes=60_000, edition=0, depends=())
+    reader.answers.put("huge", b"", size_bytes=60_000, version=0, depends=())
     assert reader.answers.ready.get("huge") is None
     reader.close()
 
@@ -251,3 +253,43 @@ def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monke
         assert set(names) - set(found) == {("company", "missing"), ("person", "company-3")}
         assert all(json.loads(found[name].body)["data"] for name in found)
     assert reader.documents([]) == {}
+
+
+def rebuilt(publisher, *documents, edition):
+    """Give the file another history up to the same number, as a node does after a failover."""
+    database = publisher.connection
+    database.execute("BEGIN IMMEDIATE")
+    published.clear(database, epoch=f"build{edition}:4:feed", edition=edition)
+    published.load(database, documents, at=AT)
+    database.execute("COMMIT")
+
+
+def test_another_history_under_the_same_number_leaves_nothing_cached(publisher, reader):
+    publisher.publish(company(1, industry="Energy"), company(2))
+    reader.refresh()
+    energy = CompanyQuery(industry="Energy")
+    assert reader.companies(energy).total == 1
+    found = reader.document("company", "company-1")
+    reader.answers.put("one", found, size_bytes=10, version=found.version, depends=(("company", "company-1"),))
+    edition = reader.edition
+    rebuilt(publisher, company(1), company(3, industry="Energy"), company(4, industry="Energy"), edition=edition)
+    reader.refresh()
+    assert reader.edition == edition
+    assert reader.answers.ready == {}
+    assert [json.loads(item)["id"] for item in reader.companies(energy).items] == ["company-4", "company-3"]
+    reader.answers.put("late", found, size_bytes=10, version=found.version, depends=())
+    assert reader.answers.ready == {}, "what was read before is not cached either"
+
+
+def test_a_snapshot_of_the_former_history_does_not_bring_it_back(publisher, reader):
+    publisher.publish(company(1))
+    reader.refresh()
+    with closing(sqlite3.connect(reader.path, isolation_level=None)) as late:
+        late.execute("BEGIN")
+        late.execute("SELECT * FROM published_meta").fetchall()
+        rebuilt(publisher, company(2), edition=reader.edition)
+        reader.refresh()
+        version = reader.version
+        former = reader._current(late)
+    assert reader.version == version != former.version
+    assert reader.document("company", "company-2") is not None

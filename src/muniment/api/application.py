@@ -206,7 +206,7 @@ class Api:
             cached = made.answer
             if made.depends:
                 size_bytes = len(cached.body) + size_of(key)
-                self.cache.put(key, cached, size_bytes=size_bytes, edition=made.edition, depends=made.depends)
+                self.cache.put(key, cached, size_bytes=size_bytes, version=made.version, depends=made.depends)
         return key, cached, is_kept
 
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:

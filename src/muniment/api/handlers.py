@@ -34,10 +34,10 @@ class Context(NamedTuple):
 
 
 class Result(NamedTuple):
-    """An answer with the edition that it was read from and the documents that it depends on."""
+    """An answer with the version of the file that it was read from and the documents that it depends on."""
 
     answer: Answer
-    edition: int
+    version: int
     depends: tuple[Dependency, ...]
 
 
@@ -110,11 +110,11 @@ def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: 
         pagination["nextCursor"] = page.next_cursor
     body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
     lines = _page_links(path, values, page) + headers
-    return _result(body, page.updated_at, lines, page.edition, (kind, "*"))
+    return _result(body, page.updated_at, lines, page.version, (kind, "*"))
 
 
-def _result(body: bytes, updated_at: str, headers: bytes, edition: int, *depends: Dependency) -> Result:
-    return Result(Answer(body, digest(body).encode(), updated_at, headers), edition, depends)
+def _result(body: bytes, updated_at: str, headers: bytes, version: int, *depends: Dependency) -> Result:
+    return Result(Answer(body, digest(body).encode(), updated_at, headers), version, depends)
 
 
 def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
@@ -164,7 +164,7 @@ get_framework = partial(_detail, "framework")
 
 
 def _stored(found: Found, headers: bytes, *depends: Dependency) -> Result:
-    return Result(Answer(found.body, found.etag.encode(), found.updated_at, headers), found.edition, depends)
+    return Result(Answer(found.body, found.etag.encode(), found.updated_at, headers), found.version, depends)
 
 
 def _unknown(context: Context, kind: str, key: str) -> NotFound:
@@ -195,7 +195,7 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
         raise _unknown(context, "company", key)
     next_page = msgspec.json.encode(found.next_page)
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
-    return _result(body, found.updated_at, headers, found.edition, ("company", key))
+    return _result(body, found.updated_at, headers, found.version, ("company", key))
 
 
 def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
@@ -243,16 +243,16 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             "head": found.edition,
         }
     )
-    return _result(body, found.updated_at, headers, found.edition, ("*", "*"))
+    return _result(body, found.updated_at, headers, found.version, ("*", "*"))
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
-    edition = context.reader.edition
+    version = context.reader.version
     files = context.exports.files()
     body = msgspec.json.encode({"data": [_export(context, file) for file in files]})
     at = max((file.at for file in files), default="")
     # Files appear without a new edition, so the response is not cached.
-    return _result(body, at, headers, edition)
+    return _result(body, at, headers, version)
 
 
 def _export(context: Context, file: ExportFile) -> JSONObject:

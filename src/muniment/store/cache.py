@@ -30,15 +30,15 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         self._lock = threading.Lock()
         self.ready: dict[Hashable, Any] = {}
         """The values by key, for reading without a lock; only this class changes it."""
-        self.edition = 0
+        self.version = 0
 
     def put(
-        self, key: Hashable, value: object, *, size_bytes: int, edition: int, depends: tuple[Dependency, ...]
+        self, key: Hashable, value: object, *, size_bytes: int, version: int, depends: tuple[Dependency, ...]
     ) -> None:
-        """Cache *value*, unless something was published since *edition*, the registry's edition before it was read."""
+        """Cache *value*, unless something was published since *version*, that of the file before it was read."""
         size_bytes += ENTRY_OVERHEAD_BYTES
         with self._lock:
-            if edition != self.edition or size_bytes > self.maxsize // 4:
+            if version != self.version or size_bytes > self.maxsize // 4:
                 return
             if key in self.ready:
                 del self[key]
@@ -52,10 +52,10 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 del self[key]  # cachetools 6 would evict it itself to replace it by a larger one
                 self._add(key, value, min(former_bytes + size_bytes, int(self.maxsize)), depends)
 
-    def move(self, edition: int, touched: Iterable[Dependency] | None) -> None:
-        """Advance to *edition*: drop entries that show the *touched* documents, or every entry if None."""
+    def move(self, version: int, touched: Iterable[Dependency] | None) -> None:
+        """Advance to *version*: drop entries that show the *touched* documents, or every entry if None."""
         with self._lock:
-            self.edition = edition
+            self.version = version
             if touched is None:
                 self.clear()
                 self._dependents.clear()

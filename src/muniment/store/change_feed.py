@@ -81,6 +81,7 @@ class Changes(NamedTuple):
     Args:
         feed_id: the feed that the numbers belong to; new after a restore or a rebuild.
         edition: the feed's highest number.
+        version: the version of the file that they were read from.
         chain: the chain after *next_after*, where it is known.
     """
 
@@ -89,7 +90,8 @@ class Changes(NamedTuple):
     feed_id: str
     edition: int
     updated_at: str
-    chain: str | None = None
+    version: int
+    chain: str | None
 
 
 class FeedGapError(LookupError):

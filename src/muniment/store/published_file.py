@@ -32,12 +32,17 @@ class PublishedFile:
         self._held = -1
         with self._lock:
             self._state = load(self._probe, None)
-            self.answers.move(self._state.edition, None)
+            self.answers.move(self._state.version, None)
         self.refresh()
 
     @property
     def edition(self) -> int:
         return self._state.edition
+
+    @property
+    def version(self) -> int:
+        """Return a number for caches, which no other state of the file has in this process."""
+        return self._state.version
 
     @property
     def is_built(self) -> bool:
@@ -130,11 +135,18 @@ class PublishedFile:
         if row == (state.edition, state.epoch):
             return state
         with self._lock:
-            if row[1] == self._state.epoch and row[0] < self._state.edition:
+            if self._is_past(*row):
                 # This snapshot started before another thread advanced to a later edition.
                 return load(connection, self._state)
             self._advance(connection)
             return self._state
+
+    def _is_past(self, edition: int, epoch: str) -> bool:
+        """Return whether a snapshot is older than the current state. Requires the lock."""
+        if epoch == self._state.epoch:
+            return edition < self._state.edition
+        found: tuple[int, str] = self._probe.execute("SELECT edition, epoch FROM published_meta").fetchone()
+        return found == (self._state.edition, self._state.epoch)
 
     def _advance(self, connection: sqlite3.Connection) -> bool:
         """Advance to the edition of the open snapshot. Requires the lock."""
@@ -144,7 +156,7 @@ class PublishedFile:
         state = load(connection, former)
         self._generation += 1
         self._state = state
-        self.answers.move(state.edition, touched(connection, former, state))
+        self.answers.move(state.version, touched(connection, former, state))
         return True
 
 

@@ -60,14 +60,14 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     Args:
         etag: the opaque part of its ETag.
         updated_at: its last change.
-        edition: the edition it was read from.
+        version: the version of the file it was read from.
         provenance: of each item, its key and its mark, as a member of a JSON object.
     """
 
     body: bytes
     etag: str
     updated_at: str
-    edition: int
+    version: int
     provenance: tuple[str, ...] = ()
 
 
@@ -80,7 +80,7 @@ class ListPage(Page[bytes]):
         provenance: of each item, its key and its mark, as a member of a JSON object.
     """
 
-    edition: int
+    version: int
     updated_at: str
     next_cursor: str | None = None
     provenance: Sequence[str] = ()
@@ -133,7 +133,7 @@ class Reader(PublishedFile):
 
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
         """Return those of the documents *names*, pairs of kind and key, that exist."""
-        edition = self._state.edition
+        version = self._state.version
         connection = self.connection_for_details()
         found = {}
         for start in range(0, len(names), BATCH):
@@ -142,19 +142,19 @@ class Reader(PublishedFile):
             for body, named in _execute(connection, _BY_ID[len(some)], ids):
                 values, _, provenance = named.rpartition("\n")
                 etag, updated_at, kind, key = values.split(" ", 3)
-                found[kind, key] = self._found(body, etag, updated_at, edition, provenance)
+                found[kind, key] = self._found(body, etag, updated_at, version, provenance)
         for name in names:
             if name not in found:  # missing, or stored under a different id after a collision
                 row = _execute(connection, _BY_NAME, name).fetchone()
                 if row is not None:
                     values, _, provenance = row[1].rpartition("\n")
                     etag, updated_at, _ = values.split(" ", 2)
-                    found[name] = self._found(row[0], etag, updated_at, edition, provenance)
+                    found[name] = self._found(row[0], etag, updated_at, version, provenance)
         return found
 
-    def _found(self, body: bytes, etag: str, updated_at: str, edition: int, provenance: str) -> Found:
+    def _found(self, body: bytes, etag: str, updated_at: str, version: int, provenance: str) -> Found:
         shown = with_picture_addresses(body, self._base_url)
-        return Found(shown, etag if shown is body else digest(shown), updated_at, edition, (provenance,))
+        return Found(shown, etag if shown is body else digest(shown), updated_at, version, (provenance,))
 
     def companies(self, query: CompanyQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
@@ -184,7 +184,7 @@ class Reader(PublishedFile):
                     (kind,),
                 ).fetchall()
             body = with_picture_addresses(b'{"data":[%s]}' % b",".join([row[0] for row in rows]), self._base_url)
-        return Found(body, digest(body), state.at, state.edition, tuple(row[1] for row in rows))
+        return Found(body, digest(body), state.at, state.version, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
         state = self._state
@@ -197,7 +197,7 @@ class Reader(PublishedFile):
             "frameworks": state.totals["framework"][0],
         }
         body = msgspec.json.encode({"data": data})
-        return Found(body, digest(body), state.at, state.edition)
+        return Found(body, digest(body), state.at, state.version)
 
     def cap_table(self, slug: str, page: int, page_size: int) -> ListPage | None:
         """Return a page of a company's token holders, or None if there is no such company."""
@@ -211,7 +211,7 @@ class Reader(PublishedFile):
             page,
             page_size,
             len(holders),
-            found.edition,
+            found.version,
             found.updated_at,
         )
 
@@ -235,7 +235,7 @@ class Reader(PublishedFile):
             FeedAheadError: no change has that number yet, here or, on a replica, at its source.
             FeedDivergedError: the chain of that number is another one, here or, on a replica, at its source.
         """
-        is_level = True
+        is_level = is_known = True
         if not self.has_past(after, chain):
             is_level = self._catch_up()
             self.refresh()
@@ -249,17 +249,26 @@ class Reader(PublishedFile):
             if chain is not None and known != chain:
                 if is_level:
                     raise FeedDivergedError(after)
-                return Changes([], after, state.feed_id, state.edition, state.at)  # nobody can tell yet
-            rows = chained_rows(connection, after, limit)
-        if not rows:
-            return Changes(rows, after, state.feed_id, state.edition, state.at, known)
-        return Changes(rows, rows[-1].sequence, state.feed_id, state.edition, state.at, rows[-1].chain)
+                is_known = False
+            rows = chained_rows(connection, after, limit) if is_known else []
+        if not is_known:  # whether the source has this past; the next request may be answered otherwise
+            return Changes(rows, after, state.feed_id, state.edition, state.at, -1, None)
+        last = rows[-1] if rows else None
+        return Changes(
+            rows,
+            last.sequence if last else after,
+            state.feed_id,
+            state.edition,
+            state.at,
+            state.version,
+            last.chain if last else known,
+        )
 
     def erased(self) -> int:
         """Return the number of the latest change that tells of an erased person; 0 if there is none."""
-        if self._erased[0] != self.edition:
-            edition = self.edition
-            self._erased = edition, latest(self._connection())
+        if self._erased[0] != self.version:
+            version = self.version
+            self._erased = version, latest(self._connection())
         return self._erased[1]
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
@@ -338,7 +347,7 @@ class Reader(PublishedFile):
             page_size=size,
             total=total,
             next_cursor=cursor,
-            edition=state.edition,
+            version=state.version,
             updated_at=state.at,
             provenance=marks,
         )

@@ -1,7 +1,7 @@
 """Index state of one edition of the published file, cached in memory, and the changes between two editions."""
 
 import sqlite3
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import Final, NamedTuple
 
 from muniment.store.cache import Dependency
@@ -10,9 +10,16 @@ from muniment.store.published import KINDS
 
 
 class SnapshotState(NamedTuple):
-    """The state of one edition: totals, blocks in descending order, and their cumulative sums."""
+    """
+    The state of one edition: totals, blocks in descending order, and their cumulative sums.
+
+    Args:
+        build: another number for each epoch that this process has read, so that no edition is cached for another.
+        versions: for each kind, the version that changed it last.
+    """
 
     epoch: str
+    build: int
     edition: int
     at: str
     totals: dict[str, tuple[int, int, int]]
@@ -21,26 +28,40 @@ class SnapshotState(NamedTuple):
     sums: dict[str, list[int]]
 
     @property
+    def version(self) -> int:
+        """Return a number for caches: the edition, and the build above its digits."""
+        return version_of(self.build, self.edition)
+
+    @property
     def feed_id(self) -> str:
         """Return the id of the feed that the sequence numbers belong to; new after a restore or a rebuild."""
         return feed_of(self.epoch)
+
+
+_builds = count(1)
+
+
+def version_of(build: int, edition: int) -> int:
+    return build << 64 | edition
 
 
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     rows = connection.execute("SELECT kind, n, raising, treasury_minor FROM published_total")
     totals = {kind: (n, raising, int(treasury_minor)) for kind, n, raising, treasury_minor in rows}
-    versions = dict.fromkeys(KINDS, edition)
+    build = 0 if former is None else former.build if former.epoch == epoch else next(_builds)
+    version = version_of(build, edition)
+    versions: dict[str, int] = dict.fromkeys(KINDS, version)
     if former is not None and former.epoch == epoch and former.edition < edition:
         changed = _kinds_changed(connection, former.edition, edition)
-        versions = {kind: edition if kind in changed else former.versions[kind] for kind in KINDS}
+        versions = {kind: version if kind in changed else former.versions[kind] for kind in KINDS}
     blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
     counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for kind, first, n in connection.execute("SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"):
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    return SnapshotState(epoch, edition, at, totals, versions, blocks, sums)
+    return SnapshotState(epoch, build, edition, at, totals, versions, blocks, sums)
 
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:

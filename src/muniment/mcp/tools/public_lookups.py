@@ -152,9 +152,9 @@ class PublicTools:
             return cached
 
         def make_and_cache() -> Marked:
-            edition = self._reader.edition
+            version = self._reader.version
             made = make()
-            self._cache(key, made, edition, (kind, "*"))
+            self._cache(key, made, version, (kind, "*"))
             return made
 
         if quick:
@@ -174,12 +174,12 @@ class PublicTools:
             meant = f"Did you mean {' or '.join(near)}? " if near else ""
             raise NotFound(f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Call {where} for valid ones.")
         made = provenance.of_published(fit(found.body), kind, found.provenance)
-        self._cache(("mcp", kind, key, form), made, found.edition, (kind, key))
+        self._cache(("mcp", kind, key, form), made, found.version, (kind, key))
         return made
 
-    def _cache(self, key: tuple[object, ...], made: Marked, edition: int, shows: Dependency) -> None:
+    def _cache(self, key: tuple[object, ...], made: Marked, version: int, shows: Dependency) -> None:
         size_bytes = len(made.content) + len(made.marks)
-        self._reader.answers.put(key, made, size_bytes=size_bytes, edition=edition, depends=(shows,))
+        self._reader.answers.put(key, made, size_bytes=size_bytes, version=version, depends=(shows,))
 
 
 def _query(arguments: Arguments, kind: type[Query]) -> Query:

@@ -81,8 +81,8 @@ class RestAnswers:
                 answer = Answer(document.body, document.etag.encode(), document.updated_at, each.lines)
                 answers[each.target] = answer
                 if self._is_second_request(each.target):
-                    size_bytes, edition = len(document.body), document.edition
-                    self._api.cache.put(each.target, answer, size_bytes=size_bytes, edition=edition, depends=(name,))
+                    size_bytes, version = len(document.body), document.version
+                    self._api.cache.put(each.target, answer, size_bytes=size_bytes, version=version, depends=(name,))
         self._api.misses += len(answers)
         return answers
 

@@ -53,7 +53,7 @@ def reader() -> Reader:
 class CachedPage(NamedTuple):
     """A rendered page."""
 
-    edition: int
+    version: int
     status: int
     content: Content
     headers: tuple[tuple[str, str], ...]
@@ -79,17 +79,17 @@ def published(*parameters: str) -> Callable[[View], View]:
                 raise MethodNotAllowed(str(request.method), "GET, HEAD")
             source = reader()
             source.refresh()
-            edition = source.edition
+            version = source.version
             asked = urlencode([(name, request.GET[name]) for name in parameters if request.GET.get(name)])
             key = f"{context.address(request)} {request.path}?{asked}"
             with _lock:
                 page = pages.get(key)
-            is_kept = page is not None and page.edition == edition
+            is_kept = page is not None and page.version == version
             if page is None or not is_kept:
                 response = view(request, **where)
                 if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                     return response
-                page = _finish(response, edition)
+                page = _finish(response, version)
             answer = page.content.respond(request, REVALIDATE, status=page.status)
             for name, value in page.headers:
                 answer[name] = value
@@ -105,11 +105,11 @@ def published(*parameters: str) -> Callable[[View], View]:
     return decorate
 
 
-def _finish(response: HttpResponse, edition: int) -> CachedPage:
+def _finish(response: HttpResponse, version: int) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
         # Messages for one browser stay in its session until a page that is not cached.
         response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
     content = Content(response.content, digest(response.content), response["Content-Type"])
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
-    return CachedPage(edition, response.status_code, content, headers)
+    return CachedPage(version, response.status_code, content, headers)
