@@ -2,8 +2,8 @@
 What no schema can say of a valid request, told to Schemathesis.
 
 A cursor is opaque and comes from an earlier page, so one that is made up is refused although it is a
-text; it is left out of the requests that ought to be accepted. So is a number of the change feed, which must not be
-beyond its head.
+text; it is left out of the requests that ought to be accepted. So are a number of the change feed, which must not be
+beyond its head, and a chain, which must be that of the feed.
 """
 
 from typing import Any
@@ -14,11 +14,12 @@ from schemathesis.generation import GenerationMode
 
 @schemathesis.hook
 def before_call(context: Any, case: schemathesis.Case, kwargs: Any) -> None:
-    """Leave a made-up cursor or number of the feed out, and relevance where no words are given."""
+    """Leave a made-up cursor, number or chain of the feed out, and relevance where no words are given."""
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE or not case.query:
         return
     case.query.pop("cursor", None)
     if case.path == "/api/v1/changes":
         case.query.pop("after", None)
+        case.query.pop("chain", None)
     if case.query.get("sort") == "relevance" and not case.query.get("q"):
         case.query.pop("sort")
