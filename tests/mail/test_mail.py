@@ -151,6 +151,20 @@ def test_a_message_that_the_server_refuses_for_now_is_tried_again(monkeypatch):
             run.handler.work(run)
 
 
+@pytest.mark.parametrize(("answer", "outcome"), [("554 no such content", Abandoned), ("452 no room", Postponed)])
+def test_a_server_may_refuse_what_a_message_contains(monkeypatch, answer, outcome):
+    class Picky(Mailbox):
+        async def handle_DATA(self, server, session, envelope):  # noqa: N802 - aiosmtpd's name
+            return answer
+
+    with Picky() as box:
+        using(monkeypatch, mail_url=box.url)
+        send()
+        run = queue.claim("tests", "mail")
+        with pytest.raises(outcome, match=answer[:3]):
+            run.handler.work(run)
+
+
 def test_a_refused_sender_keeps_every_message_for_the_operator_to_mend(monkeypatch):
     class Strict(Mailbox):
         async def handle_MAIL(self, server, session, envelope, address, options):  # noqa: N802 - aiosmtpd's name

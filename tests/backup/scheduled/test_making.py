@@ -19,6 +19,7 @@ from muniment.documents.records import storage
 from muniment.documents.uploads import remove_blob
 from muniment.jobs import queue
 from muniment.kernel.problems import BadRequest, Conflict, Unavailable
+from services.s3 import S3
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,6 +147,16 @@ def test_a_place_that_returns_another_file_than_was_written_is_refused(place, mo
     with pytest.raises(Unavailable, match="returned other content than was written"):
         backups.made(place)
     assert backups.names(place) == []
+
+
+def test_a_store_that_returns_another_backup_than_was_written_keeps_none(tmp_path, monkeypatch):
+    backups.with_documents(1)
+    monkeypatch.setattr("muniment.backup.scheduled.making.digest_of", lambda _: object())
+    with S3(tmp_path / "s3") as s3:
+        with pytest.raises(Unavailable, match="returned other content than was written"):
+            backups.made(s3.url())
+        store = backups.opened(s3.url()).store
+        assert [blob.key for blob in store.blobs("") if blob.key.endswith(".backup")] == []
 
 
 def test_a_damaged_file_is_copied_again_and_a_damaged_backup_is_noted_and_never_counts_as_the_last(place, monkeypatch):
