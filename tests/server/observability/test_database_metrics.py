@@ -4,10 +4,12 @@ import asyncio
 import threading
 import time
 
+import msgspec
 import pytest
 from django.db import connections
 
 from muniment.server.observability import database_metrics as module
+from muniment.server.observability import metrics as metrics_module
 from muniment.server.observability.database_metrics import DatabaseMetrics
 from muniment.server.observability.exposition import text
 from muniment.server.observability.metrics import Metrics
@@ -110,3 +112,11 @@ def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
         await database_metrics.refresh()
 
     run(hangs, call=call)
+
+
+def test_a_flag_is_a_number_that_the_other_processes_of_a_port_can_read():
+    metrics = Metrics()
+    metrics.gauge("muniment_flag", "A flag.", lambda: True)
+    shared = msgspec.json.encode(list(metrics._own()))
+    found = {family.name: family.samples for family in metrics_module._decode(shared)}
+    assert [sample.value for sample in found["muniment_flag"]] == [1.0]

@@ -79,7 +79,7 @@ class Metrics:
         self._events[event] += 1
 
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
-        self._sources.append(lambda: Family.single(name, description, read()))
+        self._sources.append(lambda: Family.single(name, description, float(read())))  # a flag is a bool
 
     def counter(self, name: str, description: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         """Expose the result of *read* as the counter *name*: totals by *label*."""
