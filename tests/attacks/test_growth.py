@@ -103,6 +103,21 @@ def test_twenty_five_of_the_largest_changes_leave_listing_database_and_page_smal
     assert len(page.content) <= MAX_PAGE_BYTES
 
 
+@pytest.mark.proof
+def test_twenty_five_replacements_of_the_longest_list_leave_the_database_small(product, owner):
+    chance = random.Random(19)
+    before, total, answers = database_bytes(product), 0, []
+    for _ in range(CALLS):
+        rows = [{"name": f"Holder {noise(chance, 40)}", "tokens": str(number)} for number in range(9_000)]
+        given = {"slug": ATTACKED_WITH, "changes": {"capTable": rows}, "expectedTotals": {"capTable": total}}
+        answers.append(owner.call("update_my_company", **given))
+        if "data" in answers[-1]:
+            total = len(rows)
+    assert total, answers[0]
+    assert "changed too much text" in answers[-1]["error"]["message"]
+    assert database_bytes(product) - before <= MAX_GROWTH_BYTES
+
+
 def test_the_history_of_the_worst_texts_is_a_small_page(product, owner):
     chance = random.Random(18)
     for _ in range(24):

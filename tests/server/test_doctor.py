@@ -53,7 +53,7 @@ def test_doctor_shows_the_limits_of_an_address_and_of_an_account(tmp_path):
         assert limit in by_address
     for limit in (
         "60 changes a minute, 120 at once",
-        "128 KB of changes a minute, 4 MB at once",
+        "128 KB of changes a minute, 3.5 MB at once",
         "2 s of CPU a minute, 10 s at once",
         "600 tool calls a minute",
         "20 drafts",

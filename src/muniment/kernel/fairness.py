@@ -31,7 +31,7 @@ BURST_OF_WRITES: Final = 2
 BURST_OF_CPU: Final = 5
 """How many minutes' worth of CPU time an account's pages may use at once: a save of the largest listing fits."""
 BYTES_A_MINUTE: Final = 128 << 10
-BURST_BYTES: Final = 4 << 20
+BURST_BYTES: Final = 7 << 19
 """Of history. Replacing the longest list costs about 2 MB, and a change of single rows a few hundred bytes."""
 MAX_DRAFTS: Final = 20
 """Listings of an account that were never published; more of them from before stay."""
