@@ -280,6 +280,7 @@ class Config:
     cache_mb = Setting("32", _natural, "Response cache of each process, in megabytes.")
     exports_interval_s = Setting("600", _natural, "Minimum seconds between exports; 0 disables exports.")
     changes_kept = Setting("200000", _natural, "Number of entries in the change feed.")
+    scrub_days = Setting("7", _natural, "Days in which everything stored is verified once; 0 disables the scrub.")
     max_lag_s = Setting("10", _natural, "Replication lag in seconds after which a node is not ready; PostgreSQL only.")
     standby_wait_s = Setting(
         "10",

@@ -52,6 +52,7 @@ IS_HTTPS = BASE_URL.startswith("https://")
 CURRENCY = config.currency
 SCHEMA = registry_schema(config.currency)
 CHANGES_KEPT = config.changes_kept
+SCRUB_DAYS = config.scrub_days
 STARTING_CREDITS = config.starting_credits
 RUN_COST = config.run_cost
 MODEL = Endpoint(
@@ -73,6 +74,7 @@ INSTALLED_APPS = [
     "muniment.accounts",
     "muniment.mail",
     "muniment.jobs",
+    "muniment.scrub",
     "muniment.registry",
     "muniment.credits",
     "muniment.oauth",

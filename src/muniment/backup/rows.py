@@ -25,7 +25,7 @@ Migrations = Collection[tuple[str, str]]
 BATCH: Final = 500
 CHUNK_BYTES: Final = 1 << 20
 CHANGES: Final = "published_change"
-LEFT_OUT: Final = frozenset({"documents_blobhold", "accounts_keyholder"})
+LEFT_OUT: Final = frozenset({"documents_blobhold", "accounts_keyholder", "scrub_scrubstate"})
 """Only used by a running process."""
 CACHES: Final = frozenset({"accounts_cache", "web_forms"})
 """Tables without a model: short-lived counts and submitted forms."""

@@ -1,34 +1,44 @@
-"""Commands for the instance: doctor, OpenAPI document, migrations."""
+"""Commands for the instance: doctor, OpenAPI document, migrations, republish, scrub."""
 
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from muniment import config
 from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
-from muniment.cli.command import main, migrated, problems_as_errors
+from muniment.cli.command import main, migrated, problems_as_errors, record_command, use_django
 from muniment.schema.objects import registry_schema
+from muniment.server.deep_checks import examine_deeply
 from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
+from muniment.server.findings import FAIL, Finding, exit_status
+
+if TYPE_CHECKING:
+    from muniment.scrub.progress import Progress
 
 
 @main.command()
 @click.option("--ledger", is_flag=True, help="Also verify every credit balance against its transfers.")
 @click.option("--storage", is_flag=True, help="Also verify every document against its blob.")
 @click.option("--values", is_flag=True, help="Also list the stored values that break a rule.")
+@click.option("--deep", is_flag=True, help="Verify everything stored; exits with 0 for OK, 3 for WARN, 1 for FAIL.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Verify this backup instead, without an instance.",
 )
-def doctor(*, ledger: bool, storage: bool, values: bool, backup: Path | None) -> None:
+def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, backup: Path | None) -> None:
     """
     Check the instance.
 
     Checks the settings, the data folder, the database, the published documents and the document store. Exits with
     status 1 if a check fails. Changes nothing, except that a small probe is written to the store, read and deleted.
+
+    With --deep, it also reads everything stored and compares it with its source or its digest; the instance may be
+    running. It then exits with status 3 if nothing fails, but a check warns.
     """
     if backup is not None:
         _verify(backup)
@@ -44,9 +54,19 @@ def doctor(*, ledger: bool, storage: bool, values: bool, backup: Path | None) ->
     if values and all(finding.is_good for finding in findings):
         findings.extend(examine_values())
     for finding in findings:
-        click.echo(f"{finding.mark:<4}  {finding.what}: {finding.says}")
+        _show(finding)
+    if deep:
+        use_django()
+        for finding in examine_deeply(current):
+            _show(finding)  # at once: a large registry takes minutes
+            findings.append(finding)
+        sys.exit(exit_status(findings))
     if not all(finding.is_good for finding in findings):
-        sys.exit(1)
+        sys.exit(FAIL)
+
+
+def _show(finding: Finding) -> None:
+    click.echo(f"{finding.mark:<4}  {finding.what}: {finding.says}")
 
 
 def _verify(backup: Path) -> None:
@@ -90,3 +110,52 @@ def migrate() -> None:
         click.echo("The published documents were rendered again in this version's form.")
     if not any(upgrade):
         click.echo("Nothing to do: no migrations are pending.")
+
+
+@main.command()
+@click.option(
+    "--rebuild", is_flag=True, help="Write every document again in one transaction, under a new feed; writers wait."
+)
+def republish(*, rebuild: bool) -> None:
+    """
+    Publish every document again from its source.
+
+    Renders each public listing, person and framework, replaces the published documents that differ, and removes those
+    without a public source. Reads go on, and changes wait for one batch at a time. Followers of the change feed receive
+    what was replaced as changes; after a rebuild they start over.
+    """
+    migrated()
+    from muniment.registry.publishing import republishing
+
+    with problems_as_errors():
+        done = republishing.republish(rebuild=rebuild)
+    record_command("republish", rebuild=rebuild, replaced=done.replaced, unlisted=done.unlisted)
+    click.echo(f"{done.examined:,} documents rendered, {done.replaced:,} replaced, {done.unlisted:,} removed.")
+    if done.is_rebuilt:
+        click.echo("Every document was written again, under a new feed: nodes and followers start over.")
+
+
+@main.command()
+def scrub() -> None:
+    """
+    Verify everything stored now, and mend what can be made again from its source.
+
+    `serve` does the same slowly, once in MUNIMENT_SCRUB_DAYS. Exits with status 1 if something is damaged that cannot
+    be mended.
+    """
+    migrated()
+    from muniment.scrub import instance
+
+    shown: set[str] = set()
+
+    def tell(progress: "Progress") -> None:
+        for damage in (*progress.damages, *progress.former):
+            line = f"{'MENDED' if damage.is_mended else 'DAMAGED'}  {damage.check}: {damage}"
+            if line not in shown:
+                click.echo(line)
+            shown.add(line)
+
+    done = instance.run_whole_pass(tell)
+    click.echo(f"{done.examined:,} items examined, {len(done.former):,} damaged.")
+    if done.former:
+        sys.exit(FAIL)

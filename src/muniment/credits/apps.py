@@ -14,9 +14,11 @@ class CreditsConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.credits import own_data
+        from muniment.credits import ledger_check, own_data
+        from muniment.scrub.checks import register
 
         personal_data.register(own_data.PART)
+        register(ledger_check.CHECK)
         if not billing.is_on():
             return
         from muniment.credits.purchases import reconcile_purchases

@@ -1,17 +1,18 @@
 """
-Blob clean-up: keep rows and blobs consistent periodically, and check them for `muniment doctor --storage`.
+Blob clean-up: keep rows and blobs consistent periodically, and check them for the scrub and `muniment doctor`.
 
 A row is written before its blob and drops its reference before the blob is removed, so a crash can leave only
 orphans: blobs without a row. The blob of a live upload is left alone; a dead upload is fenced off before its blob is
 removed, so that it cannot resume and record it.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
@@ -24,6 +25,7 @@ from muniment.jobs.models import Job
 from muniment.jobs.models import State as JobState
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Unavailable
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 
 LEFTOVER_HOURS = 24
 NO_VERDICT = (
@@ -31,6 +33,10 @@ NO_VERDICT = (
 )
 _UNSCANNED = "The virus scan did not finish. Upload the file again."
 _BATCH = 200
+CHECKED: Final = "document files"
+_RETURN: Final = f"copy the file {{key}} back from a backup ({RESTORE}), or ask its owner to upload it again"
+_BYTES_AT_ONCE: Final = 64 << 20
+"""A part of the check ends after so many bytes, however few files those are."""
 
 
 @dataclass(slots=True)
@@ -150,7 +156,7 @@ def examine() -> StorageCheck:
     sizes = {blob.key: blob.size_bytes for blob in storage().blobs("documents")}
     rows = Document.objects.exclude(blob_key="").values_list("pk", "blob_key", "size_bytes")
     missing = [pk for pk, key, size in rows.iterator() if sizes.get(key) != size]
-    return StorageCheck(len(sizes), sum(sizes.values()), list(_orphans(moment, fence=False)), missing)
+    return StorageCheck(len(sizes), sum(sizes.values()), orphans(moment), missing)
 
 
 def _remove(pk: str, moment: datetime) -> int:
@@ -166,6 +172,11 @@ def _remove(pk: str, moment: datetime) -> int:
     if document.blob_key:
         remove_blob(document.blob_key)
     return 1
+
+
+def orphans(moment: datetime) -> list[str]:
+    """Return the keys of blobs that belong to no document and to no live upload."""
+    return list(_orphans(moment, fence=False))
 
 
 def _orphans(moment: datetime, *, fence: bool) -> Iterator[str]:
@@ -213,3 +224,59 @@ def _fence(key: str, moment: datetime) -> bool:
             row.attempt += 1
             row.save(update_fields=["attempt"])
     return True
+
+
+def _count_blobs() -> int:
+    return Document.objects.exclude(blob_key="").count() + 1
+
+
+def _look_at_blobs(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    stored = Document.objects.exclude(blob_key="").filter(pk__gt=after).order_by("pk")
+    damages, examined, read, last = [], 0, 0, ""
+    for document in stored[:limit]:
+        if fault := _fault(document):
+            remedy = _RETURN.format(key=document.blob_key)
+            damages.append(Damage(check=CHECKED, subject=f"document {document.pk}", says=fault, remedy=remedy))
+        examined, read, last = examined + 1, read + document.size_bytes, document.pk
+        if read >= _BYTES_AT_ONCE:
+            break
+    if last:
+        return Slice(examined, damages, last)
+    return Slice(1, _orphan_damages(), None)
+
+
+def _fault(document: Document) -> str:
+    """Return what is wrong with a document's file; empty if nothing is, or the document has gone meanwhile."""
+    digest, size_bytes = hashlib.sha256(), 0
+    try:
+        for piece in storage().stream(document.blob_key):
+            digest.update(piece)
+            size_bytes += len(piece)
+    except FileNotFoundError:
+        found = "its file is missing"
+    else:
+        if (size_bytes, digest.hexdigest()) == (document.size_bytes, document.sha256):
+            return ""
+        found = f"its file has {size_bytes:,} bytes instead of {document.size_bytes:,}"
+        if size_bytes == document.size_bytes:
+            found = "its file is damaged: the digest is not that of the upload"
+    is_there = Document.objects.filter(pk=document.pk, blob_key=document.blob_key).exists()
+    return found if is_there else ""
+
+
+def _orphan_damages() -> list[Damage]:
+    if not has_stored():
+        return []
+    return [
+        Damage(
+            check=CHECKED,
+            subject=key,
+            says="belongs to no document",
+            remedy="the next cleanup deletes it",
+            is_minor=True,
+        )
+        for key in orphans(now())
+    ]
+
+
+BLOBS: Final = Check(name=CHECKED, fine="each has the digest of its upload", count=_count_blobs, look=_look_at_blobs)

@@ -28,13 +28,18 @@ class RegistryConfig(AppConfig):
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.registry import own_data
+        from muniment.registry.company import pictures
         from muniment.registry.people import suppression
+        from muniment.registry.publishing import comparison
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
+        from muniment.scrub import checks
 
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)
+        checks.register(comparison.CHECK)
+        checks.register(pictures.CHECK)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

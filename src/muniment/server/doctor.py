@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import django
@@ -22,6 +22,7 @@ from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
 from muniment.server import replication
 from muniment.server.app.startup import writable
+from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.limits import by_account, by_address
 from muniment.server.observability.logs import masked
@@ -35,31 +36,6 @@ if TYPE_CHECKING:
 MAIL_WAITS_S: Final = 300
 _HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
 """A setting whose name contains one of these words is a secret."""
-
-
-class Finding(NamedTuple):
-    """The result of one check. ``warns``: it is good, but needs attention."""
-
-    what: str
-    is_good: bool
-    says: str
-    warns: bool = False
-
-    @property
-    def mark(self) -> str:
-        return "FAIL" if not self.is_good else "WARN" if self.warns else "OK"
-
-
-def _good(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=says)
-
-
-def _bad(what: str, says: str) -> Finding:
-    return Finding(what, is_good=False, says=says)
-
-
-def _warning(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=says, warns=True)
 
 
 def settings_lines(config: Config) -> Iterator[str]:
@@ -93,18 +69,18 @@ def examine(config: Config) -> list[Finding]:
 
 
 def _limits(config: Config) -> list[Finding]:
-    return [_good("limits by address", by_address(config)), _good("limits by account", by_account(config))]
+    return [good("limits by address", by_address(config)), good("limits by account", by_account(config))]
 
 
 def _folder(folder: Path) -> Finding:
     if not folder.exists():
-        return _good("data folder", f"{folder} does not exist yet; the first start creates it")
+        return good("data folder", f"{folder} does not exist yet; the first start creates it")
     if not writable(folder):
-        return _bad("data folder", f"{folder} is not writable, or its disk is full")
+        return bad("data folder", f"{folder} is not writable, or its disk is full")
     if folder.stat().st_mode & private_files.MASK:
-        return _warning("data folder", f"other users can look into {folder}; run chmod 700 {folder}")
+        return warning("data folder", f"other users can look into {folder}; run chmod 700 {folder}")
     room = os.statvfs(folder)
-    return _good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
+    return good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
 
 
 def _keys(folder: Path) -> list[Finding]:
@@ -117,7 +93,7 @@ def _keys(folder: Path) -> list[Finding]:
 
 def _database(config: Config) -> Finding:
     if not config.on_postgresql and not config.database_file.exists():
-        return _good("database", "SQLite, does not exist yet; the first start creates it")
+        return good("database", "SQLite, does not exist yet; the first start creates it")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     try:
         django.setup()
@@ -126,15 +102,15 @@ def _database(config: Config) -> Finding:
         missing, is_new = pending(), not has_begun()
         found = [] if missing or is_new else warnings()
     except DatabaseError as error:
-        return _bad("database", f"does not answer: {masked(str(error)).strip()}")
+        return bad("database", f"does not answer: {masked(str(error)).strip()}")
     except OSError as error:
-        return _bad("database", f"cannot be reached: {error}")
+        return bad("database", f"cannot be reached: {error}")
     finally:
         connection.close()
     if is_new:
-        return _good("database", f"{connection.vendor}, no migrations applied yet; run muniment migrate, or serve")
+        return good("database", f"{connection.vendor}, no migrations applied yet; run muniment migrate, or serve")
     if missing:
-        return _bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
+        return bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
     return Finding("database", not found, "; ".join((f"{connection.vendor}, all migrations applied", *found)))
 
 
@@ -158,23 +134,23 @@ def _secret_key(config: Config) -> Finding:
     """Compare the keys of this node with the fingerprints in the database."""
     what = "secret key"
     if not config.on_postgresql and not config.database_file.exists():
-        return _good(what, "made by the first start")
+        return good(what, "made by the first start")
     try:
         if pending():
-            return _good(what, "compared after the migrations")
+            return good(what, "compared after the migrations")
         from muniment.accounts.keys import rotation
 
         found = rotation.status()
     except (DatabaseError, OSError):
-        return _good(what, "compared when the database answers")
+        return good(what, "compared when the database answers")
     finally:
         connection.close()
     lacking = [key.fingerprint for key in found.keys if key.state and not key.is_here]
     if lacking:
-        return _bad(what, f"{', '.join(lacking)} is used by the database and missing here; see muniment keys")
+        return bad(what, f"{', '.join(lacking)} is used by the database and missing here; see muniment keys")
     if advice := _key_advice(config, found):
-        return _warning(what, advice)
-    return _good(what, f"{found.keys[0].fingerprint}, the one that the database uses")
+        return warning(what, advice)
+    return good(what, f"{found.keys[0].fingerprint}, the one that the database uses")
 
 
 def _key_advice(config: Config, found: "Status") -> str:
@@ -194,29 +170,29 @@ def _key_advice(config: Config, found: "Status") -> str:
 def _published(config: Config) -> Finding:
     file = config.published_file
     if not file.exists():
-        return _good("published documents", "none yet")
+        return good("published documents", "none yet")
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             edition, schema = connection.execute("SELECT edition, schema FROM published_meta").fetchone()
             totals = dict(connection.execute("SELECT kind, n FROM published_total"))
     except (sqlite3.Error, TypeError) as error:
-        return _bad("published documents", f"cannot be read: {error}")
+        return bad("published documents", f"cannot be read: {error}")
     if schema != SCHEMA_VERSION:
         says = f"have schema {schema}, this version writes {SCHEMA_VERSION}; run muniment migrate, or serve"
-        return _bad("published documents", says)
+        return bad("published documents", says)
     counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
-    return _good("published documents", f"edition {edition:,}: {counted}")
+    return good("published documents", f"edition {edition:,}: {counted}")
 
 
 def _store(config: Config) -> Finding:
     if not config.storage_url and not config.data.exists():
-        return _good("document store", "a folder, does not exist yet; the first start creates it")
+        return good("document store", "a folder, does not exist yet; the first start creates it")
     place = masked(config.storage_url) or str(config.data / "blobs")
     try:
         Storage(config.data / "blobs", config.storage_url).probe()
     except (StorageUnavailable, OSError) as error:
-        return _bad("document store", masked(f"{place} {error}"))
-    return _good("document store", f"{place}: a probe was written, read and deleted")
+        return bad("document store", masked(f"{place} {error}"))
+    return good("document store", f"{place}: a probe was written, read and deleted")
 
 
 def _backups(config: Config) -> Finding:
@@ -242,35 +218,35 @@ def _backups(config: Config) -> Finding:
 
 def _proxies(config: Config) -> Finding:
     if not config.trusted_proxies:
-        return _good("proxies", "none is trusted; a client is the address that connects")
+        return good("proxies", "none is trusted; a client is the address that connects")
     seen = OtherHeader.read(config.data, config.forwarded_header, time.time())
     if seen is not None:
         at = datetime.fromtimestamp(seen.at, UTC)
-        return _warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
-    return _good("proxies", f"{_shown(config.trusted_proxies)} name clients in {config.forwarded_header}")
+        return warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
+    return good("proxies", f"{_shown(config.trusted_proxies)} name clients in {config.forwarded_header}")
 
 
 def _mail(config: Config) -> Finding:
     place = masked(config.mail_url) or f"{config.data / 'mail'}; set MUNIMENT_MAIL_URL to send over SMTP"
     if not config.on_postgresql and not config.database_file.exists():
-        return _good("mail", f"goes to {place}")
+        return good("mail", f"goes to {place}")
     from muniment.mail import delivery, status  # the check of the database has set up Django
 
     if config.mail_url:
         try:
             delivery.probe(config.mail_url)
         except (OSError, smtplib.SMTPException) as error:
-            return _bad("mail", f"{place} does not answer: {masked(str(error))}; messages wait for it")
+            return bad("mail", f"{place} does not answer: {masked(str(error))}; messages wait for it")
     try:
         found = status.MailStatus(0, 0.0, 0) if pending() or not has_begun() else status.mail_status()
     except DatabaseError:
-        return _bad("mail", "the database does not answer, so the number of waiting messages is unknown")
+        return bad("mail", "the database does not answer, so the number of waiting messages is unknown")
     finally:
         connection.close()
     says = f"{place}; {found.waiting:,} messages wait, {found.failed:,} were given up this week"
     if found.failed or found.oldest_s > MAIL_WAITS_S:
-        return _warning("mail", f"{says}; the oldest waits for {found.oldest_s / 60:,.0f} min")
-    return _good("mail", says)
+        return warning("mail", f"{says}; the oldest waits for {found.oldest_s / 60:,.0f} min")
+    return good("mail", says)
 
 
 def _connections(config: Config) -> Finding:
@@ -279,33 +255,33 @@ def _connections(config: Config) -> Finding:
     says = f"{allowed:,} in a process"
     if allowed < config.max_connections:
         limit = f"the limit of open files ({files}) allows {says}; raise it (ulimit -n, LimitNOFILE)"
-        return _warning("connections", limit)
-    return _good("connections", says)
+        return warning("connections", limit)
+    return good("connections", says)
 
 
 def _billing(config: Config) -> Finding:
     needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
     missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
     if len(missing) == len(needed):
-        return _good("buying credits", "off; operators grant them")
+        return good("buying credits", "off; operators grant them")
     if missing:
-        return _bad("buying credits", f"off, missing {' and '.join(missing)}; set all three or none")
+        return bad("buying credits", f"off, missing {' and '.join(missing)}; set all three or none")
     if importlib.util.find_spec("stripe") is None:
-        return _bad("buying credits", 'off, the extra is missing: pip install "muniment[stripe]"')
+        return bad("buying credits", 'off, the extra is missing: pip install "muniment[stripe]"')
     if not config.stripe_secret_key.startswith(("sk_", "rk_")) or not config.stripe_webhook_secret.startswith("whsec_"):
-        return _bad("buying credits", "Stripe keys begin with sk_ or rk_, webhook secrets with whsec_")
+        return bad("buying credits", "Stripe keys begin with sk_ or rk_, webhook secrets with whsec_")
     mode = "in test mode" if "_test_" in config.stripe_secret_key else "in live mode"
     webhook = f"{config.base_url or 'http://…'}{WEBHOOK}"
-    return _good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; webhook {webhook}")
+    return good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; webhook {webhook}")
 
 
 def _model(config: Config) -> Finding:
     """Check the client of the language model. The model itself is not called, since calls cost money."""
     if not config.model_url:
-        return _good("language model", "off; rules evaluate reports")
+        return good("language model", "off; rules evaluate reports")
     if told := lacking():
-        return _bad("language model", told)
-    return _good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} evaluates reports")
+        return bad("language model", told)
+    return good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} evaluates reports")
 
 
 def examine_storage() -> list[Finding]:
@@ -313,14 +289,14 @@ def examine_storage() -> list[Finding]:
     from muniment.documents.cleanup import examine as examine_documents
 
     if not has_begun():
-        return [_good("documents", "none yet")]
+        return [good("documents", "none yet")]
     found = examine_documents()
     kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
     missing = f"{len(found.missing):,} have no blob: {_first(found.missing)}; restore the store from a backup"
     orphans = f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next cleanup deletes them"
     return [
-        _bad("documents", missing) if found.missing else _good("documents", f"each has its blob; {kept}"),
-        _bad("blobs", orphans) if found.orphans else _good("blobs", "each belongs to a document"),
+        bad("documents", missing) if found.missing else good("documents", f"each has its blob; {kept}"),
+        bad("blobs", orphans) if found.orphans else good("blobs", "each belongs to a document"),
     ]
 
 
@@ -332,11 +308,11 @@ def examine_ledger() -> Finding:
     from muniment.credits.operations import check_ledger
 
     if not has_begun():
-        return _good("ledger", "none yet")
+        return good("ledger", "none yet")
     faults = check_ledger()
     if faults:
-        return _bad("ledger", "; ".join(faults[:10]))
-    return _good("ledger", "every balance equals its transfers, and the total is zero")
+        return bad("ledger", "; ".join(faults[:10]))
+    return good("ledger", "every balance equals its transfers, and the total is zero")
 
 
 def examine_values() -> list[Finding]:
@@ -344,8 +320,8 @@ def examine_values() -> list[Finding]:
     from muniment.registry.review.values import all_broken_values
 
     if not has_begun():
-        return [_good("values", "none yet")]
-    found = [_warning("value", f"{of}: {fault.field} {fault.reason}") for of, fault in all_broken_values()]
+        return [good("values", "none yet")]
+    found = [warning("value", f"{of}: {fault.field} {fault.reason}") for of, fault in all_broken_values()]
     if not found:
-        return [_good("values", "every stored value follows the rules")]
-    return [_warning("values", f"{len(found):,} break a rule; an edit that touches one must correct it"), *found]
+        return [good("values", "every stored value follows the rules")]
+    return [warning("values", f"{len(found):,} break a rule; an edit that touches one must correct it"), *found]

@@ -371,7 +371,12 @@ def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Val
         connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
 
 
-def _provenance(document: PublishedDocument) -> str:
+def texts_digest_of(document: PublishedDocument) -> str:
+    """Return a digest of everything by which a document can be searched."""
+    return digest("\0".join((document.name, *document.texts)).encode("utf-8", "surrogatepass"))
+
+
+def provenance_member(document: PublishedDocument) -> str:
     """Return a document's key and mark as a member of a JSON object; empty without a mark."""
     return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
 
@@ -382,7 +387,7 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
     if old is not None and moved:
         connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
         leave_block(connection, kind, old.position)
-    provenance = _provenance(document)
+    provenance = provenance_member(document)
     connection.execute(
         f"INSERT OR REPLACE INTO published_item_{kind} (position, provenance, item) VALUES (?, ?, ?)",
         (position, provenance, document.item),
@@ -394,7 +399,7 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
         values.leave(old.facets, old.position)
     if old is None or moved or old.facets != facets:
         values.enter(facets, position)
-    texts_digest = digest("\0".join((document.name, *document.texts)).encode("utf-8", "surrogatepass"))
+    texts_digest = texts_digest_of(document)
     if kind in SEARCHED and (moved or old is None or old.texts_digest != texts_digest):
         if old is not None:
             connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))

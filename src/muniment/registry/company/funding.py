@@ -130,7 +130,7 @@ def note_raising(company: Company) -> None:
     company.save(update_fields=["raising"])
 
 
-def _is_due() -> QuerySet[Company]:
+def due() -> QuerySet[Company]:
     """Return the published listings whose rounds say something else than was last published."""
     is_open = _open_rounds().filter(company=OuterRef("pk"))
     public = Company.objects.filter(state=State.PUBLISHED)
@@ -144,7 +144,7 @@ def publish_by_date() -> int:
     Returns:
         How many listings were published.
     """
-    keys = list(_is_due().order_by("pk").values_list("pk", flat=True))
+    keys = list(due().order_by("pk").values_list("pk", flat=True))
     return sum(publish_due(keys[start : start + CHUNK]) for start in range(0, len(keys), CHUNK))
 
 
@@ -152,7 +152,7 @@ def publish_due(keys: list[int]) -> int:
     """Publish those of the listings in *keys* that are still due once they are locked; an owner may have edited one."""
     with transaction.atomic():
         locked = Company.objects.select_for_update().filter(pk__in=keys).order_by("pk").values_list("pk", flat=True)
-        rows = list(_is_due().filter(pk__in=list(locked)).order_by("pk"))
+        rows = list(due().filter(pk__in=list(locked)).order_by("pk"))
         for company in rows:
             company.raising, company.updated_at = not company.raising, now()
         Company.objects.bulk_update(rows, ["raising", "updated_at"])

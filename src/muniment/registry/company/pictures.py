@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from muniment.durable_files import sync
 from muniment.kernel.problems import BadRequest
 from muniment.registry.models import Picture
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -158,3 +159,23 @@ def _is_picture(content: bytes, side: int) -> bool:
 
 def _digest(large: bytes) -> str:
     return hashlib.blake2b(large, digest_size=16).hexdigest()
+
+
+def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    found = Picture.objects.filter(pk__gt=int(after or 0)).order_by("pk").only("digest", "large")
+    pictures = list(found[: min(limit, _CHUNK)])
+    damages = [
+        Damage(
+            check=CHECK.name,
+            subject=f"picture {each.digest}",
+            says="does not have its digest",
+            remedy=f"upload the picture again, or {RESTORE}",
+        )
+        for each in pictures
+        if _digest(bytes(each.large)) != each.digest
+    ]
+    return Slice(len(pictures), damages, str(pictures[-1].pk) if pictures else None)
+
+
+CHECK = Check(name="pictures", fine="each has its digest", count=Picture.objects.count, look=_look)
+"""Logos and portraits: a large picture has the digest that its address names."""

@@ -32,6 +32,7 @@ from muniment.registry.people.mentions import Mention, find_mentions
 from muniment.registry.people.traces import Named, remove_from_values
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.redaction import overwrite_deleted, redact_feed
+from muniment.scrub import instance as scrub
 
 ERASED: Final = "registry.person_erased"
 """The job that leaves nothing deleted in the files of the database."""
@@ -130,6 +131,8 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
     retention.forget_person((slug, *former))
+    for each in (slug, *former):
+        scrub.forget(f"people/{each}")
     GivenSlug.objects.filter(kind="person", slug__in=[slug, *former]).delete()
     moment = now()
     for company in named:

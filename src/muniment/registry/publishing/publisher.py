@@ -16,6 +16,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.dispatch import Signal
@@ -155,6 +156,13 @@ def identity(using: str = "default") -> FeedIdentity:
         return FeedIdentity(epoch.rpartition(":")[2], edition, last.chain.hex() if last else "", state_digest(using))
 
 
+def lock() -> None:
+    """Lock the edition in the caller's transaction, which then sees every earlier publisher's writes."""
+    store, raw = _feed()
+    with connection.wrap_database_errors:
+        store.lock(raw)
+
+
 def clear(*, edition: int) -> None:
     """Delete all published documents, in the caller's transaction; readers and replicas will notice."""
     store, raw = _feed()
@@ -209,12 +217,28 @@ def renew_outdated() -> bool:
     with migration_lock(), transaction.atomic():
         if not _is_outdated():
             return False
-        store, raw = _feed()
-        last = store.lock(raw)
-        clear(edition=head()[0])
-        publish_all(at=_moment_after(last))
-        begin_chain()
+        _render_again(edition=head()[0])
     return True
+
+
+def rebuild() -> None:
+    """
+    Render all published documents again in one transaction, as the next edition of a new feed.
+
+    Readers see the former documents until it commits; writers wait. Replicas and followers start over.
+    """
+    with migration_lock(), transaction.atomic():
+        edition = head()[0] + 1  # a new number, so that the exports are made again too
+        _render_again(edition=edition)
+        transaction.on_commit(lambda: published.send(None, edition=edition))
+
+
+def _render_again(*, edition: int) -> None:
+    store, raw = _feed()
+    last = store.lock(raw)
+    clear(edition=edition)
+    publish_all(at=_moment_after(last))
+    begin_chain()
 
 
 def _is_outdated() -> bool:
@@ -362,8 +386,16 @@ def _entries(
                 change=move.change,
                 at=at,
                 document=document,
-                fields=changed_fields(move.kind, body, document.body) if document and body else None,
+                fields=_changed_fields(move.kind, body, document.body) if document and body else None,
             )
+
+
+def _changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
+    """Return the changed members; None if the former body is damaged."""
+    try:
+        return changed_fields(kind, before, after)
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return None
 
 
 def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], bytes]:

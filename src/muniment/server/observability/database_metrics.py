@@ -10,6 +10,8 @@ from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
 from muniment.mail.status import mail_status
+from muniment.scrub import instance as scrub
+from muniment.scrub.checks import checks
 from muniment.server.observability.metrics import Family, Metrics
 from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
@@ -98,11 +100,30 @@ def _of_sums() -> list[Family]:
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
     return [
+        *_of_scrub(),
         Family.single("muniment_ledger_balance_credits", "Credits owned by accounts.", ledger.balance),
         Family.single("muniment_ledger_held_credits", "Credits in open holds.", ledger.held),
         Family.single("muniment_ledger_agrees", "1 if the sums of the ledger agree.", int(ledger.agrees)),
         Family.of("muniment_documents", "Documents by state.", ("state",), counts),
         Family.of("muniment_documents_bytes", "Size of documents by state.", ("state",), sizes),
+    ]
+
+
+def _of_scrub() -> list[Family]:
+    progress, every = scrub.stored(), checks()
+    damages: dict[tuple[str, ...], float] = {(check.name,): 0 for check in every}
+    for damage in progress.open(every):
+        damages[damage.check,] = damages.get((damage.check,), 0) + 1
+    share = progress.examined / progress.total if progress.check and progress.total else 1.0
+    return [
+        Family.of("muniment_scrub_damaged", "Damages that the scrub could not mend, by check.", ("check",), damages),
+        Family.single("muniment_scrub_mended", "Damages that the scrub has ever mended.", progress.mended),
+        Family.single("muniment_scrub_progress_ratio", "Progress of the pass that is running.", min(1.0, share)),
+        Family.single(
+            "muniment_scrub_finished_timestamp_seconds",
+            "When the last pass of the scrub ended; 0 before the first.",
+            progress.finished_at,
+        ),
     ]
 
 

@@ -23,7 +23,7 @@ from muniment.durable_files import replacing
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.schema.objects import Schema
 from muniment.store.cache import release_free_memory
-from muniment.store.exports.files import LATEST, NAME, NAMES, ExportFile, FoundFile, latest_name
+from muniment.store.exports.files import LATEST, MANIFEST, NAME, NAMES, ExportFile, FoundFile, latest_name
 from muniment.store.exports.shared import SharedExports
 from muniment.store.exports.writing import Writer, reading
 from muniment.store.published import UNBUILT
@@ -100,7 +100,7 @@ class Exports:
 
     def _listed(self) -> list[ExportFile]:
         """Return the current and the former files, without those that may not be served."""
-        manifest = self._folder / "manifest.json"
+        manifest = self._folder / MANIFEST
         try:
             changed = manifest.stat().st_mtime_ns
             if changed != self._seen[0]:
@@ -321,7 +321,7 @@ class Exports:
         """List *files*; keep *former*, which clients may still be downloading, and remove all others."""
         names = {file.name for file in files}
         replaced = [msgspec.structs.replace(file, is_former=True) for file in former if file.name not in names]
-        with replacing(self._folder / "manifest.json") as manifest:
+        with replacing(self._folder / MANIFEST) as manifest:
             manifest.write(msgspec.json.encode([*files, *replaced]))
         names.update(file.name for file in replaced)
         for path in self._folder.iterdir():

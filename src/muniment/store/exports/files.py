@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+MANIFEST: Final = "manifest.json"
+"""The list of the files, with their digests."""
 NAMES: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 NAME: Final = re.compile(r"(?:companies|people|frameworks)-(\d{1,19})(?:-[0-9a-f]{8})?\.(?:jsonl|csv)\.gz")
 LATEST: Final = re.compile(r"(companies|people|frameworks)-latest\.(jsonl|csv)\.gz")

@@ -1,0 +1,163 @@
+"""
+The check of published documents: each is rendered again from its source and compared with what is published.
+
+Which of the two is damaged, the digests tell. A published body that has the digest of its publication is what was
+published, so its source has changed without an operation: such a document is reported and left alone, since a damaged
+source must not be published. Any other difference is mended from the source.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from django.db import connection, transaction
+
+from muniment.registry.company.funding import due
+from muniment.registry.publishing import publisher
+from muniment.registry.publishing.documents import TABLES, render
+from muniment.registry.sql import rows
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice
+from muniment.store.database.snapshots import snapshot
+from muniment.store.published import KINDS, PublishedDocument
+from muniment.store.verifying import feed_rows, index_tables, published_rows
+from muniment.store.verifying.published_rows import RowFaults
+
+NAME: Final = "published documents"
+COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+MOST_TO_REBUILD: Final = 50_000
+"""The scrub does not render more documents again in one transaction: writers wait for 12 s for so many."""
+_STRAYS: Final = "strays"
+_AGAIN: Final = "run muniment republish"
+_REPLACED: Final = "it was published again from its source"
+_UNSURE: Final = (
+    f"its source has changed without an operation: correct the source or {RESTORE}; {_AGAIN} to publish the source as"
+    " it is"
+)
+
+
+class Difference(NamedTuple):
+    """A document that is not published as its source says."""
+
+    kind: str
+    pk: int
+    key: str
+    faults: RowFaults
+
+    @property
+    def subject(self) -> str:
+        return f"{COLLECTIONS[self.kind]}/{self.key}"
+
+
+def differences(kind: str, keys: list[int]) -> Iterator[Difference]:
+    """Compare the published documents of rows with their source. Call it in a snapshot or a transaction."""
+    changing = set(due().filter(pk__in=keys).values_list("pk", flat=True)) if kind == "company" else set()
+    for pk, document in render(kind, keys).items():
+        found = _faults(document)
+        if found.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
+            yield Difference(kind, pk, document.key, found)
+
+
+def _faults(document: PublishedDocument) -> RowFaults:
+    if connection.vendor == "sqlite":
+        found = published_rows.faults_of(connection.connection, document)
+    else:
+        found = feed_rows.faults_of(connection.connection, document)
+    if not found.names or "body" not in found.names:
+        return found._replace(is_intact=False)
+    return found
+
+
+def public_keys(kind: str, after: int, limit: int) -> list[int]:
+    model = TABLES[kind]._default_manager  # noqa: SLF001 - Django's public name
+    found = model.filter(published=True, pk__gt=after).order_by("pk").values_list("pk", flat=True)
+    return list(found[:limit])
+
+
+def strays(kind: str) -> list[str]:
+    """Return the keys of published documents without a public source, at most a hundred."""
+    table = TABLES[kind]._meta.db_table  # noqa: SLF001 - documented by Django
+    statement = (
+        "SELECT d.key FROM published_document d WHERE d.kind = %s AND NOT EXISTS"
+        f" (SELECT 1 FROM {table} s WHERE s.slug = d.key AND s.published) ORDER BY d.key LIMIT 100"
+    )
+    return [key for (key,) in rows(statement, [kind])]
+
+
+def publish_again(found: list[Difference]) -> None:
+    """Publish rows that differ, in the caller's transaction; the change feed tells their followers."""
+    affected = publisher.AffectedRows()
+    for each in found:
+        {"company": affected.company, "person": affected.person, "framework": affected.framework}[each.kind](each.pk)
+    publisher.publish(affected)
+
+
+def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    kind, _, last = (after or f"{KINDS[0]} 0").partition(" ")
+    if kind == _STRAYS:
+        return Slice(1, [*_stray_damages(), *_index_damages(mend=mend)], None)
+    keys = public_keys(kind, int(last), limit)
+    with snapshot():
+        found = list(differences(kind, keys))
+    damages = [_damage(each, mend=mend) for each in found]
+    following = [*KINDS, _STRAYS][KINDS.index(kind) + 1]
+    return Slice(len(keys), damages, f"{kind} {keys[-1]}" if len(keys) == limit else f"{following} 0")
+
+
+def _damage(each: Difference, *, mend: bool) -> Damage:
+    says = f"{' and '.join(each.faults.names)} not as in the source"
+    if each.faults.names == ("missing",):
+        says = "is not published, though its source is public"
+    if each.faults.is_intact:
+        return Damage(check=NAME, subject=each.subject, says=says, remedy=_UNSURE)
+    if mend and _mended(each):
+        return Damage(check=NAME, subject=each.subject, says=says, remedy=_REPLACED, is_mended=True)
+    return Damage(check=NAME, subject=each.subject, says=says, remedy=_AGAIN)
+
+
+def _mended(each: Difference) -> bool:
+    """Publish a document again, and return whether it is now as its source says."""
+    if each.faults.is_structural:
+        return rebuilt()
+    with transaction.atomic():
+        publish_again([each])
+        return not list(differences(each.kind, [each.pk]))
+
+
+def rebuilt() -> bool:
+    """Render all documents again if they are few enough to let writers wait; return whether that was so."""
+    if count() > MOST_TO_REBUILD:
+        return False
+    publisher.rebuild()
+    return True
+
+
+def _stray_damages() -> Iterator[Damage]:
+    for kind in KINDS:
+        for key in strays(kind):
+            yield Damage(
+                check=NAME,
+                subject=f"{COLLECTIONS[kind]}/{key}",
+                says="is published without a public source",
+                remedy=f"{RESTORE} if it should be public; {_AGAIN} to unlist it",
+            )
+
+
+def _index_damages(*, mend: bool) -> Iterator[Damage]:
+    if connection.vendor != "sqlite":
+        return
+    with snapshot():
+        found = index_tables.faults_of_indexes(connection.connection)
+    if not found:
+        return
+    is_mended = mend and rebuilt()
+    remedy = "all documents were published again" if is_mended else "run muniment republish --rebuild"
+    for says in found:
+        yield Damage(check=NAME, subject="index tables", says=says, remedy=remedy, is_mended=is_mended)
+
+
+def count() -> int:
+    return sum(model._default_manager.filter(published=True).count() for model in TABLES.values()) + 1  # noqa: SLF001 - Django's public name
+
+
+CHECK: Final = Check(
+    name=NAME, fine="each is what its source says; lists, filters and search agree", count=count, look=_look
+)

@@ -1,0 +1,89 @@
+"""Publish everything again from the source: what differs row by row, or all of it in one transaction."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from django.db import connection, transaction
+
+from muniment.registry.publishing import comparison, publisher
+from muniment.store.database.snapshots import snapshot
+from muniment.store.published import KINDS
+from muniment.store.verifying.index_tables import faults_of_indexes
+
+_CHUNK: Final = 200
+"""Documents in one transaction: writers wait for so many."""
+
+
+class Republished(NamedTuple):
+    """
+    What was published again.
+
+    Args:
+        examined: the documents rendered.
+        replaced: those that differed from their source.
+        unlisted: published documents without a public source.
+        is_rebuilt: all documents were written again, under a new feed.
+    """
+
+    examined: int
+    replaced: int
+    unlisted: int
+    is_rebuilt: bool
+
+
+def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _: None) -> Republished:
+    """
+    Publish every document as its source says; the source is right, whatever is published.
+
+    Reads go on. Writers wait for one chunk at a time, unless everything has to be rebuilt.
+
+    Args:
+        rebuild: write all documents again, under a new feed. Done also if the index tables do not match.
+        told: called with the number of documents examined so far.
+    """
+    examined = replaced = unlisted = 0
+    for kind in KINDS if not rebuild else ():
+        last = 0
+        while keys := comparison.public_keys(kind, last, _CHUNK):
+            found, is_structural = _replace(kind, keys)
+            rebuild = rebuild or is_structural
+            replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
+            told(examined)
+        unlisted += _unlist_strays(kind)
+    rebuild = rebuild or _has_wrong_indexes()
+    if rebuild:
+        publisher.rebuild()
+        examined = max(examined, comparison.count() - 1)
+    return Republished(examined, replaced, unlisted, rebuild)
+
+
+def _replace(kind: str, keys: list[int]) -> tuple[int, bool]:
+    """Publish rows that differ; return how many did, and whether some cannot be replaced alone."""
+    with snapshot():
+        found = [each.pk for each in comparison.differences(kind, keys)]
+    if not found:
+        return 0, False
+    with transaction.atomic():
+        publisher.lock()
+        differing = list(comparison.differences(kind, found))
+        single = [each for each in differing if not each.faults.is_structural]
+        comparison.publish_again(single)
+    return len(differing), len(single) < len(differing)
+
+
+def _unlist_strays(kind: str) -> int:
+    unlisted = 0
+    while keys := comparison.strays(kind):
+        with transaction.atomic():
+            publisher.lock()
+            for key in keys:
+                publisher.record_unlisted(kind, key)
+        unlisted += len(keys)
+    return unlisted
+
+
+def _has_wrong_indexes() -> bool:
+    if connection.vendor != "sqlite":
+        return False
+    with snapshot():
+        return bool(faults_of_indexes(connection.connection))

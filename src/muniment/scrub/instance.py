@@ -1,0 +1,65 @@
+"""The scrub of the instance, as a job that one process runs every ten minutes."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from django.conf import settings
+
+from muniment.jobs.handlers import Handler
+from muniment.jobs.queue import JobRun
+from muniment.scrub.checks import checks
+from muniment.scrub.models import ScrubState
+from muniment.scrub.progress import Progress, begun, step, turn
+
+EVERY_S: Final = 600
+DAY_S: Final = 86_400.0
+_ROW: Final = 1
+
+
+def stored() -> Progress:
+    """Return the progress of the scrub; that of none if there was no turn yet."""
+    found = ScrubState.objects.filter(pk=_ROW).values_list("progress", flat=True).first()
+    return Progress() if found is None else msgspec.convert(found, Progress)
+
+
+def store(progress: Progress) -> None:
+    ScrubState.objects.update_or_create(pk=_ROW, defaults={"progress": msgspec.to_builtins(progress)})
+
+
+def forget(subject: str) -> None:
+    """Remove what was found about *subject*, such as a person who is erased, in the caller's transaction."""
+    progress = stored()
+    if any(damage.subject == subject for damage in (*progress.damages, *progress.former)):
+        damages = tuple(each for each in progress.damages if each.subject != subject)
+        former = tuple(each for each in progress.former if each.subject != subject)
+        store(msgspec.structs.replace(progress, damages=damages, former=former))
+
+
+def take_turn(run: JobRun, *, clock: Callable[[], float] = time.time) -> None:
+    """Continue the pass of this instance, unless the scrub is off."""
+    if not settings.SCRUB_DAYS:
+        return
+
+    def between(progress: Progress) -> None:
+        store(progress)
+        run.check()
+
+    progress = stored()
+    result = turn(progress, checks(), at=clock(), pass_s=settings.SCRUB_DAYS * DAY_S, between=between)
+    if result != progress:
+        store(result)
+
+
+def run_whole_pass(told: Callable[[Progress], object]) -> Progress:
+    """Run a whole pass now, mending what can be mended, and return its result."""
+    progress = begun(stored(), checks(), at=time.time())
+    while progress.check:
+        progress = step(progress, checks(), at=time.time(), limit=200)
+        store(progress)
+        told(progress)
+    return progress
+
+
+HANDLER: Final = Handler(kind="scrub.due", work=take_turn, lease_s=120)

@@ -1,0 +1,78 @@
+"""`muniment doctor --deep`: everything stored against its source, its digest and its references."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from typing import Final
+from urllib.error import URLError
+from urllib.parse import urlsplit
+
+from django.db import connection
+
+from muniment.config import Config
+from muniment.scrub.checks import Check, Damage, checks
+from muniment.server.findings import Finding, bad, good, warning
+from muniment.server.observability.logs import masked
+from muniment.store.database.migrations import has_begun, pending
+
+SHOWN: Final = 10
+"""How many damages of one check are listed."""
+_PROBE_S: Final = 10
+
+
+def examine_deeply(config: Config) -> Iterator[Finding]:
+    """Yield the findings of every check of what is stored, and of the services that the others do not probe."""
+    yield _identity_provider(config)
+    try:
+        is_ready = has_begun() and not pending()
+    except Exception as error:  # noqa: BLE001 - a damaged file raises anything, and the pages say more
+        yield bad("database", f"cannot be read: {masked(str(error)).strip()}")
+        is_ready = True
+    if not is_ready:
+        yield warning("stored data", "not examined; run muniment migrate, or serve, and try again")
+        return
+    for check in checks():
+        yield from _of(check)
+    connection.close()
+
+
+def _of(check: Check) -> Iterator[Finding]:
+    examined, damages = 0, 0
+    shown: list[Damage] = []
+    try:
+        for part in check.whole():
+            examined += part.examined
+            damages += len(part.damages)
+            shown += part.damages[: SHOWN - len(shown)]
+    except Exception as error:  # noqa: BLE001 - each check is reported, whatever state the instance is in
+        says = f"not examined: {masked(str(error)).strip() or type(error).__name__}; make it reachable and try again"
+        yield bad(check.name, says)
+        return
+    finally:
+        connection.close()
+    if not damages:
+        yield good(check.name, f"{check.fine} ({examined:,} examined)")
+        return
+    for damage in shown:
+        yield (warning if damage.is_minor else bad)(check.name, str(damage))
+    if damages > len(shown):
+        yield bad(check.name, f"{damages - len(shown):,} more are damaged")
+
+
+def _identity_provider(config: Config) -> Finding:
+    """Fetch the metadata of the identity provider, as a sign-in does."""
+    what = "identity provider"
+    if not config.oidc_issuer:
+        return good(what, "none; accounts sign in here")
+    address = f"{config.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
+    if urlsplit(address).scheme not in {"http", "https"}:
+        return bad(what, f"{masked(config.oidc_issuer)} is not a web address; correct MUNIMENT_OIDC_ISSUER")
+    try:
+        with urllib.request.urlopen(address, timeout=_PROBE_S) as answer:  # noqa: S310 - http or https, and set by the operator
+            issuer = json.load(answer).get("issuer", "")
+    except (OSError, URLError, ValueError, AttributeError) as error:
+        says = f"{masked(address)} does not answer: {masked(str(error))}; nobody can sign in through it"
+        return bad(what, says)
+    if issuer.rstrip("/") != config.oidc_issuer.rstrip("/"):
+        return bad(what, f"{address} names the issuer {issuer!r}; set MUNIMENT_OIDC_ISSUER to it")
+    return good(what, f"{config.oidc_issuer} answers")

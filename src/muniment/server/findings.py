@@ -1,0 +1,40 @@
+"""Findings of `muniment doctor`: OK, WARN or FAIL, and the exit status that they lead to."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+OK: Final = 0
+FAIL: Final = 1
+WARN: Final = 3
+"""2 is the exit status of a command line that is not understood."""
+
+
+class Finding(NamedTuple):
+    """The result of one check. ``warns``: it is good, but needs attention."""
+
+    what: str
+    is_good: bool
+    says: str
+    warns: bool = False
+
+    @property
+    def mark(self) -> str:
+        return "FAIL" if not self.is_good else "WARN" if self.warns else "OK"
+
+
+def good(what: str, says: str) -> Finding:
+    return Finding(what, is_good=True, says=says)
+
+
+def bad(what: str, says: str) -> Finding:
+    return Finding(what, is_good=False, says=says)
+
+
+def warning(what: str, says: str) -> Finding:
+    return Finding(what, is_good=True, says=says, warns=True)
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """Return the exit status that tells the worst finding."""
+    marks = {finding.mark for finding in findings}
+    return FAIL if "FAIL" in marks else WARN if "WARN" in marks else OK

@@ -1,0 +1,32 @@
+"""Compare a published document with its row on PostgreSQL."""
+
+from typing import Any, Final
+
+import msgspec
+import psycopg
+
+from muniment.store.published import PublishedDocument
+from muniment.store.verifying.published_rows import RowFaults
+
+_decoder = msgspec.msgpack.Decoder(PublishedDocument)
+_FIELDS: Final = PublishedDocument.__struct_fields__
+
+
+def stored_document(connection: psycopg.Connection[Any], kind: str, key: str) -> PublishedDocument | None:
+    """Return a row's document, or None; raise msgspec.DecodeError if it is damaged."""
+    row = connection.execute(
+        "SELECT document FROM published_document WHERE kind = %s AND key = %s", (kind, key)
+    ).fetchone()
+    return None if row is None else _decoder.decode(row[0])
+
+
+def faults_of(connection: psycopg.Connection[Any], document: PublishedDocument) -> RowFaults:
+    """Return how the row differs from *document*; ``names`` is empty if it does not."""
+    try:
+        stored = stored_document(connection, document.kind, document.key)
+    except msgspec.DecodeError:
+        return RowFaults(("body",))
+    if stored is None:
+        return RowFaults(("missing",))
+    names = tuple(name for name in _FIELDS if getattr(stored, name) != getattr(document, name))
+    return RowFaults(names, is_intact=True)

@@ -1,0 +1,190 @@
+"""Published documents are compared with their source, and mended where the published side is the damaged one."""
+
+import msgspec
+import pytest
+from django.db import connection
+
+from make import registry as make
+from make.registry import changes, document, item
+from muniment.registry.models import Company, Framework
+from muniment.registry.publishing import comparison, publisher, republishing
+from muniment.store import postgres_feed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SEARCHES = {
+    "body": "UPDATE published_document SET body = replace(body, 'Harbour', 'Evil')",
+    "item": "UPDATE published_item_company SET item = replace(item, 'Harbour', 'Evil')",
+    "etag": "UPDATE published_document SET etag = 'x'",
+    "sort_name": "UPDATE published_document SET sort_name = 'x'",
+    "provenance": "UPDATE published_document SET provenance = 'x'",
+    "updated_at": "UPDATE published_document SET updated_at = 'x'",
+}
+STRUCTURAL = {
+    "filters": "DELETE FROM published_facet",
+    "search text": "UPDATE published_text_company SET name = 'evil'",
+    "position": "UPDATE published_document SET position = position + 1",
+    "treasuries": "UPDATE published_document SET treasury_minor = 7",
+    "no number": "UPDATE published_document SET treasury_minor = 'x'",
+    "facets": "UPDATE published_document SET facets = x'ff'",
+    "totals": "UPDATE published_total SET n = n + 1",
+    "blocks": "UPDATE published_block SET n = n + 1 WHERE kind = 'company'",
+    "counts": "UPDATE published_value SET n = n + 1",
+}
+
+
+@pytest.fixture
+def slug():
+    return make.published(make.owner(), name="Harbour").slug
+
+
+def sql(statement, *values):
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+def look(*, mend=False):
+    return [damage for part in comparison.CHECK.whole(mend=mend, limit=2) for damage in part.damages]
+
+
+def on_postgresql(slug, **values):
+    """Change the published document behind Muniment's back."""
+    raw = connection.connection
+    stored = next(each for each in postgres_feed.documents(raw) if each.key == slug)
+    changed = msgspec.structs.replace(stored, **values)
+    sql("UPDATE published_document SET document = %s WHERE key = %s", msgspec.msgpack.encode(changed), slug)
+
+
+def test_a_whole_registry_has_no_damage(slug):
+    other = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Marguerite Vale"}}])
+    make.link_names(other.slug)
+    assert look() == []
+    assert comparison.count() == 2 + 1 + 1, "two companies, a person, and one look at what is left over"
+
+
+@pytest.mark.sqlite  # its columns
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_damaged_published_row_is_found_and_published_again(slug, name):
+    edition = publisher.head()[0]
+    sql(SEARCHES[name])
+    (damage,) = look()
+    assert damage.subject == f"companies/{slug}"
+    assert name in damage.says
+    assert "run muniment republish" in damage.remedy
+    (damage,) = look(mend=True)
+    assert damage.is_mended
+    assert look() == []
+    assert document("company", slug)["company"]["name"] == item("company", slug)["name"] == "Harbour"
+    assert publisher.head()[0] == edition + 1, "followers and caches are told"
+    assert changes()[-1] == ("company", slug, "updated")
+
+
+@pytest.mark.sqlite  # its tables
+@pytest.mark.parametrize("name", STRUCTURAL)
+def test_damage_to_what_other_rows_depend_on_is_mended_by_a_rebuild(slug, name):
+    epoch = publisher.head()[1]
+    sql(STRUCTURAL[name])
+    assert look(), name
+    assert all(damage.is_mended for damage in look(mend=True))
+    assert look() == []
+    assert document("company", slug)["company"]["name"] == "Harbour"
+    assert publisher.head()[1] != epoch, "followers start over"
+
+
+@pytest.mark.sqlite  # a limit that only its search index has
+def test_a_large_registry_is_not_rebuilt_while_writers_wait(slug, monkeypatch):
+    monkeypatch.setattr(comparison, "MOST_TO_REBUILD", 0)
+    sql(STRUCTURAL["totals"])
+    found = {(damage.is_mended, damage.remedy) for damage in look(mend=True)}
+    assert found == {(False, "run muniment republish --rebuild")}
+    assert republishing.republish().is_rebuilt
+    assert look() == []
+
+
+@pytest.mark.sqlite  # its tables
+def test_a_list_without_its_items_is_mended_row_by_row(slug):
+    epoch = publisher.head()[1]
+    sql("DELETE FROM published_item_company")
+    assert "1 documents of kind company" in str(look())
+    look(mend=True)
+    assert look() == []
+    assert publisher.head()[1] == epoch
+
+
+def test_a_missing_published_document_is_published_again(slug):
+    sql("DELETE FROM published_document")
+    assert any(damage.says == "is not published, though its source is public" for damage in look())
+    look(mend=True)
+    assert look() == []
+    assert document("company", slug)["company"]["name"] == "Harbour"
+
+
+def test_a_source_that_changed_without_an_operation_is_not_published(slug):
+    """A flipped bit of the source must not reach readers; the document's digest proves the published side."""
+    edition = publisher.head()[0]
+    Company.objects.filter(slug=slug).update(name="Harbous")
+    for mend in (False, True):
+        (damage,) = look(mend=mend)
+        assert not damage.is_mended
+        assert "its source has changed without an operation" in damage.remedy
+        assert "run muniment republish to publish the source as it is" in damage.remedy
+    assert document("company", slug)["company"]["name"] == "Harbour"
+    assert publisher.head()[0] == edition
+    done = republishing.republish()
+    assert (done.examined, done.replaced, done.unlisted, done.is_rebuilt) == (1, 1, 0, False)
+    assert document("company", slug)["company"]["name"] == "Harbous"
+    assert look() == []
+
+
+@pytest.mark.parametrize("kind", ["company", "person", "framework"])
+def test_a_published_document_without_a_source_is_found_and_unlisted_on_request(kind):
+    slug = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Marguerite Vale"}}]).slug
+    make.link_names(slug)
+    table, key = {
+        "company": ("registry_company", slug),
+        "person": ("registry_person", "marguerite-vale"),
+        "framework": ("registry_framework", "x"),
+    }[kind]
+    if kind == "framework":
+        assert not Framework.objects.exists()
+        assert comparison.strays(kind) == []
+        return
+    sql(f"UPDATE {table} SET published = %s", False)
+    found = [damage for damage in look(mend=True) if damage.says == "is published without a public source"]
+    assert [damage.subject for damage in found] == [f"{comparison.COLLECTIONS[kind]}/{key}"]
+    assert republishing.republish().unlisted == 1
+    assert document(kind, key) is None
+
+
+@pytest.mark.postgresql
+def test_an_undecodable_document_is_published_again(slug):
+    sql("UPDATE published_document SET document = '\\x00'")
+    (damage,) = look(mend=True)
+    assert damage.is_mended
+    assert document("company", slug)["company"]["name"] == "Harbour"
+
+
+@pytest.mark.postgresql
+def test_an_edited_list_item_is_published_again(slug):
+    on_postgresql(slug, item=b'{"name":"Evil"}', name="Evil")
+    (damage,) = look(mend=True)
+    assert damage.is_mended
+    assert item("company", slug)["name"] == "Harbour"
+
+
+def test_republishing_changes_nothing_where_nothing_differs(slug):
+    head = publisher.head()
+    done = republishing.republish()
+    assert (done.examined, done.replaced, done.unlisted, done.is_rebuilt) == (1, 0, 0, False)
+    assert publisher.head() == head
+
+
+def test_a_rebuild_keeps_every_document_under_a_new_feed(slug):
+    before, (edition, epoch, _) = make.bodies(), publisher.head()
+    told = []
+    done = republishing.republish(rebuild=True, told=told.append)
+    assert (done.is_rebuilt, done.examined, told) == (True, 1, [])
+    assert make.bodies() == before
+    assert publisher.head()[0] == edition + 1
+    assert publisher.head()[1] != epoch
+    assert make.published(make.owner(), name="Harbour after").slug
+    assert look() == []
