@@ -120,8 +120,8 @@ def republish(*, rebuild: bool) -> None:
     """
     Publish every document again from its source.
 
-    Renders each public listing, person and framework, replaces the published documents that differ, and removes those
-    without a public source. Reads go on, and changes wait for one batch at a time. Followers of the change feed receive
+    Renders each public listing, person and framework, replaces published documents that differ, and removes those
+    without a public source. Reads go on, and changes wait for one batch at a time. Followers of the feed receive
     what was replaced as changes; after a rebuild they start over.
     """
     migrated()

@@ -71,7 +71,7 @@ def _identity_provider(config: Config) -> Finding:
         with urllib.request.urlopen(address, timeout=_PROBE_S) as answer:  # noqa: S310 - http or https, and set by the operator
             issuer = json.load(answer).get("issuer", "")
     except (OSError, URLError, ValueError, AttributeError) as error:
-        says = f"{masked(address)} does not answer: {masked(str(error))}; nobody can sign in through it"
+        says = f"{masked(address)} does not answer: {masked(str(error))}; accounts cannot sign in through it"
         return bad(what, says)
     if issuer.rstrip("/") != config.oidc_issuer.rstrip("/"):
         return bad(what, f"{address} names the issuer {issuer!r}; set MUNIMENT_OIDC_ISSUER to it")

@@ -118,11 +118,11 @@ def _replication(config: Config) -> Finding:
     """Return what protects acknowledged changes when the database fails."""
     what = "replication"
     if not config.on_postgresql:
-        return _good(what, "none: SQLite is one file; backups are the only copy")
+        return good(what, "none: SQLite is one file; backups are the only copy")
     try:
         found = replication.read()
     except (DatabaseError, OSError):
-        return _good(what, "examined when the database answers")
+        return good(what, "examined when the database answers")
     finally:
         connection.close()
     asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
@@ -199,7 +199,7 @@ def _backups(config: Config) -> Finding:
     """Check how much would be lost with the database now."""
     what = "backups"
     if not config.on_postgresql and not config.database_file.exists():
-        return _good(
+        return good(
             what, f"the first start begins them, in {masked(config.backup_place)}" if config.backup_place else "off"
         )
     from muniment.backup.scheduled import status  # the check of the database has set up Django
@@ -207,13 +207,13 @@ def _backups(config: Config) -> Finding:
     try:
         found = None if pending() or not has_begun() else status.backup_status(config)
     except DatabaseError:
-        return _bad(what, "the database does not answer, so the age of the last backup is unknown")
+        return bad(what, "the database does not answer, so the age of the last backup is unknown")
     finally:
         connection.close()
     if found is None:
-        return _good(what, "begin after the migrations")
+        return good(what, "begin after the migrations")
     says, needs_attention = status.described(found, config)
-    return _warning(what, masked(says)) if needs_attention else _good(what, masked(says))
+    return warning(what, masked(says)) if needs_attention else good(what, masked(says))
 
 
 def _proxies(config: Config) -> Finding:

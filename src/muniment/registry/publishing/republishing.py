@@ -35,7 +35,7 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
     """
     Publish every document as its source says; the source is right, whatever is published.
 
-    Reads go on. Writers wait for one chunk at a time, unless everything has to be rebuilt.
+    Reads continue. Writers wait for one chunk at a time, unless everything has to be rebuilt.
 
     Args:
         rebuild: write all documents again, under a new feed. Done also if the index tables do not match.
