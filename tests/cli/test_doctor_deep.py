@@ -1,5 +1,6 @@
 """`muniment doctor --deep` reads everything stored; its exit status tells OK, WARN or FAIL."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -36,7 +37,9 @@ def test_an_edited_document_fails_until_it_is_published_again(tmp_path):
     )
     assert "FAIL" not in run("doctor", data=data).stdout, "the plain check stays as quick as it was"
     told = run("republish", data=data).stdout
-    assert "documents rendered, " in told
+    assert "documents rendered, 1 replaced, 0 removed." in told
+    before, after = re.search(r"State digest: (\w+) before, (\w{64}) after", told).groups()
+    assert before != after
     assert "FAIL" not in run("doctor", "--deep", data=data).stdout
     with closing(sqlite3.connect(data / "muniment.sqlite3")) as database, database:
         database.execute("UPDATE published_item_company SET item = replace(item, 'Quillmere', 'Evil Corp')")

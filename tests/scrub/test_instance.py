@@ -15,7 +15,10 @@ from muniment.scrub.progress import Progress
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NAMES = ["database pages", "references", "published documents", "pictures", "credit ledger", "document files"]
+NAMES = [
+    *("database pages", "references", "published documents", "change feed", "pictures", "credit ledger"),
+    "document files",
+]
 RUN = SimpleNamespace(check=lambda: None)
 
 

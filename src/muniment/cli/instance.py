@@ -121,7 +121,7 @@ def republish(*, rebuild: bool) -> None:
     Publish every document again from its source.
 
     Renders each public listing, person and framework, replaces published documents that differ, and removes those
-    without a public source. Reads go on, and changes wait for one batch at a time. Followers of the feed receive
+    without a public source. Reads continue, and changes wait for one batch at a time. Followers of the feed receive
     what was replaced as changes; after a rebuild they start over.
     """
     migrated()
@@ -131,6 +131,7 @@ def republish(*, rebuild: bool) -> None:
         done = republishing.republish(rebuild=rebuild)
     record_command("republish", rebuild=rebuild, replaced=done.replaced, unlisted=done.unlisted)
     click.echo(f"{done.examined:,} documents rendered, {done.replaced:,} replaced, {done.unlisted:,} removed.")
+    click.echo(f"State digest: {done.before or 'unreadable'} before, {done.after or 'unreadable'} after.")
     if done.is_rebuilt:
         click.echo("Every document was written again, under a new feed: nodes and followers start over.")
 

@@ -39,6 +39,7 @@ class RegistryConfig(AppConfig):
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)
         checks.register(comparison.CHECK)
+        checks.register(comparison.CHAIN)
         checks.register(pictures.CHECK)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 

@@ -6,6 +6,7 @@ from django.db import connection
 
 from make import registry as make
 from make.registry import changes, document, item
+from muniment.kernel.ids import digest
 from muniment.registry.models import Company, Framework
 from muniment.registry.publishing import comparison, publisher, republishing
 from muniment.store import postgres_feed
@@ -155,6 +156,39 @@ def test_a_published_document_without_a_source_is_found_and_unlisted_on_request(
     assert document(kind, key) is None
 
 
+@pytest.mark.sqlite  # its columns
+def test_an_edited_body_with_a_matching_etag_is_known_by_the_chain(slug):
+    (body,) = make.bodies().values()
+    edited = body.replace(b"Harbour", b"Evil")
+    sql("UPDATE published_document SET body = %s, etag = %s", edited, digest(edited))
+    (damage,) = look(mend=True)
+    assert damage.is_mended
+    assert document("company", slug)["company"]["name"] == "Harbour"
+    assert look() == []
+
+
+@pytest.mark.postgresql
+def test_an_edited_document_is_known_by_the_chain(slug):
+    (body,) = make.bodies().values()
+    on_postgresql(slug, body=body.replace(b"Harbour", b"Evil"))
+    (damage,) = look(mend=True)
+    assert damage.is_mended
+    assert document("company", slug)["company"]["name"] == "Harbour"
+
+
+def test_a_chain_that_does_not_verify_is_found_and_a_rebuild_begins_another(slug):
+    def faults():
+        return [str(damage) for part in comparison.CHAIN.whole() for damage in part.damages]
+
+    assert faults() == []
+    sql("UPDATE published_change SET key = 'evil'")
+    (fault,) = faults()
+    assert "is not the one that was chained" in fault
+    assert "run muniment republish --rebuild" in fault
+    republishing.republish(rebuild=True)
+    assert faults() == []
+
+
 @pytest.mark.postgresql
 def test_an_undecodable_document_is_published_again(slug):
     sql("UPDATE published_document SET document = '\\x00'")
@@ -175,6 +209,7 @@ def test_republishing_changes_nothing_where_nothing_differs(slug):
     head = publisher.head()
     done = republishing.republish()
     assert (done.examined, done.replaced, done.unlisted, done.is_rebuilt) == (1, 0, 0, False)
+    assert done.before == done.after
     assert publisher.head() == head
 
 

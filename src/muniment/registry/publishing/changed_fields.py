@@ -14,6 +14,14 @@ def changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...]:
     return tuple(name for name in names if name not in _MOMENTS and old.get(name) != new.get(name))
 
 
+def known_changes(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
+    """Return :func:`changed_fields`; None if the former body is damaged."""
+    try:
+        return changed_fields(kind, before, after)
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return None
+
+
 def _flat(kind: str, body: bytes) -> dict[str, bytes]:
     """Return the encoded members of a document; the members of a company beside its parts."""
     members = _decode(body)["data"]

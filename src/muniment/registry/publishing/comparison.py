@@ -16,6 +16,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
 from muniment.registry.sql import rows
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
+from muniment.store.chain.hashes import body_digest
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published import KINDS, PublishedDocument
 from muniment.store.verifying import feed_rows, index_tables, published_rows
@@ -27,6 +28,9 @@ MOST_TO_REBUILD: Final = 50_000
 """The scrub does not render more documents again in one transaction: writers wait for 12 s for so many."""
 _STRAYS: Final = "strays"
 _AGAIN: Final = "run muniment republish"
+_NEW_FEED: Final = (
+    f"{RESTORE}; or run muniment republish --rebuild, which begins a new feed, so that its followers start over"
+)
 _REPLACED: Final = "it was published again from its source"
 _UNSURE: Final = (
     f"its source has changed without an operation: correct the source or {RESTORE}; {_AGAIN} to publish the source as"
@@ -34,7 +38,7 @@ _UNSURE: Final = (
 )
 
 
-class Difference(NamedTuple):
+class Mismatch(NamedTuple):
     """A document that is not published as its source says."""
 
     kind: str
@@ -47,13 +51,13 @@ class Difference(NamedTuple):
         return f"{COLLECTIONS[self.kind]}/{self.key}"
 
 
-def differences(kind: str, keys: list[int]) -> Iterator[Difference]:
+def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
     """Compare the published documents of rows with their source. Call it in a snapshot or a transaction."""
     changing = set(due().filter(pk__in=keys).values_list("pk", flat=True)) if kind == "company" else set()
     for pk, document in render(kind, keys).items():
         found = _faults(document)
         if found.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
-            yield Difference(kind, pk, document.key, found)
+            yield Mismatch(kind, pk, document.key, found)
 
 
 def _faults(document: PublishedDocument) -> RowFaults:
@@ -82,7 +86,7 @@ def strays(kind: str) -> list[str]:
     return [key for (key,) in rows(statement, [kind])]
 
 
-def publish_again(found: list[Difference]) -> None:
+def publish_again(found: list[Mismatch]) -> None:
     """Publish rows that differ, in the caller's transaction; the change feed tells their followers."""
     affected = publisher.AffectedRows()
     for each in found:
@@ -102,18 +106,33 @@ def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the si
     return Slice(len(keys), damages, f"{kind} {keys[-1]}" if len(keys) == limit else f"{following} 0")
 
 
-def _damage(each: Difference, *, mend: bool) -> Damage:
+def _damage(each: Mismatch, *, mend: bool) -> Damage:
     says = f"{' and '.join(each.faults.names)} not as in the source"
     if each.faults.names == ("missing",):
         says = "is not published, though its source is public"
-    if each.faults.is_intact:
+    if each.faults.is_intact and not _was_edited(each):
         return Damage(check=NAME, subject=each.subject, says=says, remedy=_UNSURE)
     if mend and _mended(each):
         return Damage(check=NAME, subject=each.subject, says=says, remedy=_REPLACED, is_mended=True)
     return Damage(check=NAME, subject=each.subject, says=says, remedy=_AGAIN)
 
 
-def _mended(each: Difference) -> bool:
+def _was_edited(each: Mismatch) -> bool:
+    """Return whether the stored body is not the one that the chain of the change feed names."""
+    if connection.vendor == "sqlite":
+        body = published_rows.stored_body(connection.connection, each.kind, each.key)
+    else:
+        document = feed_rows.stored_document(connection.connection, each.kind, each.key)
+        body = document.body if document else None
+    statement = (
+        "SELECT l.digest FROM published_chain l JOIN published_change c ON c.sequence = l.sequence"
+        " WHERE c.kind = %s AND c.key = %s AND l.digest IS NOT NULL ORDER BY l.sequence DESC LIMIT 1"
+    )
+    found = rows(statement, [each.kind, each.key])
+    return bool(found) and body is not None and bytes(found[0][0]) != body_digest(body)
+
+
+def _mended(each: Mismatch) -> bool:
     """Publish a document again, and return whether it is now as its source says."""
     if each.faults.is_structural:
         return rebuilt()
@@ -158,6 +177,14 @@ def count() -> int:
     return sum(model._default_manager.filter(published=True).count() for model in TABLES.values()) + 1  # noqa: SLF001 - Django's public name
 
 
+def _look_at_chain(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    with snapshot():
+        faults = publisher.chain_faults()
+    damages = [Damage(check=CHAIN.name, subject="the chain", says=says, remedy=_NEW_FEED) for says in faults]
+    return Slice(1, damages, None)
+
+
 CHECK: Final = Check(
     name=NAME, fine="each is what its source says; lists, filters and search agree", count=count, look=_look
 )
+CHAIN: Final = Check(name="change feed", fine="its chain verifies", count=lambda: 1, look=_look_at_chain)

@@ -16,7 +16,6 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.dispatch import Signal
@@ -24,7 +23,7 @@ from django.dispatch import Signal
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.registry.models import Framework, Person, Position, State
-from muniment.registry.publishing.changed_fields import changed_fields
+from muniment.registry.publishing.changed_fields import known_changes
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
@@ -386,16 +385,8 @@ def _entries(
                 change=move.change,
                 at=at,
                 document=document,
-                fields=_changed_fields(move.kind, body, document.body) if document and body else None,
+                fields=known_changes(move.kind, body, document.body) if document and body else None,
             )
-
-
-def _changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
-    """Return the changed members; None if the former body is damaged."""
-    try:
-        return changed_fields(kind, before, after)
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return None
 
 
 def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], bytes]:

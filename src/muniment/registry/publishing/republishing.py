@@ -1,9 +1,11 @@
 """Publish everything again from the source: what differs row by row, or all of it in one transaction."""
 
+import sqlite3
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from django.db import connection, transaction
+import msgspec
+from django.db import DatabaseError, connection, transaction
 
 from muniment.registry.publishing import comparison, publisher
 from muniment.store.database.snapshots import snapshot
@@ -23,12 +25,16 @@ class Republished(NamedTuple):
         replaced: those that differed from their source.
         unlisted: published documents without a public source.
         is_rebuilt: all documents were written again, under a new feed.
+        before: the digest of all published documents as they were.
+        after: the same now; equal to *before* if nothing was wrong.
     """
 
     examined: int
     replaced: int
     unlisted: int
     is_rebuilt: bool
+    before: str
+    after: str
 
 
 def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _: None) -> Republished:
@@ -42,6 +48,7 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
         told: called with the number of documents examined so far.
     """
     examined = replaced = unlisted = 0
+    before = _state_digest()
     for kind in KINDS if not rebuild else ():
         last = 0
         while keys := comparison.public_keys(kind, last, _CHUNK):
@@ -54,7 +61,16 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
     if rebuild:
         publisher.rebuild()
         examined = max(examined, comparison.count() - 1)
-    return Republished(examined, replaced, unlisted, rebuild)
+    return Republished(examined, replaced, unlisted, rebuild, before, _state_digest())
+
+
+def _state_digest() -> str:
+    """Return the digest of all published documents; empty if they cannot be read."""
+    try:
+        with snapshot():
+            return publisher.state_digest()
+    except (DatabaseError, sqlite3.DatabaseError, msgspec.DecodeError, TypeError):  # text in place of bytes, too
+        return ""
 
 
 def _replace(kind: str, keys: list[int]) -> tuple[int, bool]:
