@@ -71,8 +71,8 @@ class Issuer:
             def log_message(self, *_: object) -> None:
                 """Stay quiet."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", int(self.url.rpartition(":")[2])), Answers)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._answers = Answers
+        self._server: ThreadingHTTPServer | None = None
 
     def discovery(self) -> dict[str, Any]:
         return {
@@ -101,14 +101,23 @@ class Issuer:
         said |= {"iat": at, "exp": at + 300, "auth_time": int(self.signed_in_at), **self.claims}
         return jwt.encode({name: value for name, value in said.items() if value is not None}, SHARED, "HS256")
 
+    def start(self) -> None:
+        """Start, also after :meth:`stop`, at the same address."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", int(self.url.rpartition(":")[2])), self._answers)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
+        self.stop()
 
 
 def upstream(issuer: Issuer) -> dict[str, str]:

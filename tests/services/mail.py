@@ -16,7 +16,7 @@ class Mailbox:
     def __init__(self) -> None:
         self.messages: list[EmailMessage] = []
         self.port = free_port()
-        self._controller = Controller(self, hostname="127.0.0.1", port=self.port)
+        self._controller: Controller | None = None
 
     @property
     def url(self) -> str:
@@ -38,12 +38,22 @@ class Mailbox:
     def _to(self, recipient: str, subject: str) -> list[EmailMessage]:
         return [m for m in self.messages if recipient in str(m["To"]) and subject in str(m["Subject"])]
 
-    def __enter__(self) -> Self:
+    def start(self) -> None:
+        """Start, also after :meth:`stop`, on the same port."""
+        self._controller = Controller(self, hostname="127.0.0.1", port=self.port)
         self._controller.start()
+
+    def stop(self) -> None:
+        if self._controller is not None:
+            self._controller.stop()
+            self._controller = None
+
+    def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._controller.stop()
+        self.stop()
 
 
 def text_of(message: EmailMessage) -> str:
