@@ -10,6 +10,7 @@ import subprocess
 import time
 from itertools import count
 
+import psycopg
 import pytest
 import yaml
 
@@ -19,7 +20,7 @@ from services.installed import program
 from services.issuer import Issuer, upstream
 from services.load import PATHS, Load
 from services.mail import Mailbox
-from services.nodes import EMAIL, Nodes
+from services.nodes import EMAIL, Nodes, shown
 from services.ports import wait_until
 from services.postgres import Postgres
 from services.prometheus import ALERTS, Prometheus
@@ -86,12 +87,18 @@ class Instance:
     def accepts_writes(self):
         return all(node.get("/readyz?writes").status == 200 for node in self.nodes.each)
 
+    def is_level(self):
+        """Return whether every node serves the newest edition."""
+        with psycopg.connect(self.nodes.settings["database_url"], connect_timeout=2) as connection:
+            (newest,) = connection.execute("SELECT value FROM published_edition").fetchone()
+        return all(shown(node) == newest for node in self.nodes.each)
+
     def begin(self, names):
         """Do what must wait for the services *names*, which are away; return what must hold after their return."""
         checks = []
         if "PostgreSQL" in names:
             assert all(node.get("/readyz").status == 200 for node in self.nodes.each)
-            checks.append(self.change)
+            checks += [self.change, self.is_level]
         elif names & {"mail"}:
             address = self.sign_up()
             checks.append(lambda: self.has_mail(address))
@@ -193,7 +200,7 @@ def test_services_stop_one_by_one_and_together_and_no_public_read_fails(instance
 def _holds(check):
     try:
         return check()
-    except (OSError, AssertionError):
+    except (OSError, AssertionError, psycopg.Error):
         return False
 
 
