@@ -28,9 +28,13 @@ sub vcl_recv {
         return (pass);
     }
     unset req.http.Cookie;
-    # An outdated response is used for a day, but only while there is none better.
+    # An outdated response is used for a day, but only while there is none better. The API permits 300 s; pages do not.
     if (std.healthy(req.backend_hint) && req.restarts == 0) {
-        set req.grace = 10s;
+        if (req.url ~ "^/api/") {
+            set req.grace = 10s;
+        } else {
+            set req.grace = 0s;
+        }
     }
     return (hash);
 }
@@ -44,10 +48,15 @@ sub vcl_backend_response {
         set beresp.ttl = 0s;
         set beresp.grace = 0s;
         set beresp.uncacheable = true;
+        # Without the rules of Varnish, which would not look into the cache for two minutes.
+        return (deliver);
     } else if (!beresp.http.Cache-Control || beresp.http.Set-Cookie) {
         set beresp.ttl = 0s;
         set beresp.grace = 0s;
         set beresp.uncacheable = true;
+    } else if (beresp.ttl <= 0s && beresp.http.Cache-Control ~ "public") {
+        # Pages for everybody: asked for again each second, and kept for the time when nothing answers.
+        set beresp.ttl = 1s;
     }
 }
 

@@ -226,6 +226,7 @@ def test_with_every_node_gone_varnish_serves_what_it_has(instance, proxies):
         for node in instance.nodes.each:
             node.wait_ready("/readyz?writes", within_s=60)
     assert load.failures == []
+    print(f"\n{load.total} reads through Varnish, most of them without a node: 0 failed")  # noqa: T201 - a proof says what it measured
 
 
 def test_promtool_takes_the_alerts():
