@@ -195,6 +195,7 @@ DECISIONS: dict[str, str] = {
     "serve.rolling": "SIGHUP replaces every process, one after another, without a failed request.",
     "nodes.same": "Nodes over one PostgreSQL show the same bytes; no change is lost, doubled or reordered.",
     "nodes.edition": "X-Muniment-Edition names the edition shown; /readyz tells a node's lag, 503 beyond the limit.",
+    "nodes.failover": "After a failover every node serves what the new primary holds, and followers are told.",
     "nodes.outage": "Without PostgreSQL public reads go on; writes are 503 with Retry-After and done not even in part.",
     "ops.health": "/healthz is 200 when up, /readyz when public reads can be answered, /metrics is Prometheus text.",
     "ops.metrics": "/metrics tells requests, times, cache, edition, jobs, ledger and uploads; each name is explained.",

@@ -61,6 +61,25 @@ def test_compose_follows_the_published_format():
     jsonschema.Draft7Validator(schema).validate(COMPOSE)
 
 
+def test_the_cluster_of_compose_follows_the_published_format_and_fits_to_compose():
+    cluster = yaml.safe_load((DEPLOY / "compose.cluster.yaml").read_text())
+    schema = json.loads((ROOT / "tests" / "schemas" / "compose-spec.json").read_text())
+    jsonschema.Draft7Validator(schema).validate(cluster)
+    assert set(cluster["services"]) & set(COMPOSE["services"]) == {"database"}
+    assert set(re.findall(r"\$\{([A-Z_]+)", yaml.safe_dump(cluster))) == {"POSTGRES_PASSWORD"}
+    haproxy = (DEPLOY / "cluster" / "haproxy.cfg").read_text()
+    nodes = re.findall(r"(?m)^    server (\S+) (\S+):5432 check port 8008$", haproxy)
+    assert [name for name, _ in nodes] == ["postgres-1", "postgres-2", "postgres-3"]
+    for name, host in nodes:
+        environment = cluster["services"][name]["environment"]
+        assert environment["PATRONI_NAME"] == name == host
+        assert environment["PATRONI_POSTGRESQL_CONNECT_ADDRESS"] == f"{name}:5432"
+    for service in cluster["services"].values():
+        assert "ports" not in service, "only the proxy is reached from outside"
+        assert service["networks"] == ["inside"]
+        assert service["cap_drop"] == ["ALL"]
+
+
 def test_every_setting_that_is_named_is_one():
     known = {setting.variable for setting in SETTINGS} | OF_THE_PROXY
     for file in DEPLOY.rglob("*"):

@@ -59,7 +59,9 @@ class Load:
                 response = connection.getresponse()
                 response.read()
                 if response.status != 200:
-                    self.failures.append((time.time(), port, str(response.status)))
+                    self.failures.append(
+                        (time.time(), port, f"{response.status} {self._paths[number % len(self._paths)]}")
+                    )
                 else:
                     self.answered[port] += 1
                 if self._observe is not None:

@@ -53,6 +53,7 @@ class Node:
         people = {"superuser": "postgres", "replication": "replicator", "rewind": "rewinder"}
         found: dict[str, Any] = yaml.safe_load((DEPLOY / "patroni.yaml").read_text())
         found["bootstrap"]["dcs"] |= self._cluster.replication
+        found["bootstrap"]["post_init"] = str(self._cluster.folder / "post-init")
         found["postgresql"] |= {
             "listen": address,
             "connect_address": address,
@@ -147,7 +148,12 @@ class Cluster:
                 group=self._owner,
                 extra_groups=[] if self._owner else None,
                 cwd=self.folder,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(self.folder / "python"), "HOME": str(self.folder)},
+                env={
+                    "PATH": "/usr/bin:/bin",
+                    "PYTHONPATH": str(self.folder / "python"),
+                    "HOME": str(self.folder),
+                    "POSTGRES_PASSWORD": "a password of the tests",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -202,10 +208,8 @@ class Cluster:
         connection.close()
 
     def create(self, database: str) -> str:
-        """Create *database*, owned by a role without privileges; return its URL through HAProxy."""
+        """Create *database*, owned by the role that post-init has made; return its URL through HAProxy."""
         with self.wait_primary().connect() as connection:
-            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'muniment'").fetchone():
-                connection.execute("CREATE ROLE muniment LOGIN")
             connection.execute(f'CREATE DATABASE "{database}" OWNER muniment')
         return self.url(database)
 
@@ -219,6 +223,7 @@ class Cluster:
     def _begin(self) -> Self:
         packages = linters.folder("cluster", "--python", self.python)
         shutil.copytree(packages, self.folder / "python", ignore=shutil.ignore_patterns("bin"))
+        shutil.copy(DEPLOY / "post-init", self.folder)
         self._haproxy_file().write_text(self._haproxy_settings())
         if self._owner:
             shutil.chown(self.folder, self._owner, self._owner)

@@ -80,7 +80,7 @@ class Pooler:
             "listen_addr = *": "listen_addr = 127.0.0.1",
             "listen_port = 5432": f"listen_port = {self.port}",
             "auth_type = scram-sha-256": "auth_type = trust",
-            "/etc/muniment/users": str(self._folder / "users"),
+            "/run/muniment/users": str(self._folder / "users"),
         }.items():
             assert text.count(old) == 1, f"pgbouncer.ini has {old!r} {text.count(old)} times"
             text = text.replace(old, new)
