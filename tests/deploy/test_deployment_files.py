@@ -25,6 +25,7 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS = [
     document
     for file in sorted((DEPLOY / "kubernetes").rglob("*.yaml"))
+    if file.parent.name != "cluster"  # PostgreSQL's, below
     for document in yaml.safe_load_all(file.read_text())
 ]
 OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("muniment:")}
@@ -78,6 +79,31 @@ def test_the_cluster_of_compose_follows_the_published_format_and_fits_to_compose
         assert "ports" not in service, "only the proxy is reached from outside"
         assert service["networks"] == ["inside"]
         assert service["cap_drop"] == ["ALL"]
+
+
+def test_the_pods_of_the_cluster_in_kubernetes_run_confined_and_are_found_by_their_services():
+    files = (DEPLOY / "kubernetes" / "cluster").glob("*.yaml")
+    made = [each for file in files for each in yaml.safe_load_all(file.read_text())]
+    pods = [each["spec"]["template"] for each in made if each["kind"] in {"Deployment", "StatefulSet"}]
+    components = {pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods}
+    assert components == {"etcd", "postgres", "pooler", "haproxy"}
+    for pod in pods:
+        assert pod["spec"]["automountServiceAccountToken"] is False
+        assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+        for container in pod["spec"]["containers"]:
+            assert container["image"] == "muniment-cluster:0.1.0"
+            assert container["resources"]["limits"]["memory"]
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+    services = {each["metadata"]["name"]: each["spec"]["selector"] for each in made if each["kind"] == "Service"}
+    assert {selector["app.kubernetes.io/component"] for selector in services.values()} == components
+    settings = "".join(file.read_text() for file in (DEPLOY / "cluster").iterdir())
+    for name in ("postgres-1", "postgres-2", "postgres-3", "haproxy", "etcd"):
+        assert name in services
+        assert name in settings
 
 
 def test_every_setting_that_is_named_is_one():

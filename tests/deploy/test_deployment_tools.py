@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from services import confined
+from services.installed import program
 from services.linters import lint
 from services.ports import free_port, wait_until
 from services.product import Product
@@ -24,8 +25,9 @@ KUBERNETES = ("1.30", "1.33")
 """The oldest version that is still supported, and a current one."""
 
 
-def test_hadolint_finds_nothing_in_the_containerfile():
-    done = lint("hadolint", "--failure-threshold", "style", DEPLOY / "Containerfile")
+@pytest.mark.parametrize("folder", [DEPLOY, DEPLOY / "cluster"])
+def test_hadolint_finds_nothing_in_the_containerfile(folder):
+    done = lint("hadolint", "--failure-threshold", "style", folder / "Containerfile")
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -50,6 +52,28 @@ def manifests(tmp_path_factory):
     made = copy / "made.yaml"
     made.write_text(done.stdout)
     return made
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_the_cluster_of_postgresql_is_valid(manifests, version):
+    cluster = manifests.parent / "cluster"
+    done = subprocess.run(["kubectl", "kustomize", cluster], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    made = manifests.with_name("cluster.yaml")
+    made.write_text(done.stdout)
+    done = lint("kubernetes-validate", "--strict", "--kubernetes-version", version, made)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_haproxy_takes_the_file_of_the_cluster(tmp_path):
+    file = tmp_path / "haproxy.cfg"  # its hosts exist in the composition alone
+    text = (DEPLOY / "cluster" / "haproxy.cfg").read_text()
+    file.write_text(re.sub(r" postgres-\d:5432", " 127.0.0.1:5432", text))
+    done = subprocess.run(
+        [program("haproxy"), "-c", "-f", file], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
