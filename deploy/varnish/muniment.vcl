@@ -17,6 +17,10 @@ backend muniment {
 }
 
 sub vcl_recv {
+    unset req.http.X-Varnish-Again;
+    if (req.restarts > 0) {
+        set req.http.X-Varnish-Again = "1";
+    }
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
     }
@@ -35,6 +39,8 @@ sub vcl_recv {
         } else {
             set req.grace = 0s;
         }
+    } else {
+        set req.grace = 24h;
     }
     return (hash);
 }
@@ -42,7 +48,8 @@ sub vcl_recv {
 sub vcl_backend_response {
     set beresp.grace = 24h;
     if (beresp.status >= 500) {
-        if (bereq.is_bgfetch) {
+        # An error must not take the place of what is stored: it is shown only if there is nothing.
+        if (bereq.is_bgfetch || (!bereq.uncacheable && !bereq.http.X-Varnish-Again)) {
             return (abandon);
         }
         set beresp.ttl = 0s;
@@ -58,6 +65,11 @@ sub vcl_backend_response {
         # Pages for everybody: asked for again each second, and kept for the time when nothing answers.
         set beresp.ttl = 1s;
     }
+}
+
+# Nothing answered: Varnish's own error is not stored either, not even for the usual second.
+sub vcl_backend_error {
+    return (abandon);
 }
 
 # The backend has just failed, and its probe has not noticed yet: try again, this time with whatever is stored.
