@@ -14,23 +14,20 @@ class SnapshotState(NamedTuple):
     The state of one edition: totals, blocks in descending order, and their cumulative sums.
 
     Args:
-        build: another number for each epoch that this process has read, so that no edition is cached for another.
+        build: another number for each epoch that this process has read.
+        version: a number for caches: the edition, and the build above its digits, so that no state passes for another.
         versions: for each kind, the version that changed it last.
     """
 
     epoch: str
     build: int
+    version: int
     edition: int
     at: str
     totals: dict[str, tuple[int, int, int]]
     versions: dict[str, int]
     blocks: dict[str, list[int]]
     sums: dict[str, list[int]]
-
-    @property
-    def version(self) -> int:
-        """Return a number for caches: the edition, and the build above its digits."""
-        return version_of(self.build, self.edition)
 
     @property
     def feed_id(self) -> str:
@@ -41,16 +38,12 @@ class SnapshotState(NamedTuple):
 _builds = count(1)
 
 
-def version_of(build: int, edition: int) -> int:
-    return build << 64 | edition
-
-
 def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     rows = connection.execute("SELECT kind, n, raising, treasury_minor FROM published_total")
     totals = {kind: (n, raising, int(treasury_minor)) for kind, n, raising, treasury_minor in rows}
     build = 0 if former is None else former.build if former.epoch == epoch else next(_builds)
-    version = version_of(build, edition)
+    version = build << 64 | edition
     versions: dict[str, int] = dict.fromkeys(KINDS, version)
     if former is not None and former.epoch == epoch and former.edition < edition:
         changed = _kinds_changed(connection, former.edition, edition)
@@ -61,7 +54,7 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None) -> Snapsh
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    return SnapshotState(epoch, build, edition, at, totals, versions, blocks, sums)
+    return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums)
 
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
