@@ -5,6 +5,7 @@ import hashlib
 from make.pictures import picture
 from make.registry import lines
 from muniment.registry.company.pictures import resize
+from services.prepared import new_instance
 from services.product import Product, run
 
 
@@ -13,7 +14,7 @@ def companies(*numbers, **members):
 
 
 def test_a_pruning_is_shown_limited_and_done(tmp_path):
-    folder, data = tmp_path / "in", tmp_path / "data"
+    folder, data = tmp_path / "in", new_instance(tmp_path / "data")
     lines(folder / "companies.jsonl", *companies(*range(12)))
     run("import", str(folder), data=data)
     lines(folder / "companies.jsonl", *companies(*range(11)))
@@ -42,7 +43,7 @@ def test_a_pruning_is_shown_limited_and_done(tmp_path):
 
 
 def test_pictures_are_imported_and_served_at_the_present_url(tmp_path):
-    folder, data = tmp_path / "in", tmp_path / "data"
+    folder, data = tmp_path / "in", new_instance(tmp_path / "data")
     small, large = resize(picture())
     path = f"/pictures/{hashlib.blake2b(large, digest_size=16).hexdigest()}-512.webp"
     lines(folder / "companies.jsonl", *companies(1, icon=path))

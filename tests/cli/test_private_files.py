@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from services.product import COMMAND, DEMO, Product, environment, run
+from services.prepared import new_instance
+from services.product import COMMAND, Product, environment, run
 
 
 def loose(folder: Path) -> dict[str, str]:
@@ -19,14 +20,16 @@ def loose(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.sqlite  # the database is a file
-def test_everything_written_is_private_in_a_folder_that_everybody_can_read(tmp_path):
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.proof)])
+def test_everything_written_is_private_in_a_folder_that_everybody_can_read(tmp_path, workers):
     data, out = tmp_path / "data", tmp_path / "out"
     for folder in (data, out):
         folder.mkdir()
         folder.chmod(0o755)
     before = os.umask(0o022)  # a usual shell
     try:
-        with Product(data, "--demo", "--workers", "2") as product:
+        run("user", "create", "owner@demo.example", "--no-password", data=data)
+        with Product(data, "--workers", workers) as product:
             product.wait_ready()
             product.request(
                 "POST",
@@ -50,8 +53,7 @@ def test_everything_written_is_private_in_a_folder_that_everybody_can_read(tmp_p
 
 @pytest.mark.sqlite  # the database is a file
 def test_files_that_an_earlier_version_left_open_are_closed_at_the_next_start(tmp_path):
-    data = tmp_path / "data"
-    run("import", str(DEMO), data=data)
+    data = new_instance(tmp_path / "data")
     (data / "mail").mkdir(exist_ok=True)
     shared = tmp_path / "elsewhere"
     shared.write_text("not ours to change")

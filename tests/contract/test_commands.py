@@ -46,7 +46,7 @@ def answers(product):
 @pytest.mark.requirement("import.form")
 def test_an_export_with_what_is_private_imports_to_the_same_answers_byte_for_byte(demo, tmp_path):
     run("export", str(tmp_path / "out"), "--private", data=demo.data)
-    run("import", str(tmp_path / "out"), data=tmp_path / "second")
+    run("import", str(tmp_path / "out"), data=new_instance(tmp_path / "second"))
     with Product(tmp_path / "second") as second:
         assert answers(second) == answers(demo)
 

@@ -114,6 +114,7 @@ def test_every_lock_of_the_project_is_checked():
             assert (name, version) in pinned
 
 
+@pytest.mark.proof
 def test_the_wheel_comes_with_a_valid_list_of_what_it_needs(tmp_path):
     made = subprocess.run(
         ["make", "wheel", f"DIST={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110

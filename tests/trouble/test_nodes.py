@@ -289,6 +289,7 @@ def test_a_node_that_starts_without_its_database_shows_what_it_has_and_recovers(
     assert everything(node) == truth
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not Pooler.is_installed(), reason="pgbouncer is not installed: make services installs it as root")
 def test_nodes_work_behind_a_pooler_that_gives_connections_by_transaction(postgres, tmp_path):
     postgres.drop("pooled")

@@ -32,6 +32,7 @@ from services.walk import Walk
 SECRET = "Wr3ck-of-the-Hesperus-1842"
 
 
+@pytest.mark.proof
 @pytest.mark.postgresql
 @pytest.mark.requirement("secrets.at-rest")
 def test_on_postgresql_nothing_is_left_that_opens_anything(tmp_path, mailbox, postgres):
