@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 
 from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
@@ -141,6 +141,31 @@ def test_a_worker_outlives_a_database_that_is_away_for_a_moment(kind, monkeypatc
     assert running.stop()
     assert len(failures) == 2
     assert "could not read the queue" in caplog.text
+
+
+def test_a_job_whose_end_met_a_database_that_is_away_is_tried_again_before_its_lease_ends(kind, monkeypatch, caplog):
+    monkeypatch.setattr("muniment.jobs.worker.POLL_S", 0.02)
+    calls = {"finish": 0, "failed": 0}
+
+    def away_at_first(name, times):
+        real = getattr(queue.JobRun, name)
+
+        def called(run, *arguments, **options):
+            calls[name] += run.kind == "tests.thing"
+            if run.kind == "tests.thing" and calls[name] <= times:
+                raise OperationalError("database is locked")
+            return real(run, *arguments, **options)
+
+        monkeypatch.setattr(queue.JobRun, name, called)
+
+    away_at_first("finish", 1)
+    away_at_first("failed", 3)
+    job_id = queue.enqueue(kind(lambda _: "done", lease_s=600))
+    worker = Worker(threads=1, name="here").start()
+    wait_until(ended(job_id), within_s=10, what="the job")
+    assert worker.stop(within_s=20)
+    assert (job(job_id).state, job(job_id).attempt, calls) == (State.SUCCEEDED, 2, {"finish": 2, "failed": 4})
+    assert "could not end tests.thing" in caplog.text
 
 
 def test_threads_with_nothing_to_do_leave_looking_to_the_heartbeat(kind, monkeypatch):

@@ -7,11 +7,12 @@ import threading
 import time
 from typing import Final
 
-from django.db import close_old_connections, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 
 from muniment.jobs import handlers, queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
 from muniment.kernel import tracing
+from muniment.store.database.retry import is_unavailable
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
@@ -90,15 +91,28 @@ class Worker:
             self._wake.set()
             try:
                 self._work(run)
-            except Exception:
-                # The database failed while the job was being ended: after its lease, another attempt follows.
+            except Exception as error:
                 log.exception("could not end %s %s", run.kind, run.id)
+                self._return(run, error)
             finally:
                 with self._lock:
                     self._held.discard(run)
                 if self._stopping.is_set():
                     self._wake.set()
         connections.close_all()
+
+    def _return(self, run: JobRun, error: Exception) -> None:
+        """Return a job to the queue as soon as the database answers again; without that, its lease has to end."""
+        while isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
+            if self._stopping.wait(POLL_S):
+                return
+            close_old_connections()
+            try:
+                run.failed("the database was unavailable when the job ended", for_good=False, pause_s=POLL_S)
+            except Exception as again:  # noqa: BLE001 - judged by the loop
+                error = again
+            else:
+                return
 
     def _work(self, run: JobRun) -> None:
         try:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 MANY_CHANGES: Final = 20_000
 """Beyond this, rebuilding the file is faster than applying the changes."""
-LONGEST_PAUSE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 2.0
 UNMIGRATED_PAUSE_S: Final = 0.5
 """Pause between checks of a database without tables."""
 
