@@ -161,6 +161,7 @@ def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_
             last, at = batch[-1].sequence, max(at, *(entry.at for entry in batch), "")
     if last:
         connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
+    if last > changes_kept:
         connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - changes_kept,))
         links.trim(connection, last - changes_kept)
 

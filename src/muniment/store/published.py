@@ -311,6 +311,7 @@ def apply(
     chain.write()
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
+    if last > changes_kept:
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
         links.trim(connection, last - changes_kept)
 
