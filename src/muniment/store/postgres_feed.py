@@ -5,6 +5,7 @@ The edition is one row. A publisher locks it last and renders afterwards, so it 
 writes, and sequence numbers are dense in commit order.
 """
 
+import contextlib
 import secrets
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -226,11 +227,15 @@ def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
 
 
 def bodies(connection: Connection, kind: str, keys: list[str]) -> dict[str, bytes]:
-    """Return the stored bodies of documents, by key."""
-    found = connection.execute(
+    """Return the stored bodies of documents, by key; those that can be read."""
+    stored = connection.execute(
         "SELECT key, document FROM published_document WHERE kind = %s AND key = ANY(%s)", (kind, keys)
     )
-    return {key: _decoder.decode(document).body for key, document in found}
+    found = {}
+    for key, document in stored:
+        with contextlib.suppress(msgspec.DecodeError):  # damaged, and about to be replaced
+            found[key] = _decoder.decode(document).body
+    return found
 
 
 def erased(connection: Connection) -> list[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from make import registry as make
 from make.registry import changes, document, item
@@ -49,8 +49,8 @@ def look(*, mend=False):
 
 def on_postgresql(slug, **values):
     """Change the published document behind Muniment's back."""
-    raw = connection.connection
-    stored = next(each for each in postgres_feed.documents(raw) if each.key == slug)
+    with transaction.atomic():
+        stored = next(each for each in postgres_feed.documents(connection.connection) if each.key == slug)
     changed = msgspec.structs.replace(stored, **values)
     sql("UPDATE published_document SET document = %s WHERE key = %s", msgspec.msgpack.encode(changed), slug)
 
