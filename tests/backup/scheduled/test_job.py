@@ -11,13 +11,19 @@ from make import backups
 from muniment.backup.scheduled import job, status
 from muniment.backup.scheduled.status import KIND, JobResult
 from muniment.config import Config
-from muniment.jobs import queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import HandedBack, Postponed
 from muniment.kernel.ids import now
 
 pytestmark = pytest.mark.django_db
 RESULT = JobResult(place="there", covered_at=now(), interval_s=900, name="muniment-1", damaged=["one is damaged"])
+
+
+@pytest.fixture(autouse=True)
+def _scheduled(monkeypatch):
+    """Let the job run also where no place for backups is set, as on PostgreSQL."""
+    monkeypatch.setitem(handlers._handlers, KIND, job.HANDLER)
 
 
 def a_run(kind=KIND):
