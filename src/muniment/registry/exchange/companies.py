@@ -53,6 +53,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
+from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
@@ -230,6 +231,7 @@ class _CompanyBatch:
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
             raising=_is_raising(row),
+            listed_ahead=is_ahead(row.columns["listed_on"]),
             **row.columns,
         )
         self.made.append(company)
@@ -267,6 +269,7 @@ class _CompanyBatch:
         if former is None:
             self.counts.unchanged += 1
             return
+        company.listed_ahead = is_ahead(company.listed_on)
         self.counts.changed += 1
         given = {name: columns[name] for name in former}
         old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)

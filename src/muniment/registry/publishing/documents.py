@@ -125,7 +125,7 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     latest_first = [F(f"company__{column}").desc(nulls_last=True) for column in ("listed_on", "publication_number")]
     of_company = [f"company__{column}" for column in ("provenance", "slug", "name", "symbol", "icon")]
     columns = ("person_id", "title", "extra", "item_id", *of_company)
-    found = placed.order_by("person_id", *latest_first, "rank").values_list(*columns)
+    found = placed.order_by("person_id", "company__listed_ahead", *latest_first, "rank").values_list(*columns)
     for person, title, extra, item, origin, slug, name, symbol, icon in found.iterator():
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
         owned_on = provenance.owned_on(origin, "positions", item)

@@ -127,7 +127,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     return PublishedDocument(
         kind="company",
         key=row["slug"],
-        position=position_of(row["listed_on"], row["publication_number"]),
+        position=position_of(None if row["listed_ahead"] else row["listed_on"], row["publication_number"]),
         item=item,
         body=_encode({"data": company_bundle(view, msgspec.Raw(item), schema)}),
         updated_at=timestamp(row["updated_at"]),
