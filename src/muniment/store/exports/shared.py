@@ -19,7 +19,7 @@ FILES: Final = "exports/files/"
 KEPT_FOR: Final = timedelta(minutes=10)
 """How long the files of a replaced edition stay: another node may still list them."""
 LOOK_EVERY_S: Final = 1.0
-"""Minimum interval between look-ups for names that nobody lists."""
+"""Minimum interval between look-ups for names that no set has."""
 READ_BYTES: Final = 1 << 20
 
 
