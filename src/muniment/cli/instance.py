@@ -12,7 +12,6 @@ from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, use_django
 from muniment.schema.objects import registry_schema
-from muniment.server.deep_checks import examine_deeply
 from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 from muniment.server.findings import FAIL, Finding, exit_status
 
@@ -57,6 +56,8 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, backup: Pat
         _show(finding)
     if deep:
         use_django()
+        from muniment.server.deep_checks import examine_deeply
+
         for finding in examine_deeply(current):
             _show(finding)  # at once: a large registry takes minutes
             findings.append(finding)

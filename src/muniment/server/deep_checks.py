@@ -1,17 +1,22 @@
 """`muniment doctor --deep`: everything stored against its source, its digest and its references."""
 
 import json
+import tempfile
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 from urllib.error import URLError
 from urllib.parse import urlsplit
 
 from django.db import connection
 
+from muniment.backup.scheduled.checking import check_all
+from muniment.backup.scheduled.place import Place
 from muniment.config import Config
 from muniment.scrub.checks import Check, Damage, checks
 from muniment.server.findings import Finding, bad, good, warning
+from muniment.server.node_checks import node_checks
 from muniment.server.observability.logs import masked
 from muniment.store.database.migrations import has_begun, pending
 
@@ -31,9 +36,10 @@ def examine_deeply(config: Config) -> Iterator[Finding]:
     if not is_ready:
         yield warning("stored data", "not examined; run muniment migrate, or serve, and try again")
         return
-    for check in checks():
+    for check in (*checks(), *node_checks(config)):
         yield from _of(check)
     connection.close()
+    yield from _backups(config)
 
 
 def _of(check: Check) -> Iterator[Finding]:
@@ -57,6 +63,25 @@ def _of(check: Check) -> Iterator[Finding]:
         yield (warning if damage.is_minor else bad)(check.name, str(damage))
     if damages > len(shown):
         yield bad(check.name, f"{damages - len(shown):,} more are damaged")
+
+
+def _backups(config: Config) -> Iterator[Finding]:
+    """Read every scheduled backup back, with the files beside it."""
+    what, address = "stored backups", config.backup_place
+    if not address or not (address.startswith("s3:") or Path(address).is_dir()):
+        yield good(what, "none yet")
+        return
+    whole = 0
+    try:
+        with tempfile.TemporaryDirectory(dir=config.data) as folder:
+            for each in check_all(Place(address, Path(folder)), Path(folder)):
+                whole += not each.fault
+                if each.fault:
+                    yield bad(what, f"{each.record.name}: {masked(each.fault)}; do not restore it, the next one is due")
+    except Exception as error:  # noqa: BLE001 - a store that is away or an unreadable list
+        yield bad(what, f"cannot be read: {masked(str(error)).strip()}; see muniment backups --verify")
+    if whole:
+        yield good(what, f"{whole:,} can be restored")
 
 
 def _identity_provider(config: Config) -> Finding:

@@ -47,6 +47,10 @@ _INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
 
+def decoded(document: bytes) -> PublishedDocument:
+    return _decoder.decode(document)
+
+
 def _row(document: PublishedDocument) -> tuple[str, str, bytes]:
     return document.kind, document.key, msgspec.msgpack.encode(document)
 

@@ -30,6 +30,7 @@ def is_whole(folder: Path, file: ExportFile) -> bool:
         return False
 
 
-def discard(folder: Path) -> None:
-    """Remove the list, so that no file is offered and all of them are made again."""
+def discard(folder: Path, name: str) -> None:
+    """Remove a damaged file and the list, so that nothing damaged is offered and the server makes it again."""
+    (folder / name).unlink(missing_ok=True)
     (folder / MANIFEST).unlink(missing_ok=True)
