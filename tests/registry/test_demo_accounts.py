@@ -4,9 +4,10 @@ import pytest
 
 from muniment.accounts import tokens
 from muniment.accounts.models import Account
+from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import token_digest
-from muniment.mail import delivery
+from muniment.mail import delivery, outgoing
 from muniment.registry.company import operations
 from muniment.registry.demo_accounts import OWNED, load_demo
 from muniment.registry.models import Company, PendingChange, Petition
@@ -41,6 +42,7 @@ def test_the_demo_is_loaded_once_with_fresh_sign_ins_at_each_start():
     assert Account.objects.get(email=owner.email).check_password(renewed.password)
     assert (len(live(renewed.token)), live(owner.token)) == (1, [])
     assert mails is not None, "codes are shown in the terminal"
+    assert not Job.objects.filter(kind=outgoing.KIND).exists(), "the set-up itself is no news"
 
 
 def test_a_process_that_does_not_renew_the_sign_ins_makes_no_account():

@@ -20,6 +20,7 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
         assert setting.help in told
     assert "very-secret-value" not in told
     assert "MUNIMENT_RATE_LIMIT = 300  [default: 600]" in told
+    assert "MUNIMENT_BACKUP_KEEP = recent=4,hourly=24,daily=7,weekly=4  [default]" in told
     assert "FAIL" not in told
     assert "60 company" in told
     assert "OK    secret key: " in told

@@ -57,6 +57,8 @@ def _shown(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return " ".join(map(str, value))
+    if isinstance(value, dict):
+        return ",".join(f"{name}={each}" for name, each in value.items())
     return str(value)
 
 
