@@ -1,11 +1,59 @@
-"""Index tables of the published file: totals, facet values, and blocks of positions."""
+"""The tables of the published file, and those of its index: totals, facet values, and blocks of positions."""
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
+
+from muniment.store.chain import links
 
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
+
+
+def statements(kinds: Iterable[str], searched: Iterable[str]) -> tuple[str, ...]:
+    """Return the statements that create the tables of the published file."""
+    return (
+        """CREATE TABLE IF NOT EXISTS published_meta (
+            id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
+            epoch TEXT NOT NULL, at TEXT NOT NULL)""",
+        """CREATE TABLE IF NOT EXISTS published_total (
+            kind TEXT PRIMARY KEY, n INTEGER NOT NULL, raising INTEGER NOT NULL, treasury_minor TEXT NOT NULL)""",
+        # The body is last, so that reading the other columns skips its overflow pages.
+        """CREATE TABLE IF NOT EXISTS published_document (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
+            sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL,
+            treasury_minor INTEGER NOT NULL, provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL,
+            etag TEXT NOT NULL, body BLOB NOT NULL)""",
+        "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
+        "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
+        "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
+        "CREATE UNIQUE INDEX IF NOT EXISTS published_document_position ON published_document (kind, position)",
+        *(
+            f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"
+            " provenance TEXT NOT NULL, item BLOB NOT NULL)"
+            for kind in kinds
+        ),
+        """CREATE TABLE IF NOT EXISTS published_block (
+            kind TEXT NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, first)) WITHOUT ROWID""",
+        """CREATE TABLE IF NOT EXISTS published_value (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL,
+            UNIQUE (kind, name, value))""",
+        """CREATE TABLE IF NOT EXISTS published_facet (
+            value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
+        *(
+            f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5 (
+            name, label, summary, body, tokenize = 'ascii', prefix = '2')"""
+            for kind in sorted(searched)
+        ),
+        """CREATE TABLE IF NOT EXISTS published_change (
+            sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
+            fields TEXT)""",
+        # The condition as in muniment.store.database.erasure.
+        """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
+            WHERE key >= 'erased:' AND key < 'erased;'""",
+        links.SQLITE_TABLE,
+    )
 
 
 class Totals:

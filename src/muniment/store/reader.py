@@ -19,16 +19,7 @@ import msgspec
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
-from muniment.store.change_feed import (
-    ChangeRow,
-    Changes,
-    FeedAheadError,
-    FeedDivergedError,
-    FeedGapError,
-    chain_after,
-    chained_rows,
-    change_rows,
-)
+from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
@@ -44,7 +35,7 @@ from muniment.store.queries import (
     selection,
 )
 from muniment.store.search_text import single_edits
-from muniment.store.snapshot_state import SnapshotState
+from muniment.store.snapshot_state import SnapshotState, changes_after
 
 POOL_THREADS: Final = 2
 TYPO_MAX_CHARACTERS: Final = 24
@@ -235,34 +226,12 @@ class Reader(PublishedFile):
             FeedAheadError: no change has that number yet, here or, on a replica, at its source.
             FeedDivergedError: the chain of that number is another one, here or, on a replica, at its source.
         """
-        is_level = is_known = True
+        is_level = True
         if not self.has_past(after, chain):
             is_level = self._catch_up()
             self.refresh()
         with self.snapshot() as (connection, state):
-            if after > state.edition and is_level:
-                raise FeedAheadError(after)
-            (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
-            if after < (oldest or state.edition + 1) - 1:
-                raise FeedGapError(after)
-            known = chain_after(connection, after)
-            if chain is not None and known != chain:
-                if is_level:
-                    raise FeedDivergedError(after)
-                is_known = False
-            rows = chained_rows(connection, after, limit) if is_known else []
-        if not is_known:  # whether the source has this past; the next request may be answered otherwise
-            return Changes(rows, after, state.feed_id, state.edition, state.at, -1, None)
-        last = rows[-1] if rows else None
-        return Changes(
-            rows,
-            last.sequence if last else after,
-            state.feed_id,
-            state.edition,
-            state.at,
-            state.version,
-            last.chain if last else known,
-        )
+            return changes_after(connection, state, after, limit, chain, is_level=is_level)
 
     def erased(self) -> int:
         """Return the number of the latest change that tells of an erased person; 0 if there is none."""

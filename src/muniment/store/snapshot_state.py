@@ -5,7 +5,15 @@ from itertools import accumulate, count
 from typing import Final, NamedTuple
 
 from muniment.store.cache import Dependency
-from muniment.store.change_feed import feed_of
+from muniment.store.change_feed import (
+    Changes,
+    FeedAheadError,
+    FeedDivergedError,
+    FeedGapError,
+    chain_after,
+    chained_rows,
+    feed_of,
+)
 from muniment.store.published import KINDS
 
 
@@ -79,3 +87,23 @@ def touched(connection: sqlite3.Connection, former: SnapshotState, state: Snapsh
     documents = set(rows)
     # Lists and statistics depend on their kinds; the feed and the time of the last change depend on everything.
     return documents | {(kind, "*") for kind, _ in rows} | {("*", "*")}
+
+
+def changes_after(
+    connection: sqlite3.Connection, state: SnapshotState, after: int, limit: int, chain: str | None, *, is_level: bool
+) -> Changes:
+    """Return changes as :meth:`muniment.store.reader.Reader.changes`; *is_level*: the source has no later ones."""
+    if after > state.edition and is_level:
+        raise FeedAheadError(after)
+    (oldest,) = connection.execute("SELECT min(sequence) FROM published_change").fetchone()
+    if after < (oldest or state.edition + 1) - 1:
+        raise FeedGapError(after)
+    known = chain_after(connection, after)
+    if chain is not None and known != chain:
+        if is_level:
+            raise FeedDivergedError(after)
+        # Whether the source has this past is unknown; the next request may be answered otherwise.
+        return Changes([], after, state.feed_id, state.edition, state.at, -1, None)
+    rows = chained_rows(connection, after, limit)
+    last, chain = (rows[-1].sequence, rows[-1].chain) if rows else (after, known)
+    return Changes(rows, last, state.feed_id, state.edition, state.at, state.version, chain)
