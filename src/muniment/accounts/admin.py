@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.forms import ModelForm
 from django.http import HttpRequest
 
+from muniment.accounts import jobs_admin  # noqa: F401 - registers the page of another app's table
 from muniment.accounts.models import (
     Account,
     CredentialEdition,

@@ -57,6 +57,8 @@ class Event(StrEnum):
     SETTINGS_CHANGED = "settings_changed"
     KEYS_ROTATED = "keys_rotated"
     COMMAND_RUN = "command_run"
+    JOB_RETRIED = "job_retried"
+    JOB_DROPPED = "job_dropped"
 
 
 class Meaning(NamedTuple):
@@ -121,4 +123,6 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.SETTINGS_CHANGED: Meaning(gettext_lazy("Settings changed"), is_audited=True),
     Event.KEYS_ROTATED: Meaning(gettext_lazy("Keys rotated"), is_audited=True),
     Event.COMMAND_RUN: Meaning(gettext_lazy("Command run"), is_audited=True),
+    Event.JOB_RETRIED: Meaning(gettext_lazy("Job retried"), is_audited=True),
+    Event.JOB_DROPPED: Meaning(gettext_lazy("Message dropped"), is_audited=True),
 }
