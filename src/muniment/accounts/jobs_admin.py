@@ -27,7 +27,7 @@ class JobAdmin(ReadOnly):
     ordering: ClassVar = ("-created_at",)
     fields = list_display
     readonly_fields = list_display
-    actions: ClassVar = ["try_now", "drop"]
+    actions = ("try_now", "drop")
 
     @admin.display(description="message")
     def message(self, job: Job) -> str:
