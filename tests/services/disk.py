@@ -1,4 +1,4 @@
-"""A disk that loses power: ext4 on a loop device, stopped by its shutdown ioctl, the journal unflushed. Needs root."""
+"""A disk that loses power, is full or fails: ext4 on a loop device. Needs root."""
 
 import fcntl
 import os
@@ -39,6 +39,35 @@ class Disk:
         finally:
             os.close(descriptor)
 
+    def fill(self) -> None:
+        """Leave no byte free."""
+        with (self.path / "filler").open("ab", buffering=0) as filler:
+            size = 1 << 20
+            while size:
+                try:
+                    filler.write(bytes(size))
+                except OSError:
+                    size //= 2
+
+    def empty(self) -> None:
+        """Free what :meth:`fill` took."""
+        (self.path / "filler").unlink()
+
+    def remount(self, how: str) -> None:
+        """Make the disk read-only ("ro") or writable ("rw"); no file may be open for writing."""
+        _run("mount", "-o", f"remount,{how}", str(self.path))
+
+    def is_idle(self) -> bool:
+        """Return whether no process has a file open."""
+        asked = subprocess.run(["fuser", "-m", str(self.path)], capture_output=True, timeout=60, check=False)
+        return asked.returncode != 0
+
+    def fail(self) -> None:
+        """Have the file system find an error: it turns read-only, also for files that are open."""
+        _run("mount", "-o", "remount,errors=remount-ro", str(self.path))
+        device = Path(_run("findmnt", "-n", "-o", "SOURCE", str(self.path)).strip()).name
+        Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1")
+
     def unmount(self) -> None:
         _run("umount", str(self.path))
 
@@ -53,6 +82,7 @@ class Disk:
             self.unmount()
 
 
-def _run(*command: str) -> None:
+def _run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    return done.stdout

@@ -271,7 +271,7 @@ def test_a_file_without_a_chain_is_rebuilt_once_and_a_tail_without_links_is_foll
     follower._file.execute("DELETE FROM published_chain")
     source.publish(company(2))
     follower.catch_up()
-    assert dict(follower.rebuilds) == {"diverged": 0, "gap": 1}
+    assert dict(follower.rebuilds) == {"damaged": 0, "diverged": 0, "gap": 1}
     source.publish(company(3))
     source.connection.execute("DELETE FROM published_chain WHERE sequence = 3")  # as a node of an earlier version
     follower.catch_up()
@@ -280,7 +280,7 @@ def test_a_file_without_a_chain_is_rebuilt_once_and_a_tail_without_links_is_foll
         links.Chain(source.connection).add(4, "company", "company-1", "updated", None)
     assert follower.catch_up() is True
     assert None not in [row.chain for row in reader.changes(0, 9).rows]
-    assert dict(follower.rebuilds) == {"diverged": 0, "gap": 1}
+    assert dict(follower.rebuilds) == {"damaged": 0, "diverged": 0, "gap": 1}
     assert "another history" not in caplog.text
 
 

@@ -54,10 +54,10 @@ def test_on_one_machine_a_rotation_locks_no_account_out(tmp_path):
     backup = tmp_path / "instance.backup"
     run("backup", str(backup), data=data)
     refused = run("serve", "--port", str(free_port()), data=data, check=False, secret_key="x" * 40)
-    assert refused.returncode == 1
+    assert refused.returncode == 78
     assert f"error: This database uses the secret key with the fingerprint {fingerprint(new)}" in refused.stderr
     among = run("serve", "--port", str(free_port()), "--workers", "2", data=data, check=False, secret_key="x" * 40)
-    assert among.returncode == 1
+    assert among.returncode == 78
     elsewhere = run("restore", str(backup), data=tmp_path / "elsewhere", secret_key="x" * 40)
     assert f"the fingerprint {fingerprint(new)} is missing here" in elsewhere.stderr
 
@@ -98,5 +98,5 @@ def test_nodes_are_given_the_new_key_first_and_then_rotate_together(tmp_path, po
         person.check_all(first, person.recovery[1])
     person.close()
     refused = run("serve", "--port", str(free_port()), data=Path(tmp_path / "third"), check=False, **one)
-    assert (refused.returncode, fingerprint(new) in refused.stderr) == (1, True)
+    assert (refused.returncode, fingerprint(new) in refused.stderr) == (78, True)
     assert EMAIL in run("user", "list", data=data, **after).stdout

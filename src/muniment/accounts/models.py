@@ -159,6 +159,16 @@ class SecretKey(models.Model):
         return f"{self.fingerprint} ({self.state})"
 
 
+class DatabaseForm(models.Model):
+    """The oldest form that a version must know to open this database; see `store.database.form`."""
+
+    form = models.IntegerField(primary_key=True)
+    version = models.CharField(max_length=32)
+
+    def __str__(self) -> str:
+        return f"{self.form} ({self.version})"
+
+
 class KeptSecret(models.Model):
     """A secret that stays when the secret key is rotated, sealed under that key; see `keys.kept`."""
 

@@ -19,9 +19,10 @@ from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
-from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
+from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
 from muniment.store.cache import size_of
+from muniment.store.database.faults import unexpected
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import FoundFile
 from muniment.store.exports.shared import SharedExports
@@ -112,10 +113,10 @@ class Api:
             response = await self._respond(scope, receive, send)
         except Problem as problem:
             response = error_response(problem, self._lines_of(scope))
-        except Exception:
+        except Exception as error:
             request_id = str(scope.get("state", {}).get("request_id", "none"))
             log.exception("request %s failed", request_id)
-            response = error_response(Internal(request_id), self._lines_of(scope))
+            response = error_response(unexpected(error, request_id), self._lines_of(scope))
         if response is not None:
             await _send(send, response, head_only=scope["method"] == "HEAD")
 

@@ -13,6 +13,7 @@ from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.registry.people import suppression
+from muniment.store.sqlite import lost
 
 SUPPRESSIONS: Final = ("registry", "0003_erasures")
 """Since this migration, people can be erased."""
@@ -58,8 +59,16 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
 
     People on the suppression list beside the backup or in the data folder are erased again.
     """
-    if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
+    if config.on_postgresql:
         require_empty()
+        return _restore(config, path, tell)
+    with lost.restoring(config.database_file):
+        if config.database_file.exists():  # connecting would create the file
+            require_empty()
+        return _restore(config, path, tell)
+
+
+def _restore(config: Config, path: Path, tell: Tell) -> Loaded:
     tell("proving")
     verify(path)
     config.data.mkdir(mode=0o700, parents=True, exist_ok=True)

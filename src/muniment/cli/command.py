@@ -14,6 +14,8 @@ from muniment import config, private_files
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Problem
 from muniment.server.observability.logs import masked
+from muniment.server.process.exit_status import REFUSED
+from muniment.store.database.faults import disk_fault
 
 if TYPE_CHECKING:
     from muniment.registry.publishing.upgrade import Upgrade
@@ -62,6 +64,12 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("error: aborted", err=True)
             sys.exit(1)
+        except Exception as error:
+            fault = disk_fault(error)
+            if not fault:
+                raise
+            click.echo(f"error: {fault}: {masked(str(error)).strip()}; what was not confirmed is not done", err=True)
+            sys.exit(1)
         sys.exit(code)
 
 
@@ -88,19 +96,30 @@ def use_django() -> None:
 def migrated() -> "Upgrade":
     """Load Django, and bring the database and the published documents to this version."""
     use_django()
-    with key_refusals():
+    with refusals():
         return _upgraded()
 
 
-@contextmanager
-def key_refusals() -> Iterator[None]:
-    """Turn the refusal of a database that uses another secret key into an error message."""
-    from muniment.accounts.keys.keyring import WrongKey
+class Refused(click.ClickException):
+    """This version, or this node, must not use the database."""
 
+    exit_code = REFUSED
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn the refusal of a database of a newer version, or with another secret key, into an error message."""
+    from muniment.accounts.keys.keyring import WrongKey
+    from muniment.store.database.form import NewerDatabase
+    from muniment.store.sqlite.lost import LostDatabase, require_present
+
+    settings = config.current()
     try:
+        if not settings.on_postgresql:
+            require_present(settings.database_file)
         yield
-    except WrongKey as error:
-        raise click.ClickException(str(error)) from None
+    except (LostDatabase, NewerDatabase, WrongKey) as error:
+        raise Refused(str(error)) from None
 
 
 def _upgraded() -> "Upgrade":

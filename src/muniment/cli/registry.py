@@ -11,7 +11,7 @@ from django.db.utils import DatabaseError
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
-from muniment.cli.command import key_refusals, main, migrated, problems_as_errors, record_command, use_django
+from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
@@ -55,7 +55,7 @@ def import_(path: Path, *, prune: bool, prune_limit: int | None, **options: Any)
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
         try:
-            with key_refusals():
+            with refusals():
                 bring_up_to_date()
             sources = sources_of(path)
             pruning = plan_pruning(path, limit=prune_limit) if prune else Pruning([])
@@ -109,7 +109,7 @@ def export(folder: Path, *, private: bool) -> None:
     from muniment.registry.publishing.upgrade import bring_up_to_date
 
     try:
-        with key_refusals():
+        with refusals():
             bring_up_to_date()
         counts = export_registry(folder, private=private)
         if private:

@@ -8,13 +8,14 @@ import sys
 import click
 
 from muniment import config, private_files
-from muniment.cli.command import main
+from muniment.cli.command import Refused, main
 from muniment.cli.extras import require_extras
 from muniment.server.observability import logs
+from muniment.server.process.exit_status import REFUSED
 from muniment.server.process.server_process import serve as run
 from muniment.server.process.sockets import bind
 from muniment.server.process.supervisor import Supervisor
-from muniment.server.process.worker_process import REFUSED, WorkerProcess
+from muniment.server.process.worker_process import WorkerProcess
 
 
 @main.command()
@@ -60,12 +61,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
         first = [*command, "--demo"] if demo else command
-        supervisor = Supervisor(
-            listener, workers, command=command, first_command=first, folder=settings.data, admin=admin
-        )
+        supervisor = Supervisor(listener, workers, command=command, first_command=first, admin=admin)
         sys.exit(supervisor.run())
     if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else None):
-        raise click.ClickException(refusal)
+        raise Refused(refusal)
 
 
 def _admin_listener(settings: config.Config) -> socket.socket | None:

@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from muniment.jobs import handlers, queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
 from muniment.kernel import tracing
+from muniment.store.database.faults import disk_fault
 from muniment.store.database.retry import is_unavailable
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ class Worker:
         self._stopping = threading.Event()
         self._wake = threading.Event()
         """Set when the heartbeat must run before its next interval."""
+        self._fault = ""
+        """The outage that is logged; empty if there is none."""
         self._held: set[JobRun] = set()
         self._lock = threading.Lock()
         self._threads = [
@@ -77,10 +80,11 @@ class Worker:
             close_old_connections()
             try:
                 run = queue.claim(self.name, lane)
-            except Exception:
-                log.exception("could not read the queue")
+            except Exception as error:  # noqa: BLE001 - logged there
+                self._failed("could not read the queue", error)
                 self._stopping.wait(POLL_S)
                 continue
+            self._fault = ""
             if run is None:
                 queue.work_signal.wait(seen)
                 continue
@@ -91,8 +95,8 @@ class Worker:
             self._wake.set()
             try:
                 self._work(run)
-            except Exception as error:
-                log.exception("could not end %s %s", run.kind, run.id)
+            except Exception as error:  # noqa: BLE001 - logged there
+                self._failed(f"could not end {run.kind} {run.id}", error)
                 self._return(run, error)
             finally:
                 with self._lock:
@@ -113,6 +117,15 @@ class Worker:
                 error = again
             else:
                 return
+
+    def _failed(self, what: str, error: Exception) -> None:
+        """Log a failure; an outage that lasts is logged once, without a trace."""
+        fault = disk_fault(error) or ("the database does not answer" if is_unavailable(error) else "")
+        if not fault:
+            log.error("%s", what, exc_info=error)
+        elif fault != self._fault:
+            self._fault = fault
+            log.warning("%s: %s", what, fault)
 
     def _work(self, run: JobRun) -> None:
         try:
@@ -159,8 +172,8 @@ class Worker:
                     look_at = moment + POLL_S
                     if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
                         queue.work_signal.notify()
-            except Exception:
-                log.exception("heartbeat failed")
+            except Exception as error:  # noqa: BLE001 - logged there
+                self._failed("heartbeat failed", error)
                 close_old_connections()
             next_at = min([look_at, *renew_at.values()])
             self._wake.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
@@ -186,5 +199,8 @@ class ClockWatchers:
         try:
             for _, leave in handlers.clock_watchers:
                 leave()
-        except Exception:
-            log.exception("the end of this process could not be reported")
+        except Exception as error:
+            if disk_fault(error):
+                log.warning("the end of this process could not be reported: %s", error)
+            else:
+                log.exception("the end of this process could not be reported")

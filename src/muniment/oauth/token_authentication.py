@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
+from django.db import DatabaseError
+
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import Actor
@@ -20,6 +22,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.tokens import MAX_TOKEN_CHARACTERS, is_personal, token_digest
 from muniment.oauth import grants, resources
 from muniment.oauth.models import Grant
+from muniment.store.database.faults import disk_fault
 
 CHECK_INTERVAL_S: Final = 0.4
 MAX_REMEMBERED: Final = 10_000
@@ -81,8 +84,13 @@ def _is_for(bound: str, resource: str | None) -> bool:
 
 def _note(model: Any, row: Any, today: Any, client: str) -> None:
     """Record the day and the app of the last use: one write per day, and one when the app changes."""
-    if (row.last_used_on, row.last_used_by) != (today, client):
+    if (row.last_used_on, row.last_used_by) == (today, client):
+        return
+    try:
         model.objects.filter(pk=row.pk).update(last_used_on=today, last_used_by=client)
+    except DatabaseError as error:
+        if not disk_fault(error):  # the owner can read on, and the next use is recorded
+            raise
 
 
 class TokenAuthenticator:

@@ -148,7 +148,8 @@ def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
 
 
 def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
-    (schema,) = connection.execute("SELECT schema FROM published_meta").fetchone()
+    row = connection.execute("SELECT schema FROM published_meta").fetchone()
+    schema = row[0] if row else None
     if schema not in versions:
         message = f"the published tables have schema {schema}, this version writes {SCHEMA_VERSION}"
         raise SchemaMismatch(message)

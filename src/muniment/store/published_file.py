@@ -1,25 +1,43 @@
 """Open the published file read-only: a connection per thread, snapshots, and the current edition."""
 
+import contextlib
 import sqlite3
 import threading
+import time
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from muniment.store.cache import ResponseCache
+from muniment.store.database.node_copy import identity
+from muniment.store.database.reading import open_for_reading
 from muniment.store.published import UNBUILT
 from muniment.store.snapshot_state import SnapshotState, load, touched
 
 PAGE_CACHE_KIB: Final = 2_000
 TICKER_PAGE_CACHE_KIB: Final = 12_000
 """For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
+THAW_S: Final = 0.5
+"""How often a frozen file is tried again."""
 
 
 class PublishedFile:
-    """The published file at *path*, with its tables (:func:`muniment.store.published.create`), read by any thread."""
+    """
+    The published file at *path*, with its tables (:func:`muniment.store.published.create`), read by any thread.
 
-    def __init__(self, path: Path, *, cache_bytes: int) -> None:
+    It is opened again when another file has taken its place, and when a full or read-only disk can be written again.
+
+    Args:
+        is_copy: whether the file may be replaced, as the copy of a node.
+    """
+
+    def __init__(self, path: Path, *, cache_bytes: int, is_copy: bool = False) -> None:
         self.path = path
+        self._is_copy = is_copy
+        self._identity = identity(path)
+        self._serial = 0
+        """Counts how often the file was opened; connections of an earlier one are replaced when they are used."""
+        self._is_frozen = False
+        self._thaw_at = 0.0
         self._local = threading.local()
         self._lock = threading.Lock()
         self._connections: list[sqlite3.Connection] = []
@@ -89,7 +107,42 @@ class PublishedFile:
             self._ticker = threading.get_ident()
             self._ticker_connection = self._connection()
             self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
+        if self._is_frozen or self._is_copy:
+            self._follow_file()
         return self.refresh()
+
+    def _follow_file(self) -> None:
+        """Open the file again if it was replaced, or once the disk of a frozen file can be written again."""
+        with contextlib.suppress(sqlite3.Error):
+            if self._is_frozen:
+                if time.monotonic() < self._thaw_at:
+                    return
+                self._thaw_at = time.monotonic() + THAW_S
+                tried, is_frozen = open_for_reading(self.path, timeout=1)
+                tried.close()
+                if not is_frozen:
+                    self._open_again()
+            elif identity(self.path) not in {None, self._identity}:
+                self._open_again()
+
+    def _open_again(self) -> None:
+        with self._lock:
+            found = identity(self.path)
+            former, self._probe = self._probe, self._open()
+            self._connections.remove(former)
+            former.close()
+            self._identity = found
+            self._serial += 1
+            self._generation += 1
+            self._data_version = -1
+            self._state = load(self._probe, None)
+            self._forget(self._state.edition)
+        self._ticker_connection = self._connection()
+        self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
+
+    def _forget(self, edition: int) -> None:
+        """Drop everything that was read from the former file."""
+        self.answers.move(edition, None)
 
     def connection_for_details(self) -> sqlite3.Connection:
         """Return the thread's connection; the ticking thread's is in a snapshot of the current generation."""
@@ -113,19 +166,31 @@ class PublishedFile:
         return Snapshot(self, connection)
 
     def _connection(self) -> sqlite3.Connection:
+        local = self._local
         try:
-            return self._local.connection  # type: ignore[no-any-return]  # a thread's own values are Any
+            if local.serial == self._serial:
+                return local.connection  # type: ignore[no-any-return]  # a thread's own values are Any
         except AttributeError:
-            connection = self._local.connection = self._open()
-            return connection
+            local.former = None
+        return self._connect_here()
+
+    def _connect_here(self) -> sqlite3.Connection:
+        """Open the connection of this thread. The former one may still be in a snapshot; the one before is not."""
+        local, serial = self._local, self._serial
+        if local.former is not None:
+            self._connections.remove(local.former)
+            local.former.close()
+        local.former = getattr(local, "connection", None)
+        connection: sqlite3.Connection = self._open()
+        local.connection, local.serial = connection, serial
+        return connection
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode=ro", uri=True, isolation_level=None, check_same_thread=False, timeout=20
-        )
+        connection, is_frozen = open_for_reading(self.path, isolation_level=None, check_same_thread=False, timeout=20)
         connection.execute("PRAGMA query_only=ON")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
         self._connections.append(connection)
+        self._is_frozen = is_frozen
         return connection
 
     def _current(self, connection: sqlite3.Connection) -> SnapshotState:

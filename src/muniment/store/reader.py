@@ -95,6 +95,7 @@ class Reader(PublishedFile):
         base_url: the public URL of the instance, for the addresses of pictures.
         cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
+        is_copy: whether the file is the copy of a node, which may be replaced.
     """
 
     def __init__(
@@ -105,11 +106,13 @@ class Reader(PublishedFile):
         base_url: str = "",
         cache_bytes: int = 32 << 20,
         catch_up: Callable[[], bool] = lambda: True,
+        is_copy: bool = False,
     ) -> None:
-        super().__init__(path, cache_bytes=cache_bytes)
+        super().__init__(path, cache_bytes=cache_bytes, is_copy=is_copy)
         self._currency = currency
         self._base_url = base_url
         self._catch_up = catch_up
+        self._cache_bytes = cache_bytes
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
@@ -118,6 +121,11 @@ class Reader(PublishedFile):
     def close(self) -> None:
         self.pool.shutdown()
         super().close()
+
+    def _forget(self, edition: int) -> None:
+        super()._forget(edition)
+        self._erased = (-1, 0)
+        self._positions = Positions(self._cache_bytes // 2)
 
     def document(self, kind: str, key: str) -> Found | None:
         return self.documents(((kind, key),)).get((kind, key))

@@ -25,7 +25,8 @@ import psycopg
 from muniment.store import postgres_feed, published
 from muniment.store.chain import links
 from muniment.store.chain.hashes import Link
-from muniment.store.database import erasure
+from muniment.store.database import erasure, node_copy
+from muniment.store.database.faults import damage_seen, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.published import CHANGES_KEPT, PublishedEntry
 
@@ -86,14 +87,10 @@ class Replica:
         self._thread: threading.Thread | None = None
         self._source: Connection | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=20)
-        self._file.execute("PRAGMA journal_mode=WAL")
-        self._file.execute("PRAGMA secure_delete=ON")
-        # A copy: the feed still has whatever a crash loses.
-        self._file.execute("PRAGMA synchronous=NORMAL")
-        published.prepare_copy(self._file)
-        self.rebuilds = Counter({"diverged": 0, "gap": 0})
-        """How often the file was rebuilt: because the history differed, or because the feed does not reach back."""
+        self._file = node_copy.open_copy(path)
+        self._identity = node_copy.identity(path)
+        self.rebuilds = Counter({"damaged": 0, "diverged": 0, "gap": 0})
+        """How often the file was rebuilt: it was damaged, its history differed, or the feed does not reach back."""
         self._status = ReplicaStatus(self._head().edition, None, 0.0, is_building=False)
         self._level_at = time.monotonic()
         """When the file was last known to match the feed."""
@@ -119,6 +116,9 @@ class Replica:
             except psycopg.Error:
                 self._disconnect()
                 self._status = self._status._replace(newest=None)
+                raise
+            except sqlite3.Error as error:
+                notice(error)
                 raise
             finally:
                 self._status = self._status._replace(is_building=False)
@@ -189,7 +189,28 @@ class Replica:
         edition, epoch, _ = published.head(self._file)
         return _Held(edition, _source_epoch(epoch), links.latest(self._file))
 
+    def _open_again(self, source: Connection) -> None:
+        """Open the file that has taken the place of ours; replace ours first if it is damaged or gone."""
+        self._status = self._status._replace(is_building=True)
+        log.warning("the published file is damaged, gone or replaced; opening it again")
+        if node_copy.replace(self._path, self._identity, lambda file: self._fill_new(file, source)):
+            self.rebuilds["damaged"] += 1
+        self._file.close()
+        self._file = node_copy.open_copy(self._path)
+        self._identity = node_copy.identity(self._path)
+        damage_seen.clear()
+
+    @staticmethod
+    def _fill_new(file: sqlite3.Connection, source: Connection) -> None:
+        with source.transaction():
+            there = postgres_feed.joined_head(source)
+            file.execute("BEGIN IMMEDIATE")
+            _fill(file, source, there)
+            file.execute("COMMIT")
+
     def _follow(self, source: Connection) -> bool:
+        if damage_seen.is_set() or node_copy.identity(self._path) != self._identity:
+            self._open_again(source)
         there = postgres_feed.joined_head(source)
         self._status = self._status._replace(newest=there.edition)
         if self._head().is_at(there):
@@ -224,12 +245,7 @@ class Replica:
         if is_diverged:
             message = "the database has another history than this node, for example after a failover; " + message
         log.warning(message, here.edition, there.edition)
-        # Under an epoch of its own, so that readers keep nothing of the former history.
-        published.clear(self._file, epoch=f"{secrets.token_hex(4)}:{there.epoch}", edition=there.edition)
-        published.load(self._file, postgres_feed.documents(source), at=there.at)
-        for entry in postgres_feed.changes(source, 0):
-            published.record(self._file, entry)
-        links.copy(self._file, links.links(source))
+        _fill(self._file, source, there)
         if here.epoch != published.UNBUILT:
             self.rebuilds["diverged" if is_diverged else "gap"] += 1
 
@@ -253,6 +269,16 @@ class Replica:
             self._file.execute("ROLLBACK TO changes")
         self._file.execute("RELEASE changes")
         return whole
+
+
+def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> None:
+    """Fill *file* from the source, in the caller's transactions."""
+    # Under an epoch of its own, so that readers keep nothing of the former history.
+    published.clear(file, epoch=f"{secrets.token_hex(4)}:{there.epoch}", edition=there.edition)
+    published.load(file, postgres_feed.documents(source), at=there.at)
+    for entry in postgres_feed.changes(source, 0):
+        published.record(file, entry)
+    links.copy(file, links.links(source))
 
 
 def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:

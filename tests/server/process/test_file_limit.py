@@ -8,6 +8,7 @@ from muniment.config import Config
 from muniment.server.doctor import _connections
 from muniment.server.process.file_limit import (
     RESERVED_FILES,
+    backlog_within,
     connections_within,
     raise_file_limit,
     reachable_file_limit,
@@ -66,8 +67,12 @@ def test_doctor_says_how_many_connections_the_system_allows(limits):
 
 
 @pytest.mark.parametrize(
-    ("files", "allowed"), [(8000, 4000), (4512, 4000), (4096, 3584), (1024, 512), (300, 150), (20, 16)]
+    ("files", "allowed"), [(8000, 4000), (4512, 4000), (4096, 3584), (1024, 512), (300, 150), (64, 8), (20, 8)]
 )
 def test_connections_leave_files_for_the_rest(files, allowed):
     assert connections_within(4000, files) == allowed
-    assert connections_within(10, files) == 10
+    assert connections_within(6, files) == 6
+
+
+def test_few_clients_wait_to_be_accepted_where_few_files_are_left():
+    assert [backlog_within(connections) for connections in (4000, 512, 200, 8)] == [BACKLOG, BACKLOG, 12, 4]

@@ -21,7 +21,7 @@ import msgspec
 from muniment.kernel import tracing
 from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Forbidden, Internal, MethodNotAllowed, Problem
+from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import Answer, Caller, Declarations, Marked, Tool
@@ -42,6 +42,7 @@ from muniment.mcp.protocol.http import (
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, tool_result
 from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
+from muniment.store.database.faults import unexpected
 
 if TYPE_CHECKING:
     from muniment.mcp.protocol.sdk_fallback import SdkFallback
@@ -171,10 +172,10 @@ class ToolServer:
             reply = await self._answer(scope, receive, send)
         except Problem as problem:
             reply = error_reply(problem)
-        except Exception:
+        except Exception as error:
             request_id = _state(scope, "request_id")
             log.exception("%s failed (request %s)", self.offer.name, request_id)
-            reply = error_reply(Internal(request_id))
+            reply = error_reply(unexpected(error, request_id))
         if reply is not None:
             await deliver(reply, send)
 
@@ -319,7 +320,7 @@ class ToolServer:
         if isinstance(error, Problem):
             return encoded(error.to_wire())
         log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
-        return encoded(Internal(caller.request_id).to_wire())
+        return encoded(unexpected(error, caller.request_id).to_wire())
 
     def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
         """Return tools/list for the caller's scopes, modern and legacy, without the end."""

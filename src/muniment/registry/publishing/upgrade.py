@@ -1,10 +1,15 @@
 """Bring an instance to this version: database migrations, then the published documents."""
 
+from pathlib import Path
 from typing import NamedTuple
+
+from django.db import connection
 
 from muniment.accounts.keys import keyring
 from muniment.registry.publishing.publisher import renew_outdated
+from muniment.store.database.form import require_known
 from muniment.store.database.migrations import has_begun, migrate
+from muniment.store.sqlite import lost
 
 
 class Upgrade(NamedTuple):
@@ -25,9 +30,13 @@ def bring_up_to_date() -> Upgrade:
     Apply pending migrations and render outdated documents, after waiting for any other process that does.
 
     Raises:
+        NewerDatabase: a newer version has contracted the database.
         WrongKey: the database uses a secret key that this process lacks.
     """
+    require_known()
     is_new = not has_begun()
     migrations = migrate()
     keyring.settle(is_new=is_new and migrations > 0)
+    if connection.vendor == "sqlite":
+        lost.note(Path(connection.settings_dict["NAME"]))
     return Upgrade(migrations, renew_outdated())

@@ -17,7 +17,7 @@ from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Holder
 from muniment.kernel.http.content_negotiation import KEPT
-from muniment.kernel.problems import Internal, MethodNotAllowed, NotFound, Problem, Unavailable
+from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.rest import RestAnswers
@@ -29,6 +29,7 @@ from muniment.server.limits import limits_of
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 from muniment.server.observability.outages import Outages
+from muniment.store.database.faults import unexpected
 
 if TYPE_CHECKING:
     from muniment.server.observability.traces import Traces
@@ -157,9 +158,9 @@ class App:
             await self._answer(scope, receive, out)
         except Problem as problem:
             await out.refuse(problem)
-        except Exception:
+        except Exception as error:
             log.exception("request failed")
-            await out.refuse(Internal(scope["state"]["request_id"]))
+            await out.refuse(unexpected(error, scope["state"]["request_id"]))
 
     def _admit(self, scope: Scope) -> None:
         """Raise the problem of a request that its connection refuses, or of a client whose bodies are too slow."""

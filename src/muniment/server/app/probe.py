@@ -32,6 +32,8 @@ class Probe:
         self._asking: asyncio.Future[object] | None = None
         self._result: asyncio.Future[bool] | None = None
         self._reused_until = 0.0
+        self.reason = ""
+        """Why the service did not answer the last time; empty if it did."""
 
     async def answers(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -48,9 +50,11 @@ class Probe:
         try:
             await asyncio.wait_for(asyncio.shield(self._asking), PROBE_WAIT_S)
         except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
-            self._outages.failed(self._service, str(error) or type(error).__name__)
+            self.reason = str(error) or type(error).__name__
+            self._outages.failed(self._service, self.reason)
             self._reused_until = clock() + PROBE_EVERY_S
             return False
+        self.reason = ""
         self._outages.answered(self._service)
         self._reused_until = clock() + self._succeeded_for_s
         return True

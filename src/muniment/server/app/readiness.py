@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sqlite3
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,13 +15,15 @@ from muniment.server.app.probe import Probe
 from muniment.server.app.startup import DATABASE_AWAY, writable
 from muniment.server.app.threads import Bridge
 from muniment.server.observability.outages import Outages
+from muniment.store.database.faults import DAMAGED, damage_seen, fault_of
+from muniment.store.database.reading import open_for_reading
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
     from muniment.store.replica import ReplicaStatus
 
-STORE_ASKED_EVERY_S: Final = 10.0
-"""Monitoring polls often, and a probe of the store writes."""
+WRITTEN_EVERY_S: Final = 10.0
+"""Monitoring polls often, and these probes write."""
 
 
 class Readiness:
@@ -38,10 +39,21 @@ class Readiness:
         self._bridge = bridge
         self._database = Probe("database", lambda: bridge.call(_ask_database), outages)
         self._reads = Probe("published file", self._read_file, outages)
-        self._store = Probe("document store", self._ask_store, outages, succeeded_for_s=STORE_ASKED_EVERY_S)
+        self._store = Probe("document store", self._ask_store, outages, succeeded_for_s=WRITTEN_EVERY_S)
+        self._disk = Probe("data folder", self._write_disk, outages)
+        self._writes = Probe(
+            "database for writes", lambda: bridge.call(_write_database), outages, succeeded_for_s=WRITTEN_EVERY_S
+        )
 
     async def look(
-        self, reader: Reader | None, follower: "ReplicaStatus | None", fault: str, *, has_pages: bool, for_writes: bool
+        self,
+        reader: Reader | None,
+        follower: "ReplicaStatus | None",
+        fault: str,
+        *,
+        is_away: bool,
+        has_pages: bool,
+        for_writes: bool,
     ) -> Response:
         """
         Return 200 with the state of the node, or raise Unavailable with what is not ready.
@@ -49,21 +61,16 @@ class Readiness:
         Args:
             follower: the state of the replica; None on SQLite, and before there is a database to replicate.
             fault: what failed during start-up.
+            is_away: whether it failed because the database cannot be used now.
         """
         status: JSONObject = {"status": "ready"}
         lacking = await self._for_reads(reader, follower, status)
-        impaired = [] if writable(self._config.data) else ["the data folder is not writable"]
-        is_away = fault == DATABASE_AWAY
-        if has_pages:
-            is_away = not await self._database.answers()
-            if _is_standby_silent():
-                impaired.append("no standby confirms changes")
-            if not await self._store.answers():
-                impaired.append("the document store does not answer")
-        elif not is_away:
+        impaired: list[str] = []
+        if not has_pages and not is_away:
             lacking.append(fault or "the pages are still starting")
-        if is_away:
-            impaired.append(DATABASE_AWAY)
+        elif not has_pages:
+            impaired.append(fault)
+        impaired += await self._for_writes(has_pages=has_pages, tries=for_writes)
         if for_writes:
             lacking += impaired
         elif impaired:
@@ -71,6 +78,27 @@ class Readiness:
         if lacking:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(msgspec.json.encode(status), b"application/json")
+
+    async def _for_writes(self, *, has_pages: bool, tries: bool) -> list[str]:
+        """Return what writes lack; with *tries*, also try one in the database, which may take long."""
+        asked = [self._disk, *([self._database, self._store] if has_pages else [])]
+        answers = dict(zip(asked, await asyncio.gather(*(probe.answers() for probe in asked)), strict=True))
+        found = []
+        if not answers[self._disk]:
+            found.append(f"the data folder is not writable: {self._disk.reason}")
+        elif not writable(self._config.data):
+            found.append("the data folder is almost full")
+        if not answers.get(self._database, True):
+            found.append(DATABASE_AWAY)
+        elif has_pages and tries and not await self._writes.answers():
+            found.append(f"the database cannot be written: {self._writes.reason}")
+        if has_pages and _is_standby_silent():
+            found.append("no standby confirms changes")
+        if not answers.get(self._store, True):
+            found.append("the document store does not answer")
+        if damage_seen.is_set() and not self._config.on_postgresql:
+            found.append(DAMAGED)
+        return found
 
     async def _for_reads(
         self, reader: Reader | None, follower: "ReplicaStatus | None", status: JSONObject
@@ -88,6 +116,8 @@ class Readiness:
         if follower is not None:
             status["newest"] = follower.newest
             status["behindSeconds"] = round(follower.behind_s, 1)
+        if damage_seen.is_set():
+            return ["the replica of this node is damaged and being rebuilt"]
         if not reader.is_built:
             return ["the replica of this node is being built"]
         if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:
@@ -101,11 +131,14 @@ class Readiness:
         """Open the published file and read from it, as a new connection of the reader does."""
 
         def read() -> None:
-            address = f"{self._config.published_file.absolute().as_uri()}?mode=ro"
-            with contextlib.closing(sqlite3.connect(address, uri=True, timeout=1)) as file:
+            with contextlib.closing(open_for_reading(self._config.published_file, timeout=1)[0]) as file:
                 file.execute("SELECT edition FROM published_meta").fetchone()
 
         await asyncio.to_thread(read)
+
+    async def _write_disk(self) -> None:
+        if fault := await asyncio.to_thread(fault_of, self._config.data):
+            raise OSError(fault)
 
     async def _ask_store(self) -> None:
         """
@@ -132,3 +165,16 @@ def _ask_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM django_migrations")
         cursor.fetchone()
+
+
+def _write_database() -> None:
+    """Write to the write-ahead log of PostgreSQL, or take the write lock of SQLite, and change nothing."""
+    from django.db import connection, transaction
+
+    from muniment.store.database.form import require_known
+
+    require_known()
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_logical_emit_message(true, 'muniment', 'probe')")

@@ -1,6 +1,7 @@
 """Published file lifecycle in a process: open it as soon as it exists, refresh it, close it."""
 
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Callable
 
@@ -11,8 +12,14 @@ from muniment.server.app.app import App
 from muniment.server.app.export_store import ExportStore
 from muniment.server.process.poller import POLL_S
 from muniment.store import published
+from muniment.store.database import node_copy
+from muniment.store.database.faults import is_damage
+from muniment.store.database.reading import open_for_reading
 from muniment.store.exports.shared import SharedExports
 from muniment.store.reader import Reader
+from muniment.store.sqlite.lost import LostDatabase, require_present
+
+log = logging.getLogger("muniment.server")
 
 
 class RegistryFile:
@@ -45,10 +52,14 @@ class RegistryFile:
         try:
             if config.on_postgresql or not file.exists():
                 _make_tables(config)
-            with contextlib.closing(sqlite3.connect(file)) as own:
+        except sqlite3.OperationalError as error:  # another process makes them, or the disk is full
+            log.info("cannot prepare the published file yet: %s", error)
+        try:
+            with contextlib.closing(open_for_reading(file)[0]) as own:
                 published.check_readable(own)
             reader = Reader(
                 file,
+                is_copy=config.on_postgresql,
                 currency=config.currency,
                 base_url=config.base_url,
                 cache_bytes=config.cache_mb << 20,
@@ -126,11 +137,29 @@ def _show_on_pages(reader: Reader) -> None:
 
 def _make_tables(config: Config) -> None:
     """Create the published tables, so that the first responses are empty lists, while migrations take seconds."""
-    with contextlib.closing(sqlite3.connect(config.published_file, timeout=POLL_S, isolation_level=None)) as own:
+    file = config.published_file
+    if config.on_postgresql:
+        node_copy.open_copy(file, timeout_s=POLL_S).close()
+        return
+    with contextlib.closing(sqlite3.connect(file, timeout=POLL_S, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
-        if config.on_postgresql:
-            published.prepare_copy(own)
-        else:
-            own.execute("BEGIN IMMEDIATE")
-            published.create(own)
-            own.execute("COMMIT")
+        own.execute("BEGIN IMMEDIATE")
+        published.create(own)
+        own.execute("COMMIT")
+
+
+def refuse_unusable(config: Config) -> str:
+    """Return why the database file must not be served; an empty string if it may."""
+    file = config.database_file
+    if config.on_postgresql:
+        return ""
+    try:
+        require_present(file)
+        if file.exists() and file.stat().st_size:
+            open_for_reading(file)[0].close()
+    except LostDatabase as error:
+        return str(error)
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return f"The database file {file} is damaged: {error}. Restore a backup with muniment restore."
+    return ""

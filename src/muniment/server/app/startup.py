@@ -20,6 +20,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.store.cache import release_free_memory
 
 RETRY_S: Final = 2.0
+"""Also between attempts while the database is away."""
 MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once in advance, so that templates and views are loaded before the first visitor."""
@@ -73,6 +74,8 @@ class Startup:
         self._stopping = threading.Event()
         self.fault = ""
         """What failed, for the operator; empty if nothing did."""
+        self.is_away = False
+        """Whether it failed because the database cannot be used now; public reads do not need it."""
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
     def start(self) -> None:
@@ -86,9 +89,10 @@ class Startup:
         """Wait for a part of start-up; raise Unavailable with the message *otherwise* if it stops or takes too long."""
         deadline = time.monotonic() + WAIT_S
         while not is_there():
-            if self.fault == DATABASE_AWAY and not self._has_pages:
+            if self.is_away and not self._has_pages:
+                says = "The database is unavailable" if self.fault == DATABASE_AWAY else self.fault.capitalize()
                 raise Unavailable(
-                    "The database is unavailable; nothing was saved. Public reads still work.",
+                    f"{says}; nothing was saved. Public reads still work.",
                     "Try again in a few seconds.",
                     retry_after_s=5,
                 )
@@ -111,7 +115,6 @@ class Startup:
     def _persist(self) -> bool:
         """Run start-up, and retry it after a fault at growing intervals: most faults are fixed from outside."""
         from django.apps import apps
-        from django.db import OperationalError
 
         wait_s = RETRY_S
         while not self._stopping.is_set():
@@ -122,22 +125,41 @@ class Startup:
                 log.error("%s", error)  # noqa: TRY400 - the trace has no more to say
                 self._notify(self._on_refusal, str(error))
                 return False
-            except OperationalError as error:
-                if self.fault != DATABASE_AWAY:  # once: /readyz and `muniment_database_up` tell the rest
-                    log.warning("the database does not answer; retrying until it does: %s", error)
-                self.fault = DATABASE_AWAY
             except Exception as error:
-                self.fault = f"{type(error).__name__} during start-up: see the log"
                 if not apps.ready and apps.app_configs:
+                    self.fault = f"{type(error).__name__} during start-up: see the log"
                     log.exception("Django could not be loaded; fix the cause and restart")
                     return False
-                log.exception("start-up failed; retrying in %d s, only reads are served until then", wait_s)
+                self.is_away = self._is_outage(error)
+                if not self.is_away:
+                    self.fault = f"{type(error).__name__} during start-up: see the log"
+                    log.exception("start-up failed; retrying in %d s, only reads are served until then", wait_s)
             else:
-                self.fault = ""
+                self.fault, self.is_away = "", False
                 return True
-            self._stopping.wait(wait_s)
-            wait_s = min(wait_s * 2, MAX_RETRY_S)
+            self._stopping.wait(RETRY_S if self.is_away else wait_s)
+            wait_s = RETRY_S if self.is_away else min(wait_s * 2, MAX_RETRY_S)
         return False
+
+    def _is_outage(self, error: Exception) -> bool:
+        """Return whether start-up failed because the database cannot be used now, and note why."""
+        from django.db import DatabaseError, InterfaceError, OperationalError
+
+        from muniment.store.database.faults import disk_fault
+        from muniment.store.database.retry import disk_problem, is_unavailable
+
+        if disk_fault(error):
+            fault = disk_problem(error).fault
+        elif isinstance(error, InterfaceError | OperationalError) or (
+            isinstance(error, DatabaseError) and is_unavailable(error)
+        ):
+            fault = DATABASE_AWAY
+        else:
+            return False
+        if self.fault != fault:  # once: /readyz and `muniment_database_up` tell the rest
+            log.warning("%s; retrying until the database can be used: %s", fault, error)
+        self.fault = fault
+        return True
 
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
@@ -148,6 +170,9 @@ class Startup:
         import django
 
         django.setup()
+        from django.db import connections
+
+        connections.close_all()  # of a former attempt, whose connection may be dead
         import_module("muniment.mcp.tools.owner_server")
 
         self._bring_up_database()
@@ -162,8 +187,6 @@ class Startup:
             self._load()
             self.is_loading = False
         _record_settings()
-        from django.db import connections
-
         connections.close_all()
         gc.collect()  # the import that follows reuses the memory
         import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
@@ -172,10 +195,11 @@ class Startup:
         from muniment.accounts.keys.keyring import WrongKey
         from muniment.registry.publishing import publisher
         from muniment.registry.publishing.upgrade import bring_up_to_date
+        from muniment.store.database.form import NewerDatabase
 
         try:
             upgrade = bring_up_to_date()
-        except WrongKey as error:
+        except (NewerDatabase, WrongKey) as error:
             raise Refusal(str(error)) from None
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})

@@ -9,7 +9,9 @@ from muniment.server.process.sockets import BACKLOG
 
 RESERVED_FILES: Final = 512
 """For databases, blobs, replicas and outgoing connections."""
-FEWEST: Final = 16
+NEEDED_FILES: Final = 56
+"""A process with SQLite has so many open, without any connection (measured: 35 at rest, more with all threads busy)."""
+FEWEST: Final = 8
 log = logging.getLogger("muniment.server")
 
 
@@ -41,4 +43,15 @@ def raise_file_limit(config: Config) -> int:
 
 def connections_within(max_connections: int, files: int) -> int:
     """Return how many connections *files* open files allow, at most *max_connections*."""
-    return min(max_connections, max(FEWEST, files - min(RESERVED_FILES, files // 2)))
+    reserved = max(NEEDED_FILES, min(RESERVED_FILES, files // 2))
+    return min(max_connections, max(FEWEST, files - reserved))
+
+
+def backlog_within(connections: int) -> int:
+    """
+    Return how many clients may wait to be accepted.
+
+    All of them may be accepted in one turn of the event loop, so with few files only a few may wait; the system lets
+    the others try again.
+    """
+    return BACKLOG if connections >= RESERVED_FILES else max(FEWEST // 2, connections // 16)

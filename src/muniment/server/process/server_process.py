@@ -19,16 +19,15 @@ from muniment.kernel.asgi import Application
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
-from muniment.server.app.registry_file import RegistryFile
+from muniment.server.app.registry_file import RegistryFile, refuse_unusable
 from muniment.server.app.startup import Startup
 from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
-from muniment.server.process.file_limit import raise_file_limit
+from muniment.server.process.file_limit import backlog_within, raise_file_limit
 from muniment.server.process.poller import poll
-from muniment.server.process.sockets import BACKLOG
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class Process:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            backlog=BACKLOG,
+            backlog=backlog_within(self.front.holders.max_connections),
             timeout_graceful_shutdown=GRACE_S,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -322,12 +321,18 @@ class Process:
     async def health(self, for_writes: bool) -> Response:  # noqa: FBT001 - the only argument of a callback
         """Check everything needed for reads, and for writes if requested; raise Unavailable with what does not work."""
         fault = self._startup.fault if self._startup is not None else ""
+        is_away = self._startup is not None and self._startup.is_away
         has_pages = self._pages is not None and self._pages.done()
         if has_pages and self._startup is not None and self._startup.is_loading:
             has_pages, fault = False, fault or "the initial registry is still being loaded"
         follower = self._follower.status if self._follower is not None else None
         return await self._readiness.look(
-            self._registry_file.reader, follower, fault, has_pages=has_pages, for_writes=for_writes
+            self._registry_file.reader,
+            follower,
+            fault,
+            is_away=is_away,
+            has_pages=has_pages,
+            for_writes=for_writes,
         )
 
 
@@ -342,6 +347,9 @@ def serve(
     """Serve until a signal; return why the process refused to serve its database, or an empty string."""
     logs.set_up(config.log_format)
     began = time.monotonic()
+    if refusal := refuse_unusable(config):
+        log.error("%s", refusal)
+        return refusal
     process = Process(config, admin=admin, load=load, member=member)
     process.front.holders.limit_connections(raise_file_limit(config))
     process.run(listener)

@@ -1,6 +1,7 @@
 """Multi-process metrics: each process publishes its own in one shared file, so that any of them can expose all."""
 
 import os
+import tempfile
 import zlib
 from struct import Struct
 from typing import Final
@@ -39,6 +40,14 @@ class SharedMetrics:
             if zlib.crc32(content) == checksum:  # otherwise its process is writing right now
                 return zlib.decompress(content)
         return b""
+
+
+def make() -> int:
+    """Return the descriptor of a new file without a name, in memory: the data folder's disk may be full."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("muniment-metrics")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def clear(descriptor: int, number: int) -> None:

@@ -12,17 +12,16 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from muniment.server.process import shared_metrics
+from muniment.server.process.exit_status import REFUSED
 from muniment.server.process.sockets import bind_beside, share
-from muniment.server.process.worker_process import LISTENING, READY, REFUSED, inheritance
+from muniment.server.process.worker_process import LISTENING, READY, inheritance
 
 STEADY_S: Final = 10.0
 """A process that dies sooner is restarted after a pause."""
@@ -76,7 +75,6 @@ class Supervisor:
     Args:
         command: the arguments of ``muniment`` for each process; its place is appended.
         first_command: used instead until the first process has been ready once.
-        folder: where the unnamed file of shared metrics is created.
         admin: the administrative listener, if it is separate; any process answers for all.
     """
 
@@ -87,7 +85,6 @@ class Supervisor:
         *,
         command: list[str],
         first_command: list[str],
-        folder: Path,
         admin: socket.socket | None = None,
     ) -> None:
         self._admin = admin
@@ -95,7 +92,7 @@ class Supervisor:
         self._places = [WorkerSlot(listener), *(WorkerSlot(bind_beside(listener)) for _ in range(workers - 1))]
         self._command = command
         self._first_command: list[str] | None = first_command
-        self._metrics = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - open as long as the supervisor runs
+        self._metrics = shared_metrics.make()
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
         self._signals: deque[int] = deque()
@@ -106,7 +103,11 @@ class Supervisor:
         self._status = 0
 
     def run(self) -> int:
-        """Supervise until a signal; return the exit status, 1 if the first process never listened."""
+        """
+        Supervise until a signal and return the exit status.
+
+        It is 1 if the first process never listened, and :data:`REFUSED` if one refused to serve its database.
+        """
         heard, wake = socket.socketpair()
         for end in (heard, wake):
             end.setblocking(False)  # noqa: FBT003 - the socket's own signature
@@ -149,9 +150,9 @@ class Supervisor:
 
     def _start(self, place: WorkerSlot) -> Child:
         number = min({*range(1, len(self._children) + 2)} - {child.number for child in self._children})
-        shared_metrics.clear(self._metrics.fileno(), number)
+        shared_metrics.clear(self._metrics, number)
         ours, theirs = socket.socketpair()
-        inherited = [place.listener.fileno(), theirs.fileno(), self._metrics.fileno()]
+        inherited = [place.listener.fileno(), theirs.fileno(), self._metrics]
         if self._admin is not None:
             inherited.append(self._admin.fileno())
         command = self._first_command or self._command
@@ -187,7 +188,7 @@ class Supervisor:
     def _handle_exit(self) -> None:
         for child in [child for child in self._children if child.process.poll() is not None]:
             self._children.remove(child)
-            shared_metrics.clear(self._metrics.fileno(), child.number)
+            shared_metrics.clear(self._metrics, child.number)
             place = next(place for place in self._places if child in {place.child, place.incoming, place.leaving})
             if place.leaving is child:
                 place.leaving = None
@@ -202,7 +203,7 @@ class Supervisor:
     def _died(self, place: WorkerSlot, child: Child) -> None:
         code = child.process.returncode
         if not self._has_listened or code == REFUSED:
-            self._status = 1  # it has logged the cause; another attempt would fail too
+            self._status = REFUSED if code == REFUSED else 1  # it has logged the cause; another attempt would fail too
             self._end_all(signal.SIGTERM)
             return
         now = time.monotonic()

@@ -10,8 +10,6 @@ from muniment.server.process.shared_metrics import SharedMetrics
 
 LISTENING: Final = b"L"
 READY: Final = b"R"
-REFUSED: Final = 78
-"""The exit status of a process that must not serve its database: another attempt would fail too (sysexits.h)."""
 
 
 class WorkerProcess(NamedTuple):

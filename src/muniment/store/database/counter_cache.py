@@ -15,6 +15,7 @@ from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, router, transaction
 
 from muniment.kernel.json import JSONObject
+from muniment.store.database.faults import disk_fault
 
 MAX_ENTRIES: Final = 20_000
 """Beyond it, expired entries are deleted: few enough to count at each addition."""
@@ -54,7 +55,12 @@ class CounterCache(DatabaseCache):
 
     def _base_set(self, mode: str, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT) -> bool:
         self._adding = key  # each thread has its own cache object
-        return bool(super()._base_set(mode, key, value, timeout))  # type: ignore[misc]  # private: not in the stubs
+        connection: Any = connections[router.db_for_write(self.cache_model_class)]
+        connection.refusal = None
+        is_set = bool(super()._base_set(mode, key, value, timeout))  # type: ignore[misc]  # private: not in the stubs
+        if not is_set and disk_fault(connection.refusal):
+            raise connection.refusal  # Django ignores it; a caller would take it for a limit that is reached
+        return is_set
 
     def _cull(self, db: str, cursor: Any, now: datetime, num: int) -> None:  # noqa: ARG002 - Django's signature
         """Delete expired entries; then, of the kind that is being added, those that expire first."""

@@ -10,17 +10,21 @@ Source: PostgreSQL's manual, section 13.5, and appendix A.
 import random
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections, connection
 
-from muniment.kernel.problems import BadRequest, Unavailable
+from muniment.kernel.problems import BadRequest, Problem, Unavailable
 from muniment.store.database.commits import StandbySilent, Unconfirmed
+from muniment.store.database.faults import FAILED, READ_ONLY, UNOPENED, disk_fault, fault_of
 
 TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
 RETRY_AFTER_S: Final = 5
 _ROLLED_BACK: Final = frozenset({"40001", "40P01"})
+_SYMPTOMS: Final = frozenset({FAILED, READ_ONLY, UNOPENED})
 _AWAY: Final = ("08", "57", "53", "25006")
 """SQLSTATE prefixes: no connection, operator intervention, no resources, a server demoted to a replica."""
 
@@ -36,19 +40,29 @@ def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     its transaction ends. Every operation keeps to this.
 
     Raises:
-        Unavailable: the database does not answer, rolled back every attempt, or no standby confirms the change.
+        Unavailable: the database does not answer, rolled back every attempt, or no standby confirms the change; or a
+            disk is full or read-only.
         BadRequest: a text contains NUL, which PostgreSQL cannot store.
     """
     if connection.in_atomic_block:
         return operation(*args, **kwargs)  # the outermost caller retries the whole transaction
-    is_shared = connection.vendor == "postgresql"
+    retry = _retry if connection.vendor == "postgresql" else _retry_on_sqlite
+    try:
+        return retry(partial(operation, *args, **kwargs))
+    except (Problem, DatabaseError, InterfaceError):
+        raise
+    except Exception as error:
+        if disk_fault(error):  # of a file beside the database
+            raise disk_problem(error) from error
+        raise
+
+
+def _retry(operation: Callable[[], R]) -> R:
     for number in range(TRIES):
         watch = _Watch()
         try:
-            if not is_shared:
-                return operation(*args, **kwargs)
             with connection.execute_wrapper(watch):
-                return operation(*args, **kwargs)
+                return operation()
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DataError) and "NUL (0x00)" in str(error):
                 raise BadRequest("The input contains the character U+0000.", "Remove it and try again.") from error
@@ -57,12 +71,28 @@ def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
             is_again = is_rolled_back(error)
             if not is_again and not is_unavailable(error):
                 raise
-            if not is_shared or watch.may_have_changed or number == TRIES - 1:
-                raise _unavailable(
-                    is_conflict=is_again or not is_shared, may_have_changed=watch.may_have_changed
-                ) from error
+            if watch.may_have_changed or number == TRIES - 1:
+                raise _unavailable(is_conflict=is_again, may_have_changed=watch.may_have_changed) from error
         close_old_connections()
         time.sleep(FIRST_PAUSE_S * 2**number * random.uniform(0.5, 1.5))  # noqa: S311 - jitter, not security
+    raise AssertionError  # the last attempt has returned or raised
+
+
+def _retry_on_sqlite(operation: Callable[[], R]) -> R:
+    """Call *operation* again if the file was opened while its disk was read-only, and can be written now."""
+    watch = _Watch()
+    for is_last in (False, True):
+        try:
+            return operation()
+        except DatabaseError as error:
+            if not is_unavailable(error):
+                raise
+            if not disk_fault(error):
+                raise _unavailable(is_conflict=True, may_have_changed=False) from error
+            problem = disk_problem(error)
+            connection.close()
+            if is_last or problem.is_current or watch.may_have_changed:
+                raise problem from error
     raise AssertionError  # the last attempt has returned or raised
 
 
@@ -73,6 +103,8 @@ def is_rolled_back(error: BaseException) -> bool:
 
 def is_unavailable(error: BaseException) -> bool:
     if connection.vendor != "postgresql":
+        if disk_fault(error):
+            return True
         return isinstance(error, OperationalError) and ("locked" in str(error) or "busy" in str(error))
     state = _state(error)
     if state is None:
@@ -133,3 +165,30 @@ def _unavailable(*, is_conflict: bool, may_have_changed: bool) -> Unavailable:
         f"Try again in {RETRY_AFTER_S} seconds.",
         retry_after_s=RETRY_AFTER_S,
     )
+
+
+class DiskFault(Unavailable):
+    """
+    A disk refuses the write.
+
+    Args:
+        fault: in words.
+        is_current: whether the disk still refuses it, so that another attempt is useless.
+    """
+
+    def __init__(self, fault: str, *, is_current: bool) -> None:
+        saved = "The change may or may not have been saved" if fault == FAILED else "Nothing was saved"
+        super().__init__(
+            f"{saved}: {fault}. Public reads still work.",
+            "Try again later; the operator of this registry has to fix it.",
+            retry_after_s=RETRY_AFTER_S,
+        )
+        self.fault, self.is_current = fault, is_current
+
+
+def disk_problem(error: BaseException) -> DiskFault:
+    """Return the problem of a write that a disk refused; SQLite's message may name a symptom of a full disk."""
+    fault, found = disk_fault(error), ""
+    if fault in _SYMPTOMS and connection.vendor == "sqlite":
+        found = fault_of(Path(connection.settings_dict["NAME"]).parent)
+    return DiskFault(found or fault, is_current=bool(found) or fault not in _SYMPTOMS)

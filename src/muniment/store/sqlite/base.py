@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from django.db.backends.sqlite3 import base
-from django.db.utils import OperationalError
+from django.db.utils import DatabaseError, OperationalError
 
 from muniment.kernel.json import JSONObject
+from muniment.store.database.reading import FROZEN, address, must_freeze
+from muniment.store.sqlite.lost import LostDatabase, require_present
 
 WAIT_S = 20.0
 """Seconds a writer waits before the database counts as busy."""
@@ -68,7 +70,11 @@ class WriteLock:
 
     def _lock_file(self, deadline: float) -> None:
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:  # a full or read-only disk
+                message = f"the lock for writers cannot be opened: {error}"
+                raise OperationalError(message) from error
         while True:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,6 +116,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that takes the write lock before each write transaction."""
 
     _write_lock: WriteLock | None = None
+    commits = 0
+    """For :func:`muniment.store.database.retry.with_retry`."""
+    refusal: Exception | None = None
+    """Why the last transaction did not begin or commit; for callers behind code that ignores it."""
 
     def get_new_connection(self, conn_params: JSONObject) -> sqlite3.Connection:
         if self.is_in_memory_db():
@@ -120,27 +130,54 @@ class DatabaseWrapper(base.DatabaseWrapper):
             # SQLite would create an empty registry, for example while a volume is not mounted.
             message = f"the database file {file} is gone"
             raise sqlite3.OperationalError(message)
+        try:
+            require_present(file)
+        except LostDatabase as error:
+            raise sqlite3.OperationalError(str(error)) from error
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        connection = super().get_new_connection(conn_params)
+        try:
+            connection = super().get_new_connection(conn_params)
+        except sqlite3.OperationalError as error:
+            if not must_freeze(file, error):
+                raise
+            connection = self._frozen(file, conn_params)
         _opened.add(file)
         return connection
+
+    def _frozen(self, file: Path, conn_params: JSONObject) -> sqlite3.Connection:
+        """Connect for reading, see :mod:`muniment.store.database.reading`."""
+        self.init_commands: list[str] = []
+        connection: sqlite3.Connection = super().get_new_connection({**conn_params, "database": address(file, FROZEN)})
+        self.close_at = 0.0  # the next request opens the file again
+        return connection
+
+    def is_usable(self) -> bool:
+        """Return whether the connection can be used after an error; the next one opens the file again."""
+        return self.is_in_memory_db()
 
     def _start_transaction_under_autocommit(self) -> None:
         if self.is_in_memory_db():
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
             return
+        self.refusal = None
         lock = write_lock_of(str(self.settings_dict["NAME"]))
-        lock.enter()
-        self._write_lock = lock
         try:
+            lock.enter()
+            self._write_lock = lock
             super()._start_transaction_under_autocommit()  # type: ignore[misc]  # private: not in the stubs
-        except BaseException:
+        except BaseException as error:
+            self.refusal = error if isinstance(error, DatabaseError) else None
             self._release_lock()
             raise
 
     def _commit(self) -> None:
         # A failed commit leaves the transaction open; the rollback that follows releases the lock.
-        super()._commit()  # type: ignore[misc]  # private: not in the stubs
+        try:
+            super()._commit()  # type: ignore[misc]  # private: not in the stubs
+        except DatabaseError as error:
+            self.refusal = error
+            raise
+        self.commits += 1
         self._release_lock()
 
     def _rollback(self) -> None:

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import Internal, Problem
+from muniment.store.database.faults import disk_fault, notice
 from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
 
 _TITLES = {
@@ -110,9 +111,12 @@ def csrf_refused(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the 500 page with the request id, or 503 when the database is unavailable."""
     error = sys.exc_info()[1]
-    if isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error):
+    is_away = isinstance(error, DatabaseError | InterfaceError) and is_unavailable(error)
+    if error is not None and (is_away or disk_fault(error)):
+        notice(error)
         # Without the base template, which would query the database.
-        text = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
+        cause = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
+        text = f"{disk_fault(error).capitalize()}. {cause}" if disk_fault(error) else cause
         body = f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>'
         headers = {"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"}
         return HttpResponse(body, status=503, headers=headers)

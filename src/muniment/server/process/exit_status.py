@@ -1,0 +1,10 @@
+"""Exit statuses with a meaning for whatever starts the program."""
+
+from typing import Final
+
+REFUSED: Final = 78
+"""
+This process must not use its database: another attempt would fail too (EX_CONFIG of sysexits.h).
+
+It has another secret key, a newer version has contracted the database, or the database file is lost.
+"""

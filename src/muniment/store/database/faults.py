@@ -1,0 +1,94 @@
+"""Faults of a disk or a database file: what an error means, in words for clients and operators."""
+
+import contextlib
+import errno
+import os
+import re
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Final
+
+from muniment.kernel.problems import Internal, Problem, Unavailable
+
+FULL: Final = "the disk is full"
+READ_ONLY: Final = "the disk is read-only"
+FAILED: Final = "the disk does not work"
+UNOPENED: Final = "the database file cannot be opened"
+DAMAGED: Final = "the database file is damaged"
+PROBE_BYTES: Final = 64 << 10
+"""Enough for the shared memory of a write-ahead log, without which SQLite opens no database."""
+
+damage_seen: Final = threading.Event()
+"""Whether this process has read damage in the published file; cleared by the one that builds it again."""
+
+_BY_ERRNO: Final = {
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EROFS: READ_ONLY,
+    errno.EIO: FAILED,
+}
+_BY_CODE: Final = {
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    sqlite3.SQLITE_IOERR: FAILED,
+    sqlite3.SQLITE_CANTOPEN: UNOPENED,
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
+}
+_OF_STORE: Final = re.compile(r"\(os error (\d+)\)")
+"""The number of a system error in a message of the object store."""
+
+
+def disk_fault(error: BaseException | None) -> str:
+    """Return the fault that *error*, or an error that caused it, reports; an empty string if it reports none."""
+    while error is not None:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None:
+            return _BY_CODE.get(code & 0xFF, "")
+        if isinstance(error, OSError) and error.errno in _BY_ERRNO:
+            return _BY_ERRNO[error.errno]
+        if type(error).__module__.startswith("obstore") and (found := _OF_STORE.search(str(error))):
+            return _BY_ERRNO.get(int(found[1]), "")
+        error = error.__cause__
+    return ""
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Return whether *error* says that a database file is damaged or no database."""
+    return disk_fault(error) == DAMAGED
+
+
+def notice(error: BaseException) -> bool:
+    """Return whether *error* says that a database file is damaged, and note it."""
+    if is_damage(error):
+        damage_seen.set()
+        return True
+    return False
+
+
+def unexpected(error: BaseException, request_id: str) -> Problem:
+    """Return the problem of a request that failed with *error*, which nothing expected."""
+    if notice(error):
+        message = "The published documents cannot be read completely; they are damaged."
+        return Unavailable(message, "Try again in a moment.", retry_after_s=5)
+    return Internal(request_id)
+
+
+def fault_of(folder: Path) -> str:
+    """Write a probe to *folder* and sync it; return what is wrong, or an empty string."""
+    probe = folder / f".probe-{os.getpid()}-{threading.get_ident()}"
+    try:
+        descriptor = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            probe.unlink()  # first, so that a killed process leaves nothing
+            if os.write(descriptor, bytes(PROBE_BYTES)) < PROBE_BYTES:
+                return FULL
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+        return _BY_ERRNO.get(error.errno or 0) or str(error)
+    return ""

@@ -1,0 +1,44 @@
+"""
+Read a database file on a disk that is full or read-only.
+
+SQLite opens a database with a write-ahead log only if it can write the log's shared memory beside it. After a clean
+stop there is neither, and such a disk has no room for them. There is no writer either then, so the file is read as it
+is, until the disk can be written again.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from muniment.store.database.faults import DAMAGED, disk_fault, fault_of
+
+FROZEN: Final = "mode=ro&immutable=1"
+
+
+def address(path: Path | str, query: str) -> str:
+    return f"file:{quote(str(path))}?{query}"
+
+
+def must_freeze(path: Path, error: sqlite3.Error) -> bool:
+    """Return whether the file, which does not open because of *error*, can be read with :data:`FROZEN`."""
+    if disk_fault(error) in {"", DAMAGED} or not path.is_file() or path.stat().st_size == 0:
+        return False
+    log = path.with_name(f"{path.name}-wal")
+    return not (log.exists() and log.stat().st_size) and bool(fault_of(path.parent))
+
+
+def open_for_reading(path: Path, **options: Any) -> tuple[sqlite3.Connection, bool]:
+    """Return a read-only connection, and whether it shows a frozen file."""
+    connection = sqlite3.connect(address(path, "mode=ro"), uri=True, **options)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not must_freeze(path, error):
+            raise
+        return sqlite3.connect(address(path, FROZEN), uri=True, **options), True
+    except BaseException:
+        connection.close()
+        raise
+    return connection, False

@@ -1,0 +1,152 @@
+"""A node builds its copy of the published documents again when the file is damaged, empty or gone."""
+
+import json
+import sqlite3
+import struct
+
+import psycopg
+import pytest
+
+from make.published import AT, company
+from muniment.config import Config
+from muniment.kernel.problems import Internal, Unavailable
+from muniment.server.app.app import App
+from muniment.server.app.registry_file import RegistryFile
+from muniment.store import postgres_feed
+from muniment.store.database import faults, node_copy
+from muniment.store.published import PublishedEntry
+from muniment.store.queries import CompanyQuery
+from muniment.store.reader import Reader
+from muniment.store.replica import Replica
+
+pytestmark = pytest.mark.postgresql
+COMPANIES = 300
+
+
+@pytest.fixture
+def source(postgres):
+    postgres.drop("heal")
+    url = postgres.create("heal")
+    with psycopg.connect(url, autocommit=True) as connection, connection.transaction():
+        postgres_feed.create(connection)
+        documents = [company(number, body="x" * 3_000) for number in range(1, COMPANIES + 1)]
+        first = postgres_feed.reserve(connection, len(documents))
+        entries = [
+            PublishedEntry(sequence=number, kind="company", key=each.key, change="published", at=AT, document=each)
+            for number, each in enumerate(documents, first)
+        ]
+        postgres_feed.write(connection, entries)
+    return url
+
+
+@pytest.fixture
+def node(source, tmp_path):
+    faults.damage_seen.clear()
+    made = Replica(source, tmp_path / "published.sqlite3")
+    made.catch_up()
+    yield made
+    made.close()
+    faults.damage_seen.clear()
+
+
+@pytest.fixture
+def reader(node, tmp_path):
+    made = Reader(tmp_path / "published.sqlite3", is_copy=True)
+    made.tick()
+    yield made
+    made.close()
+
+
+def shown(reader):
+    return [json.loads(item)["id"] for item in reader.companies(CompanyQuery(page_size=100)).items]
+
+
+def flip_headers(path):
+    """Flip the first bytes of every page but the first."""
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = bytearray(path.read_bytes())
+    (size,) = struct.unpack(">H", content[16:18])
+    for page in range(size, len(content), size):
+        content[page] ^= 0xFF
+    path.write_bytes(content)
+
+
+def test_flipped_page_headers_are_noticed_by_a_read_and_the_file_is_replaced(node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    before = shown(reader)
+    flip_headers(path)
+    stranger = Reader(path, is_copy=True)
+    with pytest.raises(sqlite3.DatabaseError) as told:
+        stranger.companies(CompanyQuery(page_size=100))
+    stranger.close()
+    problem = faults.unexpected(told.value, "r1")
+    assert isinstance(problem, Unavailable)
+    assert "damaged" in problem.message
+    former = node_copy.identity(path)
+    node.catch_up()
+    assert node_copy.identity(path) != former
+    assert not faults.damage_seen.is_set()
+    reader.tick()
+    assert shown(reader) == before
+    assert reader.edition == COMPANIES
+
+
+def test_other_errors_stay_unexpected():
+    assert isinstance(faults.unexpected(ValueError("x"), "r1"), Internal)
+    assert isinstance(faults.unexpected(sqlite3.OperationalError("locked"), "r1"), Internal)
+    assert not faults.damage_seen.is_set()
+
+
+@pytest.mark.parametrize("content", [b"garbage" * 2_000, b"x", b"", None], ids=["garbage", "short", "empty", "gone"])
+def test_a_node_starts_with_a_file_that_is_none(source, node, tmp_path, content):
+    path = tmp_path / "other" / "published.sqlite3"
+    path.parent.mkdir()
+    if content is not None:
+        path.write_bytes(content)
+    config = Config({}, data=path.parent, database_url=source)
+    file = RegistryFile(config, App(config), on_registry=lambda: None, catch_up=lambda: True)
+    file.open()
+    assert file.reader is not None
+    assert not file.reader.is_built
+    other = Replica(source, path)
+    other.catch_up()
+    file.look()
+    assert len(shown(file.reader)) == 100
+    file.reader.close()
+    other.close()
+
+
+def test_a_truncated_file_is_replaced_at_the_start(source, node, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    node.close()
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 3])
+    made = Replica(source, path)
+    made.catch_up()
+    again = Reader(path)
+    assert len(shown(again)) == 100
+    again.close()
+    made.close()
+
+
+def test_a_file_that_is_removed_while_it_is_used_comes_back(node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    for each in path.parent.glob("published.sqlite3*"):
+        each.unlink()
+    assert len(shown(reader)) == 100, "the file is still open"
+    node.catch_up()
+    reader.tick()
+    assert len(shown(reader)) == 100
+    assert path.exists()
+
+
+def test_a_second_process_of_the_node_follows_the_file_that_the_first_has_replaced(source, node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    second = Replica(source, path)
+    faults.damage_seen.set()
+    node.catch_up()
+    replaced = node_copy.identity(path)
+    second.catch_up()
+    assert node_copy.identity(path) == replaced
+    second.close()
