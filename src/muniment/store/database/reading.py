@@ -30,15 +30,19 @@ def must_freeze(path: Path, error: sqlite3.Error) -> bool:
 
 def open_for_reading(path: Path, **options: Any) -> tuple[sqlite3.Connection, bool]:
     """Return a read-only connection, and whether it shows a frozen file."""
+    try:
+        return _open(path, **options), False
+    except sqlite3.OperationalError as error:
+        if not must_freeze(path, error):
+            raise
+    return sqlite3.connect(address(path, FROZEN), uri=True, **options), True
+
+
+def _open(path: Path, **options: Any) -> sqlite3.Connection:
     connection = sqlite3.connect(address(path, "mode=ro"), uri=True, **options)
     try:
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        if not must_freeze(path, error):
-            raise
-        return sqlite3.connect(address(path, FROZEN), uri=True, **options), True
     except BaseException:
         connection.close()
         raise
-    return connection, False
+    return connection
