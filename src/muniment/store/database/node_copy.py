@@ -1,7 +1,7 @@
 """
 The file of a node's copy: replaced by a new one when it is damaged or gone, while processes read the former one.
 
-Processes of a node agree by a lock. Whoever has the former file open notices the new one by its identity.
+Processes of a node agree by a lock. A process that has the former file open notices the new one by its identity.
 """
 
 import contextlib
