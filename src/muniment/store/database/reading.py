@@ -39,7 +39,7 @@ def open_for_reading(path: Path, **options: Any) -> tuple[sqlite3.Connection, bo
 
 
 def _open(path: Path, **options: Any) -> sqlite3.Connection:
-    connection = sqlite3.connect(address(path, "mode=ro"), uri=True, **options)
+    connection: sqlite3.Connection = sqlite3.connect(address(path, "mode=ro"), uri=True, **options)
     try:
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
     except BaseException:
