@@ -33,6 +33,7 @@ from muniment.server.process.worker_process import LISTENING, READY, WorkerProce
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
     from muniment.jobs.worker import Worker
+    from muniment.server.node_scrub import NodeScrub
     from muniment.server.observability.traces import Traces
     from muniment.store.replica import Replica
 
@@ -123,6 +124,7 @@ class Process:
         """Polling and replication; canceled at the end."""
         self._tracing: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
+        self._scrub: NodeScrub | None = None
         self._readiness = Readiness(config, self.bridge, self.front.outages)
         self._stop: Callable[[], None] = lambda: None
         self.refusal = ""
@@ -222,6 +224,8 @@ class Process:
     async def end(self) -> None:
         for task in self._tasks:
             task.cancel()
+        if self._scrub is not None:
+            self._scrub.close()
         if self._worker is not None:
             await asyncio.to_thread(self._worker.stop, within_s=GRACE_S)
         if self._startup is not None:
@@ -274,6 +278,7 @@ class Process:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
         from muniment.server.app.wsgi import WSGIApplication
+        from muniment.server.node_scrub import NodeScrub
         from muniment.server.observability.database_metrics import DatabaseMetrics, observe_standby
 
         if self._pages is None or self._pages.done():
@@ -288,6 +293,7 @@ class Process:
         if self.config.on_postgresql:
             observe_standby(self.front.metrics)
         # A run with a model mostly waits; it must not delay text extraction of documents.
+        self._scrub = NodeScrub(self.config, self.front.metrics).start()
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
         self._pages.set_result(WSGIApplication(application, self.bridge))
         if self._member is not None and self._load is None:
