@@ -54,7 +54,8 @@ class Editors:
                     node, self._token, "update_my_company", slug=slug, changes={"website": website(slug, number)}
                 )
             except (OSError, http.client.HTTPException, AssertionError) as error:
-                found = {"error": {"message": repr(error)[:300]}}
+                is_refused = "Answer(status=503" in repr(error)
+                found = {"error": {"message": "503" if is_refused else repr(error)[:300]}}
             if "data" in found:
                 self.acknowledged[slug] = number
                 self.total += 1

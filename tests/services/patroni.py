@@ -180,14 +180,28 @@ class Cluster:
         wait_until(is_there, within_s=within_s, what="a primary")
         return found[0]
 
-    def wait_whole(self, *, within_s: float = 90) -> None:
-        """Wait until every other node streams from the primary."""
+    def wait_whole(self, *, within_s: float = 90, patience_s: float = 25) -> int:
+        """
+        Wait until every other node streams from the primary.
+
+        A node that does not come back by itself after *patience_s* is cloned again, as ``patronictl reinit`` does;
+        returns how many were.
+        """
 
         def is_whole() -> bool:
             members = self.members()
             return len(members) == len(self.nodes) and {each["state"] for each in members} == {"running", "streaming"}
 
-        wait_until(is_whole, within_s=within_s, what="all nodes streaming", every_s=0.1)
+        try:
+            wait_until(is_whole, within_s=patience_s, what="all nodes streaming", every_s=0.1)
+        except TimeoutError:
+            states = {each["name"]: each["state"] for each in self.members()}
+            lost = [node for node in self.nodes if states.get(node.name) not in {"running", "streaming"}]
+            for node in lost:
+                _asked(node.api, "/reinitialize", "POST", b'{"force": true}')
+            wait_until(is_whole, within_s=within_s, what="all nodes streaming", every_s=0.1)
+            return len(lost)
+        return 0
 
     def members(self) -> list[dict[str, Any]]:
         """Return the members as Patroni lists them."""
@@ -277,10 +291,10 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _asked(port: int, path: str) -> tuple[int, bytes]:
+def _asked(port: int, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=3)
     try:
-        connection.request("GET", path)
+        connection.request(method, path, body)
         response = connection.getresponse()
         return response.status, response.read()
     except (OSError, http.client.HTTPException):
