@@ -4,6 +4,7 @@ import gzip
 import sqlite3
 from contextlib import closing
 
+import msgspec
 import pytest
 
 from make.asgi import Client
@@ -221,3 +222,13 @@ def test_a_replaced_list_in_the_folder_is_rebuilt_from_the_store(node, tmp_path)
     with closing(sqlite3.connect(tmp_path / "muniment.sqlite3")):
         assert exports.make() is False
     assert names(exports) == listed
+
+
+def test_nodes_that_export_the_same_edition_at_once_agree_on_one_list(node, store):
+    first, second = node("first", interval_s=0.001), node("second", interval_s=0.001)
+    first.make()
+    late = [msgspec.structs.replace(file, at="2099-01-01T00:00:00.000000Z") for file in first.files()]
+    SharedExports(store).put(late, first._folder)
+    first.make()
+    second.make()
+    assert first.files() == second.files() == late

@@ -78,7 +78,7 @@ class SharedExports:
         for file in files:
             self._store.write(FILES + file.name, _pieces(folder / file.name))
         first = files[0]
-        names = hashlib.sha256(" ".join([first.epoch, *(file.name for file in files)]).encode()).hexdigest()
+        names = hashlib.sha256(" ".join([first.epoch, first.at, *(file.name for file in files)]).encode()).hexdigest()
         key = f"{SETS}{first.edition:019d}-{names[:12]}.json"
         self._store.write(key, [msgspec.json.encode(files)])
         oldest_at = parse_timestamp(first.at) - KEPT_FOR
