@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from muniment.cli import main as command
-from muniment.config import SETTINGS
+from muniment.config import SETTINGS, Config
 from muniment.documents.storage import Storage, StorageUnavailable
 from services.product import run
 from services.s3 import KEY, S3, SECRET
@@ -30,7 +30,9 @@ MANIFESTS = [
 ]
 OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("muniment:")}
 PODS = {
-    each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in MANIFESTS if each["kind"] == "Deployment"
+    each["metadata"]["name"]: each["spec"].get("jobTemplate", each)["spec"]["template"]["spec"]
+    for each in MANIFESTS
+    if each["kind"] in {"Deployment", "CronJob"}
 }
 CONTAINERS = [
     pytest.param(container, id=f"{name}-{container['name']}")
@@ -44,6 +46,7 @@ OF_COMPOSE = {
     "MUNIMENT_SECRET_KEY",
     "MUNIMENT_TRUSTED_PROXIES",
     "MUNIMENT_FORWARDED_HEADER",
+    "MUNIMENT_BACKUPS",
 }
 RCLONE = Path(sys.executable).parent / "rclone"
 OF_THE_PROXY = {"MUNIMENT_SITE", "MUNIMENT_NODES"}
@@ -114,6 +117,19 @@ def test_every_setting_that_is_named_is_one():
             assert not named, f"{file.relative_to(ROOT)} names {named}"
 
 
+def test_the_compose_file_of_litestream_follows_the_format_and_has_every_variable_that_it_uses():
+    folder = DEPLOY / "litestream"
+    found = yaml.safe_load((folder / "compose.yaml").read_text())
+    schema = json.loads((ROOT / "tests" / "schemas" / "compose-spec.json").read_text())
+    jsonschema.Draft7Validator(schema).validate(found)
+    given = {line.partition("=")[0] for line in (folder / "example.env").read_text().splitlines()}
+    used = set(re.findall(r"\$\{(\w+)\}", (folder / "litestream.yml").read_text()))
+    for service in found["services"].values():
+        assert service["env_file"] == [".env"]
+        assert used <= given | set(service["environment"])
+        assert service["cap_drop"] == ["ALL"]
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_compose_passes_every_documented_setting(name):
     service = OURS[name]
@@ -125,6 +141,20 @@ def test_compose_passes_every_documented_setting(name):
     interpolated = set(re.findall(r"\$\{([A-Z_]+)", yaml.safe_dump(COMPOSE)))
     assert interpolated <= set(passed), "what compose needs is in the example"
     assert not {line for line in passed if line.startswith("MUNIMENT_")} - settings - OF_THE_PROXY
+
+
+def test_one_service_of_compose_and_one_job_of_kubernetes_make_the_backups():
+    places = {name: service["environment"]["MUNIMENT_BACKUPS"] for name, service in OURS.items()}
+    assert places.pop("worker") == "${MUNIMENT_BACKUPS:-/backups}"
+    assert set(places.values()) == {"off"}
+    assert "backups:/backups" in OURS["worker"]["volumes"]
+    assert re.search(r"install --directory --owner=10001 .* /backups", (DEPLOY / "Containerfile").read_text())
+    off = {"name": "MUNIMENT_BACKUPS", "value": "off"}
+    makes = [name for name, pod in PODS.items() if off not in pod["containers"][0].get("env", [])]
+    assert makes == ["muniment-backup"]
+    secret = (DEPLOY / "kubernetes" / "overlays" / "example" / "example-secret.env").read_text()
+    (place,) = re.findall(r"(?m)^MUNIMENT_BACKUPS=(.*)$", secret)
+    assert Config({"MUNIMENT_BACKUPS": place}).backup_place == place
 
 
 def test_the_store_of_compose_is_the_rclone_of_the_suite_and_takes_its_key(tmp_path):
@@ -265,5 +295,8 @@ def test_a_unit_calls_what_the_command_takes(unit):
     words = shlex.split(line)
     if words[:2] == ["/bin/sh", "-c"]:
         words = shlex.split(words[2].removeprefix("exec "))
+    if words[0] == "/usr/bin/litestream":
+        assert words[1:] == ["replicate", "-config", "/etc/muniment/litestream.yml"]
+        return
     assert words[0] == "/opt/muniment/bin/muniment"
     taken(words[1:])
