@@ -20,6 +20,7 @@ from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry.people import suppression
+from muniment.store.sqlite import lost
 
 LATEST: Final = "latest"
 
@@ -117,8 +118,18 @@ def restore_at(
     Args:
         chosen: called with the choice before anything is written.
     """
-    if config.on_postgresql or config.database_file.exists():  # connecting would create SQLite's file
+    if config.on_postgresql:
         require_empty()
+        return _restore(config, place, at, tell, chosen)
+    with lost.restoring(config.database_file):
+        if config.database_file.exists():  # connecting would create the file
+            require_empty()
+        return _restore(config, place, at, tell, chosen)
+
+
+def _restore(
+    config: Config, place: Place, at: datetime | None, tell: Tell, chosen: Callable[[Choice], object]
+) -> tuple[Choice, Loaded]:
     config.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     damaged: dict[str, str] = {}
     while True:
