@@ -256,7 +256,7 @@ def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monke
 
 
 def rebuilt(publisher, *documents, edition):
-    """Give the file another history up to the same number, as a node does after a failover."""
+    """Load another history up to the same number, as a node does after a failover."""
     database = publisher.connection
     database.execute("BEGIN IMMEDIATE")
     published.clear(database, epoch=f"build{edition}:4:feed", edition=edition)
