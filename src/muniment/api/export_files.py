@@ -15,6 +15,8 @@ from muniment.store.exports.files import LATEST, FoundFile
 
 WAIT_S: Final = 25.0
 """How long a request waits for the first files of an instance."""
+PAUSES_S: Final = (0.2, 0.5)
+"""After each attempt that made none: another node may be writing the same files."""
 
 
 def no_export(name: str) -> NotFound:
@@ -25,8 +27,12 @@ async def until_made(exports: Exports) -> None:
     """Wait for the first files of this registry; raise Unavailable if there are none soon."""
     if not exports.are_due():
         return
-    making = asyncio.wrap_future(exports.request())
-    await asyncio.wait((making,), timeout=WAIT_S)
+    for pause_s in PAUSES_S:
+        making = asyncio.wrap_future(exports.request())
+        await asyncio.wait((making,), timeout=WAIT_S)
+        if exports.files():
+            return
+        await asyncio.sleep(pause_s)
     if not exports.files():
         raise Unavailable("There are no export files yet.", "Try again in a few seconds.", retry_after_s=5)
 
