@@ -23,15 +23,17 @@ from muniment.kernel.ids import digest
 from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields
 from muniment.store.published_index import Totals, Values, enter_block, leave_block, statements
-from muniment.store.search_text import fold, indexed
+from muniment.store.search import text_index
+from muniment.store.search.text_index import Columns, SearchTexts
+from muniment.store.search.vocabulary import Words
+from muniment.store.search_text import fold
 
 Kind = Literal["company", "person", "framework"]
 Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
-SEARCHED: Final[frozenset[str]] = frozenset({"company", "person"})
-SCHEMA_VERSION: Final = 4
-READABLE_SCHEMAS: Final = frozenset({2, 3, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 5
+READABLE_SCHEMAS: Final = frozenset({2, 3, 4, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
@@ -52,7 +54,8 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
         provenance: the origin of its text and the day, such as ``reviewed 2026-11-22``; no part of the body.
         name: the display name, which ``sort=name`` orders by.
         facets: the document's values for each filter.
-        texts: search texts by weight: name, symbol and slug; description and themes; body.
+        texts: search texts by weight: symbol, slug, domain and handles; description; body.
+        search: further search texts.
         treasury_minor: minor units that count towards the registry's total.
         raising: whether a funding round is open.
     """
@@ -67,6 +70,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     provenance: str = ""
     facets: dict[str, tuple[str, ...]] = {}
     texts: tuple[str, str, str] = ("", "", "")
+    search: SearchTexts = SearchTexts()
     treasury_minor: int = 0
     raising: bool = False
 
@@ -92,7 +96,7 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.document is None else self.document.body
 
 
-_TABLES: Final = statements(KINDS, SEARCHED)
+_TABLES: Final = statements(KINDS)
 _ADDED: Final = (
     ("published_change", "fields", "TEXT"),
     *(
@@ -253,6 +257,7 @@ def apply(
     """
     last, at = 0, ""
     totals, values, chain = Totals(), Values(connection), links.Chain(connection)
+    words = Words(connection)
     for entry in entries:
         if not is_copy:
             chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
@@ -262,13 +267,14 @@ def apply(
                 totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
             if entry.document is not None:
                 totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor)
-                _put(connection, entry.document, old, values)
+                _put(connection, entry.document, old, values, words)
             elif old is not None:
-                _remove(connection, entry.kind, old, values)
+                _remove(connection, entry.kind, old, values, words)
         record(connection, entry)
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
     values.write()
+    words.write()
     chain.write()
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
@@ -279,12 +285,13 @@ def apply(
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill the tables after :func:`clear` without writing to the feed."""
-    totals, values = Totals(), Values(connection)
+    totals, values, words = Totals(), Values(connection), Words(connection)
     for document in documents:
         totals.add(document.kind, 1, int(document.raising), document.treasury_minor)
-        _put(connection, document, None, values)
+        _put(connection, document, None, values, words)
     totals.write(connection)
     values.write()
+    words.write()
     connection.execute("UPDATE published_meta SET at = ?", (at,))
 
 
@@ -324,18 +331,21 @@ def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | No
     return _Stored(number, position, raising, treasury_minor, values, texts_digest)
 
 
-def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values) -> None:
+def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values, words: Words) -> None:
     connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
     connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
     leave_block(connection, kind, old.position)
     values.leave(old.facets, old.position)
-    if kind in SEARCHED:
-        connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
+    words.replace(kind, text_index.leave(connection, kind, old.position), frozenset())
+
+
+def columns_of(document: PublishedDocument) -> Columns:
+    """Return everything by which a document can be searched."""
+    return text_index.columns(document.name, document.key, document.texts, document.search)
 
 
 def texts_digest_of(document: PublishedDocument) -> str:
-    """Return a digest of everything by which a document can be searched."""
-    return digest("\0".join((document.name, *document.texts)).encode("utf-8", "surrogatepass"))
+    return columns_of(document).digest
 
 
 def provenance_member(document: PublishedDocument) -> str:
@@ -343,7 +353,9 @@ def provenance_member(document: PublishedDocument) -> str:
     return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
 
 
-def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: Values) -> None:
+def _put(
+    connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: Values, words: Words
+) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
     if old is not None and moved:
@@ -361,14 +373,11 @@ def _put(connection: sqlite3.Connection, document: PublishedDocument, old: _Stor
         values.leave(old.facets, old.position)
     if old is None or moved or old.facets != facets:
         values.enter(facets, position)
-    texts_digest = texts_digest_of(document)
-    if kind in SEARCHED and (moved or old is None or old.texts_digest != texts_digest):
-        if old is not None:
-            connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (old.position,))
-        connection.execute(
-            f"INSERT INTO published_text_{kind} (rowid, name, label, summary, body) VALUES (?, ?, ?, ?, ?)",
-            (position, indexed(document.name), *map(indexed, document.texts)),
-        )
+    columns = columns_of(document)
+    texts_digest = columns.digest
+    if moved or old is None or old.texts_digest != texts_digest:
+        former = text_index.leave(connection, kind, old.position) if old is not None else frozenset()
+        words.replace(kind, former, text_index.enter(connection, kind, position, columns))
     connection.execute(
         "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
         " treasury_minor, provenance, facets, texts_digest, etag, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -2,16 +2,18 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final
 
 from muniment.store.chain import links
+from muniment.store.search import text_index, vocabulary
+from muniment.store.search.values import singular
 
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 
 
-def statements(kinds: Iterable[str], searched: Iterable[str]) -> tuple[str, ...]:
+def statements(kinds: Collection[str]) -> tuple[str, ...]:
     """Return the statements that create the tables of the published file."""
     return (
         """CREATE TABLE IF NOT EXISTS published_meta (
@@ -38,14 +40,12 @@ def statements(kinds: Iterable[str], searched: Iterable[str]) -> tuple[str, ...]
             kind TEXT NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, first)) WITHOUT ROWID""",
         """CREATE TABLE IF NOT EXISTS published_value (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL,
-            UNIQUE (kind, name, value))""",
+            folded TEXT NOT NULL, UNIQUE (kind, name, value))""",
+        "CREATE INDEX IF NOT EXISTS published_value_folded ON published_value (kind, name, folded)",
         """CREATE TABLE IF NOT EXISTS published_facet (
             value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
-        *(
-            f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5 (
-            name, label, summary, body, tokenize = 'ascii', prefix = '2')"""
-            for kind in sorted(searched)
-        ),
+        *(text_index.table(kind) for kind in kinds),
+        *(statement for kind in kinds for statement in vocabulary.tables(kind)),
         """CREATE TABLE IF NOT EXISTS published_change (
             sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
             fields TEXT)""",
@@ -96,7 +96,8 @@ class Values:
             ).fetchone()
             if row is None:
                 row = self._connection.execute(
-                    "INSERT INTO published_value (kind, name, value, n) VALUES (?, ?, ?, 0) RETURNING id", known
+                    "INSERT INTO published_value (kind, name, value, n, folded) VALUES (?, ?, ?, 0, ?) RETURNING id",
+                    (*known, singular(value)),
                 ).fetchone()
             found = self._ids[known] = int(row[0])
         return found

@@ -15,12 +15,13 @@ import msgspec
 from cachetools import LRUCache
 
 from muniment.store.cache import size_of
-from muniment.store.search_text import fold, match_expression
+from muniment.store.search.closest import Closest, closest_of, hint_of
+from muniment.store.search.ranking import Plan, plan
+from muniment.store.search.text_index import WEIGHTS
+from muniment.store.search.values import meant
 
 Sort = Literal["newest", "name", "relevance", "treasury"]
 SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance", "treasury")
-WEIGHTS: Final = "10.0, 6.0, 3.0, 1.0"
-"""Search weights: name; symbol and slug; description and themes; body."""
 
 
 class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,16 +125,30 @@ def parse_cursor(cursor: str, order: Sort) -> Mark:
     return Mark(order, position, name, rank)
 
 
+class Matches(NamedTuple):
+    """
+    What a selection finds, in order.
+
+    Args:
+        closest: what is close, if nothing or little is found.
+        hint: what to do if nothing is found.
+    """
+
+    positions: "array[int]"
+    closest: tuple[Closest, ...] = ()
+    hint: str = ""
+
+
 class Positions:
-    """LRU cache of at most *limit_bytes*: one array of positions per selection, valid until its kind changes."""
+    """LRU cache of at most *limit_bytes*: what each selection finds, valid until its kind changes."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._cache: LRUCache[Selection, tuple[int, array[int], int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
+        self._cache: LRUCache[Selection, tuple[int, Matches, int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
         self._lock = threading.Lock()
 
-    def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> "array[int]":
+    def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> Matches:
         """
-        Return the positions that *chosen* selects, in order. Call it in a read transaction.
+        Return what *chosen* selects, in order. Call it in a read transaction.
 
         Args:
             version: the last sequence number that changed the kind in that snapshot.
@@ -143,36 +158,47 @@ class Positions:
         if cached is not None and cached[0] == version:
             return cached[1]
         found = find(connection, chosen)
-        size_bytes = len(found) * found.itemsize + size_of(chosen) + 300
+        positions = found.positions
+        size_bytes = len(positions) * positions.itemsize + size_of(chosen) + 300 + 300 * len(found.closest)
         with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
             self._cache[chosen] = version, found, size_bytes
         return found
 
 
-def find(connection: sqlite3.Connection, chosen: Selection) -> "array[int]":
+def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
+    planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
+    positions = _find(connection, chosen, planned)
+    if len(positions) and not planned.close:
+        return Matches(positions)
+    closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
+    hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.facets)
+    return Matches(positions, closest, hint)
+
+
+def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> "array[int]":
     none: array[int] = array("q")
-    match = None
-    if chosen.q:
-        match = match_expression(chosen.q)
-        if match is None:
-            return none
-    values: list[tuple[int, int]] = []
+    if chosen.q and planned.match is None:
+        return none
+    values: list[tuple[int, list[int]]] = []
     for name, value in chosen.facets:
-        row = connection.execute(
-            "SELECT n, id FROM published_value WHERE kind = ? AND name = ? AND value = ?", (chosen.kind, name, value)
-        ).fetchone()
-        if row is None or not row[0]:
+        rows = meant(connection, chosen.kind, name, value)
+        if not rows:
             return none
-        values.append(row)
+        values.append((sum(n for n, _ in rows), [number for _, number in rows]))
     values.sort()
     if chosen.ids is not None:
-        return _among(connection, chosen, match, [number for _, number in values])
-    statement, parameters = _statement(chosen, match, [number for _, number in values])
+        return _among(connection, chosen, planned, [numbers for _, numbers in values])
+    statement, parameters = _statement(chosen, planned.match, [numbers for _, numbers in values])
     found = array("q", (row[0] for row in connection.execute(statement, parameters)))
-    return _exact_names_first(connection, chosen, found) if chosen.order == "relevance" else found
+    if chosen.order != "relevance" or not planned.first:
+        return found
+    held = set(found)
+    first = [position for position in planned.first if position in held]
+    held.difference_update(first)
+    return array("q", first + [position for position in found if position in held])
 
 
-def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple[str, list[object]]:
+def _statement(chosen: Selection, match: str | None, values: list[list[int]]) -> tuple[str, list[object]]:
     """Build the query: it scans the most selective source and probes an index for every other condition."""
     kind = chosen.kind
     parameters: list[object]
@@ -181,7 +207,11 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
         conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]
     elif values:
         source, position = "published_facet AS f", "f.position"
-        conditions, parameters = ["f.value_id = ?"], [values.pop(0)]
+        parameters = [*values.pop(0)]
+        conditions = ["f.value_id = ?"]
+        if len(parameters) > 1:  # forms of one value, of which a document may have several
+            own = f"SELECT position FROM published_facet WHERE value_id IN ({_marks(parameters)})"
+            source, position, conditions = f"(SELECT DISTINCT position FROM ({own})) AS f", "f.position", ["1"]
     else:
         source, position = "published_document AS d", "d.position"
         conditions, parameters = ["d.kind = ?"], [kind]
@@ -193,11 +223,10 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
     if chosen.updated_since is not None:
         conditions.append("d.updated_at >= ?")
         parameters.append(chosen.updated_since)
-    for value in values:
-        conditions.append(
-            f"EXISTS (SELECT 1 FROM published_facet AS g WHERE g.value_id = ? AND g.position = {position})"
-        )
-        parameters.append(value)
+    for numbers in values:
+        among = f"g.value_id IN ({_marks(numbers)}) AND g.position = {position}"
+        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among})")
+        parameters += numbers
     order = {
         "newest": f"{position} DESC",
         "name": "d.sort_name, d.position",
@@ -207,10 +236,15 @@ def _statement(chosen: Selection, match: str | None, values: list[int]) -> tuple
     return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
 
 
-def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None, values: list[int]) -> "array[int]":
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, values: list[list[int]]) -> "array[int]":
     """Select among a few given keys with one look-up each."""
     assert chosen.ids is not None  # noqa: S101 - the only caller has checked
     found: list[tuple[object, int]] = []
+    ranks = {position: rank for rank, position in enumerate(planned.first)}
     for key in dict.fromkeys(chosen.ids):
         row = connection.execute(
             "SELECT position, sort_name, updated_at, treasury_minor FROM published_document WHERE kind = ? AND key = ?",
@@ -218,33 +252,25 @@ def _among(connection: sqlite3.Connection, chosen: Selection, match: str | None,
         ).fetchone()
         if row is None or (chosen.updated_since is not None and row[2] < chosen.updated_since):
             continue
-        held = "SELECT 1 FROM published_facet WHERE value_id = ? AND position = ?"
-        if any(connection.execute(held, (value, row[0])).fetchone() is None for value in values):
+        held = "SELECT 1 FROM published_facet WHERE value_id IN ({}) AND position = ?"
+        if any(
+            connection.execute(held.format(_marks(numbers)), (*numbers, row[0])).fetchone() is None
+            for numbers in values
+        ):
             continue
         rank: object = {"newest": -row[0], "treasury": (-row[3], -row[0])}.get(chosen.order, row[1])
-        if match is not None:
+        if planned.match is not None:
             hit = connection.execute(
                 f"SELECT bm25(published_text_{chosen.kind}, {WEIGHTS}) FROM published_text_{chosen.kind}"
                 f" WHERE published_text_{chosen.kind} MATCH ? AND rowid = ?",
-                (match, row[0]),
+                (planned.match, row[0]),
             ).fetchone()
             if hit is None:
                 continue
             if chosen.order == "relevance":
-                rank = hit[0]
+                rank = (ranks.get(row[0], len(ranks)), hit[0])
         found.append((rank, row[0]))
     return array("q", (position for _, position in sorted(found)))
-
-
-def _exact_names_first(connection: sqlite3.Connection, chosen: Selection, found: "array[int]") -> "array[int]":
-    rows = connection.execute(
-        "SELECT position FROM published_document WHERE kind = ? AND sort_name = ?"
-        " UNION SELECT position FROM published_document WHERE kind = ? AND key = ? LIMIT 100",
-        (chosen.kind, fold(chosen.q), chosen.kind, chosen.q),
-    )
-    exact = {row[0] for row in rows}
-    first = [position for position in found if position in exact]
-    return array("q", first + [position for position in found if position not in exact]) if first else found
 
 
 def index_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
@@ -34,6 +35,7 @@ from muniment.store.queries import (
     parse_cursor,
     selection,
 )
+from muniment.store.search.closest import Closest
 from muniment.store.search_text import single_edits
 from muniment.store.snapshot_state import SnapshotState, changes_after
 
@@ -69,12 +71,21 @@ class ListPage(Page[bytes]):
 
     Args:
         provenance: of each item, its key and its mark, as a member of a JSON object.
+        closest: what is close, if nothing or little is found.
+        hint: what to do if nothing is found.
     """
 
     version: int
     updated_at: str
     next_cursor: str | None = None
     provenance: Sequence[str] = ()
+    closest: tuple[Closest, ...] = ()
+    hint: str = ""
+
+    def guidance(self) -> JSONObject:
+        """Return the members of an answer that say what is close, if nothing or little is found."""
+        found: JSONObject = {"closest": [each.to_wire() for each in self.closest]} if self.closest or self.hint else {}
+        return {**found, "hint": self.hint} if self.hint else found
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -293,10 +304,13 @@ class Reader(PublishedFile):
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
         with self.snapshot() as (connection, state):
             positions: Sequence[int] | None = None
+            closest: tuple[Closest, ...] = ()
+            hint = ""
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
             else:
-                positions = self._positions.get(connection, chosen, state.versions[chosen.kind])
+                matches = self._positions.get(connection, chosen, state.versions[chosen.kind])
+                positions, closest, hint = matches
                 total = len(positions)
             if mark is None:
                 start = (query.page - 1) * size
@@ -327,6 +341,8 @@ class Reader(PublishedFile):
             version=state.version,
             updated_at=state.at,
             provenance=marks,
+            closest=closest,
+            hint=hint,
         )
 
     def _items_from(

@@ -62,8 +62,8 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", decomposed.casefold().translate(_PLAIN))
 
 
-def _pieces(text: str) -> list[str]:
-    """Split *text* into words; a run of a script without spaces is one piece."""
+def pieces(text: str) -> list[str]:
+    """Split *text* into folded words; a run of a script without spaces is one piece."""
     folded = fold(text)
     if folded.isascii():
         return _ASCII_WORD.findall(folded)
@@ -82,7 +82,7 @@ def indexed(text: str) -> str:
     some word.
     """
     words: list[str] = []
-    for piece in _pieces(text):
+    for piece in pieces(text):
         if _UNSPACED.match(piece):
             words += _bigrams(piece)
             words.append(piece[-1])
@@ -100,13 +100,13 @@ def match_expression(query: str) -> str | None:
     Returns:
         None if *query* has no searchable words.
     """
-    pieces = _pieces(query)
+    split = pieces(query)
     terms: list[str] = []
-    for index, piece in enumerate(pieces):
+    for index, piece in enumerate(split):
         if _UNSPACED.match(piece):
             terms.append(f'"{" ".join(_bigrams(piece))}"' if len(piece) > 1 else f'"{piece}"*')
         else:
-            terms.append(f'"{piece}"*' if index == len(pieces) - 1 else f'"{piece}"')
+            terms.append(f'"{piece}"*' if index == len(split) - 1 else f'"{piece}"')
     return " AND ".join(terms) or None
 
 

@@ -19,6 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
+from muniment.registry.publishing import search_texts
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.store.published import PublishedDocument
@@ -123,7 +124,6 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     row = view.columns
     company = company_object(view, schema)
     item = _encode(company)
-    summary = "\n".join(filter(None, (row["description"], *(row["themes"] or ()), row["type"], row["industry"])))
     return PublishedDocument(
         kind="company",
         key=row["slug"],
@@ -134,7 +134,10 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         provenance=company_mark(view),
         name=row["name"],
         facets=_facets(schema.company, company),
-        texts=(f"{row['symbol']} {row['slug']}".strip(), summary, row["body"]),
+        texts=(search_texts.label_of(row), row["description"], row["body"]),
+        search=search_texts.of_company(
+            row, ((place.person_slug, place.person_name, place.title) for place in view.positions)
+        ),
         treasury_minor=row["treasury_minor"] or 0,
         raising=view.raising,
     )

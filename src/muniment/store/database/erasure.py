@@ -4,14 +4,16 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-from muniment.store.published import SEARCHED
+from muniment.store.published import KINDS
 
 ERASED: Final = "erased:"
 """Begins the random id under which the change feed keeps an erased person."""
 OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"
 """The condition of the index of those entries."""
 PURGE_INDEX: Final = tuple(
-    f"INSERT INTO published_text_{kind} (published_text_{kind}) VALUES ('optimize')" for kind in sorted(SEARCHED)
+    f"INSERT INTO published_{index}_{kind} (published_{index}_{kind}) VALUES ('optimize')"
+    for kind in KINDS
+    for index in ("text", "gram")
 )
 """Merge the search index into one segment: deleted terms stay in older segments otherwise."""
 MAX_VACUUM_BYTES: Final = 2 << 30

@@ -1,0 +1,68 @@
+"""What public documents are found by, besides their names and texts: domains, handles, identifiers, places, people."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from muniment.kernel.json import JSONMapping
+from muniment.schema.standard_kinds import country_names
+from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
+from muniment.store.search.text_index import SearchTexts
+
+MAX_PEOPLE: Final = 300
+"""Names and titles of one company, the first ones; each person is found under people."""
+MAX_IDENTIFIERS: Final = 50
+_IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
+"""One word with a digit: an LEI, a registration number, an on-chain address."""
+_PROFILES: Final = ("twitter", "facebook", "instagram", "tiktok", "linkedin", "youtube")
+_PLACE: Final = ("city", "state", "zip", "country")
+
+
+def label_of(row: JSONMapping) -> str:
+    """Return a company's symbol, slug, domains and handles as words."""
+    return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *_hosts(row), *_handles(row)))))
+
+
+def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]]) -> SearchTexts:
+    """
+    Return a company's search texts.
+
+    Args:
+        people: of each position, the person's slug, name and title. Only listed people are found by their names.
+    """
+    identifiers = list(_identifiers(row["extra"]))[:MAX_IDENTIFIERS]
+    known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
+    return SearchTexts(
+        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*_hosts(row), *_handles(row), *identifiers])),
+        themes="\n".join(filter(None, (*(row["themes"] or ()), row["type"], row["industry"]))),
+        place="\n".join(dict.fromkeys(_places(row["address"]))),
+        people="\n".join(list(known)[:MAX_PEOPLE]),
+    )
+
+
+def _hosts(row: JSONMapping) -> list[str]:
+    return [host for host in (host_of(row["website"]), host_of(row["dao_website"])) if host]
+
+
+def _handles(row: JSONMapping) -> list[str]:
+    socials = row["socials"] or {}
+    return [handle_of(socials[name]) for name in _PROFILES if socials.get(name)]
+
+
+def _identifiers(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if _IDENTIFIER.fullmatch(value):
+            yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _identifiers(each)
+
+
+def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:
+    for address in addresses or ():
+        for name in _PLACE:
+            text = address.get(name)
+            if text:
+                yield str(text)
+                if name == "country":
+                    yield str(country_names().get(text, ""))

@@ -1,0 +1,82 @@
+"""Never a bare nothing: what is close to a query, with why, and the values that its filters could have."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from muniment.kernel.json import JSONObject
+from muniment.store.search.ranking import Plan, positions_of
+from muniment.store.search.values import in_use, listed, meant
+
+MAX_CLOSEST: Final = 5
+MAX_SHOWN: Final = 60
+"""Characters of a query or value in a hint."""
+PLURALS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+_GUIDES: Final = ("type", "industry", "theme")
+
+
+class Closest(msgspec.Struct, frozen=True, gc=False):
+    """A document close to what was asked, and why."""
+
+    id: str
+    name: str
+    why: str
+
+    def to_wire(self) -> JSONObject:
+        return {"id": self.id, "name": self.name, "why": self.why}
+
+
+def closest_of(
+    connection: sqlite3.Connection, kind: str, q: str, planned: Plan, found: Sequence[int]
+) -> tuple[Closest, ...]:
+    """Return at most five documents close to *q*: similar names, or what the filters have left out."""
+    if not q:
+        return ()
+    held = set(found)
+    why = {position: f"The name is similar to {_shown(q)}." for position in planned.close}
+    if not held:
+        left_out = f"Matches {_shown(q)}, but not the filters."
+        near = (*planned.first, *positions_of(connection, kind, planned.match, MAX_CLOSEST))
+        why = {**{position: left_out for position in near if position not in why}, **why}
+    rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
+    return tuple(Closest(key, name, why[position]) for position, key, name in rows)
+
+
+def hint_of(connection: sqlite3.Connection, kind: str, q: str, facets: Sequence[tuple[str, str]]) -> str:
+    """Return why nothing is found, and which values exist."""
+    said: list[str] = []
+    for name, value in facets:
+        if not meant(connection, kind, name, value):
+            used = in_use(connection, kind, name, value)
+            exist = f" Values in use: {listed(used)}." if used else ""
+            said.append(f"No {kind} has the {name} {_shown(value)}.{exist}")
+    if said:
+        return " ".join(said)
+    if facets:
+        return f"No {kind} matches everything. Leave out one of {', '.join([*(['q'] if q else []), *dict(facets)])}."
+    if not q:
+        return ""
+    guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
+    known = f" Or filter; values in use by {'; '.join(guides)}." if kind == "company" else ""
+    return f"No {kind} matches {_shown(q)}. Use fewer or other words.{known}"
+
+
+def _shown(text: str) -> str:
+    return f'"{text[:MAX_SHOWN]}"'
+
+
+def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, str, str]:
+    (key, item) = connection.execute(
+        f"SELECT d.key, i.item FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
+        " WHERE d.kind = ? AND d.position = ?",
+        (kind, position),
+    ).fetchone()
+    shown = msgspec.json.decode(item, type=_Item)
+    return position, key, shown.name or shown.frameworkName
+
+
+class _Item(msgspec.Struct):
+    name: str = ""
+    frameworkName: str = ""  # noqa: N815 - its name on the wire

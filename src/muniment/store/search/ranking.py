@@ -1,0 +1,174 @@
+"""
+The order of what a query finds: exact names, then what begins with it, then text by weight, then what is close.
+
+:func:`plan` turns the words of a query into one expression of the full-text index, which filters and sorts apply to,
+and the positions that come first by relevance.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from muniment.store.search import keys
+from muniment.store.search.forgiving import Near, names_like, words_like
+from muniment.store.search.text_index import WEIGHTS
+from muniment.store.search_text import match_expression, pieces
+
+POOR: Final = 5
+"""Fewer matches without an exact one ask for what is close."""
+MAX_EXACT: Final = 100
+MAX_BEGUN: Final = 60
+MAX_CLOSE: Final = 60
+MAX_WORDS: Final = 8
+"""Words of a query that are left out one at a time, or corrected."""
+ALIKE: Final = 0.8
+"""A name this similar to the query comes before texts that have its words."""
+
+
+class Plan(NamedTuple):
+    """
+    How a query is answered.
+
+    Args:
+        match: the expression of the full-text index; None if nothing is searchable.
+        first: the positions that come first by relevance.
+        close: those of similar names, the most similar first.
+    """
+
+    match: str | None
+    first: tuple[int, ...] = ()
+    close: tuple[int, ...] = ()
+
+
+def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
+    words = match_expression(q)
+    if words is None:
+        return Plan(None)
+    key = keys.asked(q)
+    exact = _exact(connection, kind, key)
+    begun = _begun(connection, kind, key)
+    parts = [f"({words})", *(_quoted(mark + key) for mark in keys.MARKS)]
+    if len(key) > 1:
+        parts.append(f"{_quoted(keys.NAME + key)}*")
+    split = pieces(q)
+    without = {} if exact or len(split) < 2 else _without_one_word(connection, kind, split)
+    first = dict.fromkeys((*exact, *begun))
+    close: tuple[int, ...] = ()
+    if not exact and _is_poor(connection, kind, " OR ".join(parts)):
+        near, corrected = _close(connection, kind, key, split)
+        alike = [position for position, similarity in near.items() if similarity >= ALIKE]
+        # What begins with the query is no slip; a name that differs by a letter comes before a text.
+        first = dict.fromkeys((*first, *alike, *without, *_matching(connection, kind, f"({words})"), *near))
+        close = tuple(each for each in near if each not in begun)[:POOR]
+        parts += corrected
+    first.update(dict.fromkeys(without))
+    parts += without.values()
+    return Plan(" OR ".join(dict.fromkeys(parts)), tuple(first), close)
+
+
+def _quoted(token: str) -> str:
+    return f'"{token}"'
+
+
+def _exact(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
+    """Return the positions of what *key* names: by name or slug, by symbol, by domain; fuller documents first."""
+    if not key:
+        return []
+    found: list[int] = []
+    for mark in keys.MARKS:
+        rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT)
+        found += _fullest(connection, kind, rows) if len(rows) > 1 else rows
+    return list(dict.fromkeys(found))
+
+
+def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) -> list[int]:
+    rows = connection.execute(
+        f"SELECT position FROM published_document WHERE kind = ? AND position IN ({','.join('?' * len(positions))})"
+        " ORDER BY length(body) DESC, position DESC",
+        (kind, *positions),
+    )
+    return [row[0] for row in rows]
+
+
+def _begun(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
+    """Return the positions of names that begin with *key*, the shortest first."""
+    if len(key) < 2:
+        return []
+    rows = _matching(connection, kind, f"{_quoted(keys.NAME + key)}*", MAX_BEGUN)
+    names = _names(connection, kind, rows)
+    return sorted(rows, key=lambda position: len(names[position]))
+
+
+def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str]) -> dict[int, str]:
+    """Return what the query names exactly when one of its words is left out."""
+    found: dict[int, str] = {}
+    for place in range(min(len(split), MAX_WORDS)):
+        token = _quoted(keys.NAME + "".join(split[:place] + split[place + 1 :]))
+        for position in _matching(connection, kind, token, POOR):
+            found.setdefault(position, token)
+    return found
+
+
+def _is_poor(connection: sqlite3.Connection, kind: str, match: str) -> bool:
+    return len(_matching(connection, kind, match, POOR)) < POOR
+
+
+def positions_of(connection: sqlite3.Connection, kind: str, match: str | None, limit: int) -> list[int]:
+    return [] if match is None else _matching(connection, kind, match, limit)
+
+
+def _matching(connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR) -> list[int]:
+    table = f"published_text_{kind}"
+    return [
+        row[0] for row in connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT {limit}", (match,))
+    ]
+
+
+def _best(connection: sqlite3.Connection, kind: str, match: str) -> list[int]:
+    table = f"published_text_{kind}"
+    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}, {WEIGHTS}) LIMIT {MAX_CLOSE}"
+    return [row[0] for row in connection.execute(statement, (match,))]
+
+
+def _names(connection: sqlite3.Connection, kind: str, positions: Iterable[int]) -> dict[int, str]:
+    wanted = list(positions)
+    marks = ",".join("?" * len(wanted))
+    statement = f"SELECT position, sort_name FROM published_document WHERE kind = ? AND position IN ({marks})"
+    return dict(connection.execute(statement, (kind, *wanted)).fetchall())
+
+
+def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], list[str]]:
+    """Return similar documents, the most similar first, and the expressions that find them."""
+    try:
+        names = names_like(connection, kind, key)
+        words = [(word, words_like(connection, kind, word)) for word in split[:MAX_WORDS]] if len(split) > 1 else []
+    except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
+        return {}, []
+    found: dict[int, float] = {}
+    taken: list[str] = []
+    for near in names:
+        for position in _matching(connection, kind, _quoted(near.word), POOR):
+            found[position] = max(near.similarity, found.get(position, 0))
+        taken.append(_quoted(near.word))
+    if words:
+        for match in _corrected(words):
+            hits = _best(connection, kind, match)
+            for position, name in _names(connection, kind, hits).items():
+                found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
+            if hits:
+                taken.append(match)
+                break
+    return dict(sorted(found.items(), key=lambda pair: -pair[1])), taken
+
+
+def _corrected(words: list[tuple[str, list[Near]]]) -> Iterator[str]:
+    """Yield expressions: every word or one like it, then all but one word."""
+    terms = [
+        " OR ".join(dict.fromkeys((_quoted(word), *(_quoted(each.word) for each in near)))) for word, near in words
+    ]
+    yield " AND ".join(f"({term})" for term in terms)
+    for place in range(len(terms) - 1, -1, -1):
+        kept = terms[:place] + terms[place + 1 :]
+        yield "(" + " AND ".join(f"({term})" for term in kept) + ")"

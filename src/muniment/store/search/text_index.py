@@ -1,0 +1,81 @@
+"""The full-text index of each kind: the columns of a document, its entry and its removal."""
+
+import sqlite3
+from typing import Final, NamedTuple
+
+import msgspec
+
+from muniment.kernel.ids import digest
+from muniment.store.search.keys import NAME, marked
+from muniment.store.search.vocabulary import words_of
+from muniment.store.search_text import indexed
+
+WEIGHTS: Final = "10.0, 6.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.0"
+"""Of the columns, in their order."""
+
+
+class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    What a document is found by besides its name, slug and ``texts``.
+
+    Args:
+        keys: marked keys, as of :mod:`muniment.store.search.keys`; those of name and slug are added.
+        people: names and titles of the people of a company.
+    """
+
+    keys: tuple[str, ...] = ()
+    themes: str = ""
+    place: str = ""
+    people: str = ""
+
+
+class Columns(NamedTuple):
+    """The columns of one document: words separated by spaces, and its keys."""
+
+    name: str
+    label: str
+    themes: str
+    place: str
+    people: str
+    summary: str
+    body: str
+    keys: str
+
+    @property
+    def digest(self) -> str:
+        return digest("\0".join(self).encode("utf-8", "surrogatepass"))
+
+    @property
+    def words(self) -> frozenset[str]:
+        return words_of(self.name, self.label, self.themes, self.place, self.keys)
+
+
+def table(kind: str) -> str:
+    return (
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5"
+        f" ({', '.join(Columns._fields)}, tokenize = 'ascii', prefix = '2')"
+    )
+
+
+def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchTexts) -> Columns:
+    label, summary, body = map(indexed, texts)
+    keys = dict.fromkeys((*marked(NAME, (name, key)), *search.keys))
+    themes, place, people = map(indexed, (search.themes, search.place, search.people))
+    return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
+
+
+def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
+    """Index a document and return its words of the vocabulary."""
+    statement = f"INSERT INTO published_text_{kind} (rowid, {', '.join(Columns._fields)})"
+    connection.execute(f"{statement} VALUES ({', '.join('?' * (1 + len(entered)))})", (position, *entered))
+    return entered.words
+
+
+def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset[str]:
+    """Remove a document from the index and return the words of the vocabulary that it had."""
+    chosen = f"FROM published_text_{kind} WHERE rowid = ?"
+    row = connection.execute(f"SELECT name, label, themes, place, keys {chosen}", (position,)).fetchone()
+    if row is None:
+        return frozenset()
+    connection.execute(f"DELETE {chosen}", (position,))
+    return words_of(*row)

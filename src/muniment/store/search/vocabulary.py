@@ -1,0 +1,79 @@
+"""
+The registry's own words, which forgiving search corrects a query by: a table of words and an index of their trigrams.
+
+A word is held as long as a published document contains it, so that nothing of an erased or unlisted document remains.
+"""
+
+import sqlite3
+from collections import Counter
+from typing import Final
+
+from muniment.store.search.keys import NAME
+
+MIN_CHARACTERS: Final = 4
+"""Shorter words are not corrected: each would have too many neighbours."""
+MAX_WAITING: Final = 50_000
+"""Words counted in memory before they are written."""
+
+
+def tables(kind: str) -> tuple[str, ...]:
+    return (
+        f"""CREATE TABLE IF NOT EXISTS published_word_{kind} (
+        id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)""",
+        f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_gram_{kind} USING fts5 (
+        word, content = '', tokenize = 'trigram', detail = none, columnsize = 0)""",
+    )
+
+
+def words_of(name: str, label: str, themes: str, place: str, keys: str) -> frozenset[str]:
+    """
+    Return the words of a document's indexed columns that a query is corrected by, and its names without spaces.
+
+    A name of one word is held once, as a key.
+    """
+    names = {key for key in keys.split() if key.startswith(NAME)}
+    words = {word for text in (name, label, themes, place) for word in text.split() if len(word) >= MIN_CHARACTERS}
+    return frozenset(names | {word for word in words if NAME + word not in names and not word.isdigit()})
+
+
+class Words:
+    """Changes to the vocabulary, accumulated and written once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._added: dict[str, Counter[str]] = {}
+        self._waiting = 0
+
+    def replace(self, kind: str, former: frozenset[str], present: frozenset[str]) -> None:
+        if former == present:
+            return
+        added = self._added.setdefault(kind, Counter())
+        added.update(present - former)
+        added.subtract(former - present)
+        self._waiting += 1
+        if self._waiting >= MAX_WAITING:
+            self.write()
+
+    def write(self) -> None:
+        for kind, added in self._added.items():
+            for word, n in sorted(added.items()):
+                if n:
+                    self._count(kind, word, n)
+        self._added.clear()
+        self._waiting = 0
+
+    def _count(self, kind: str, word: str, n: int) -> None:
+        execute = self._connection.execute
+        row = execute(f"SELECT id, n FROM published_word_{kind} WHERE word = ?", (word,)).fetchone()
+        if row is None:
+            (number,) = execute(
+                f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)
+            ).fetchone()
+            execute(f"INSERT INTO published_gram_{kind} (rowid, word) VALUES (?, ?)", (number, word))
+        elif row[1] + n > 0:
+            execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
+        else:
+            # An index without content is told what it held.
+            forget = f"INSERT INTO published_gram_{kind} (published_gram_{kind}, rowid, word) VALUES ('delete', ?, ?)"
+            execute(forget, (row[0], word))
+            execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))
