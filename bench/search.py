@@ -20,6 +20,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import structs
+
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
 from muniment.store.search.keys import host_of, squeeze
@@ -83,40 +85,57 @@ def main() -> int:
             reader.close()
 
 
-def make(folder, chance):
-    companies = [each["company"] for each in lines(folder / "companies.jsonl")]
-    places = [each.get("positions") or [] for each in lines(folder / "companies.jsonl")]
-    people = [each.get("person", each) for each in lines(folder / "people.jsonl")]
-    named, sites, handles, located = (defaultdict(set) for _ in range(4))
-    symbols = defaultdict(set)
-    for company in companies:
-        for key in {squeeze(company["name"]), squeeze(company["id"])}:
-            named[key].add(company["id"])
-        if company.get("symbol"):
-            symbols[squeeze(company["symbol"])].add(company["id"])
-        for address in filter(None, (company.get("website"), company.get("dao_website"))):
-            if host_of(address):
-                sites[host_of(address)].add(company["id"])
+class Registry:
+    """What names the companies of a registry in the import form: sets of ids by key."""
+
+    def __init__(self, folder):
+        bundles = list(lines(folder / "companies.jsonl"))
+        self.companies = [each["company"] for each in bundles]
+        self.places = [each.get("positions") or [] for each in bundles]
+        self.people = [each.get("person", each) for each in lines(folder / "people.jsonl")]
+        self.named, self.symbols, self.sites, self.handles, self.located = (defaultdict(set) for _ in range(5))
+        for company in self.companies:
+            self._enter(company)
+
+    def _enter(self, company):
+        own = company["id"]
+        symbol = company.get("symbol")
+        addresses = [company.get(name) for name in ("website", "dao_website")]
         twitter = (company.get("socials") or {}).get("twitter")
-        if twitter:
-            handles[twitter.rstrip("/").rpartition("/")[2]].add(company["id"])
-        for address in company.get("address") or []:
-            if address.get("city") and address.get("state"):
-                located[f"{address['city']} {address['state']}"].add(company["id"])
+        places = [f"{each.get('city')} {each.get('state')}" for each in company.get("address") or []]
+        for by_key, keys in (
+            (self.named, [squeeze(company["name"]), squeeze(own)]),
+            (self.symbols, [squeeze(symbol)] if symbol else []),
+            (self.sites, [host_of(each) for each in addresses if each and host_of(each)]),
+            (self.handles, [twitter.rstrip("/").rpartition("/")[2]] if twitter else []),
+            (self.located, [place for place in places if "None" not in place]),
+        ):
+            for key in keys:
+                by_key[key].add(own)
+
+    def right(self, company):
+        return frozenset(self.named[squeeze(company["name"])] | self.named[squeeze(company["id"])])
+
+
+def make(folder, chance):
+    registry = Registry(folder)
 
     def some(found, count=PER_KIND):
         found = list(found)
         return chance.sample(found, min(count, len(found)))
 
-    def right_of(company):
-        return frozenset(named[squeeze(company["name"])] | named[squeeze(company["id"])])
+    yield from of_names(registry, chance, some)
+    yield from of_keys(registry, some)
+    yield from of_people(registry.companies, registry.places, registry.people, chance, some)
 
+
+def of_names(registry, chance, some):
+    companies, right_of = registry.companies, registry.right
     long = [company for company in companies if len(squeeze(company["name"])) > 4 and company["name"].isascii()]
     wordy = [company for company in long if len(company["name"].split()) > 1]
+    foreign = [each for each in companies if not fold(each["name"]).isascii()]
     yield from (Question("name", each["name"], right_of(each)) for each in some(companies))
-    yield from (Question("slug", each["id"], right_of(each)) for each in some(companies))
-    for key, ids in some(symbols.items()):
-        yield Question("symbol", key, frozenset(ids | named[key]))
+    yield from (Question("script", each["name"], right_of(each)) for each in some(foreign))
     for slip in SLIPS:
         for each in some(long):
             yield Question(f"slip: {slip}", slipped(each["name"], slip, chance), right_of(each))
@@ -130,15 +149,20 @@ def make(folder, chance):
     for each in some(long):
         middle = chance.randint(2, len(each["name"]) - 2)
         yield Question("split", f"{each['name'][:middle]} {each['name'][middle:]}", right_of(each))
-    yield from (Question("domain", host, frozenset(ids)) for host, ids in some(sites.items()))
-    for host, ids in some(sites.items(), 100):
+
+
+def of_keys(registry, some):
+    named, symbols = registry.named, registry.symbols
+    yield from (Question("slug", each["id"], registry.right(each)) for each in some(registry.companies))
+    for key, ids in some(symbols.items()):
+        yield Question("symbol", key, frozenset(ids | named.get(key, set())))
+    yield from (Question("domain", host, frozenset(ids)) for host, ids in some(registry.sites.items()))
+    for host, ids in some(registry.sites.items(), 100):
         yield Question("address", f"https://www.{host}/about?from=here", frozenset(ids))
-    for handle, ids in some(handles.items()):
-        yield Question("handle", handle, frozenset(ids | named[squeeze(handle)] | symbols[squeeze(handle)]))
-    yield from (Question("place", place, frozenset(ids)) for place, ids in some(located.items(), 100))
-    foreign = [each for each in companies if not fold(each["name"]).isascii()]
-    yield from (Question("script", each["name"], right_of(each)) for each in some(foreign))
-    yield from of_people(companies, places, people, chance, some)
+    for handle, ids in some(registry.handles.items()):
+        key = squeeze(handle)
+        yield Question("handle", handle, frozenset(ids | named.get(key, set()) | symbols.get(key, set())))
+    yield from (Question("place", place, frozenset(ids)) for place, ids in some(registry.located.items(), 100))
 
 
 def of_people(companies, places, people, chance, some):
@@ -194,13 +218,14 @@ def ask(reader, questions, *, misses):
     tallies = defaultdict(Tally)
     for question in questions:
         tally = tallies[question.kind]
-        size = 100 if question.kind == "place" else 25
-        query = (PeopleQuery if question.of_people else CompanyQuery)(q=question.q, page_size=size)
+        query = (PeopleQuery if question.of_people else CompanyQuery)(q=question.q)
         before = time.thread_time_ns()
         page = (reader.people if question.of_people else reader.companies)(query)
         tally.cpu_ms.append((time.thread_time_ns() - before) / 1e6)
         member = "slug" if question.of_people else "id"
         found = [json.loads(item)[member] for item in page.items]
+        if question.kind == "place":
+            found = everything(reader, query, found, page)
         shown = list(dict.fromkeys([*found[:5], *(each.id for each in page.closest)]))
         is_first = question.right <= set(found) if question.kind == "place" else bool(question.right & set(found[:1]))
         tally.first += is_first
@@ -210,6 +235,14 @@ def ask(reader, questions, *, misses):
             where = "five" if question.right & set(shown) else "NONE"
             print(f"{question.kind}: {question.q!r} -> {found[:3]} instead of {sorted(question.right)[:2]} [{where}]")
     return tallies
+
+
+def everything(reader, query, found, page):
+    """Return the ids on all pages."""
+    while page.next_cursor is not None:
+        page = reader.companies(structs.replace(query, cursor=page.next_cursor))
+        found += [json.loads(item)["id"] for item in page.items]
+    return found
 
 
 def report(tallies):

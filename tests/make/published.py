@@ -7,6 +7,8 @@ from pathlib import Path
 
 from muniment.store import published
 from muniment.store.published import PublishedDocument, PublishedEntry
+from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
+from muniment.store.search.text_index import SearchTexts
 
 AT = "2026-01-01T00:00:00.000000Z"
 MARK = "imported 2026-01-01"
@@ -52,8 +54,13 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
         },
         texts=(
             " ".join((record["name"], record.get("symbol", ""), key)),
-            " ".join((record.get("description", ""), *record["themes"])),
+            record.get("description", ""),
             record["body"] or "",
+        ),
+        search=SearchTexts(
+            keys=(*marked(SYMBOL, [record.get("symbol", "")]), *marked(SITE, [host_of(record.get("website", ""))])),
+            themes="\n".join((*record["themes"], record["type"], record["industry"])),
+            place="\n".join(each["city"] for each in record["address"] or ()),
         ),
         treasury_minor=members.get("treasuryMinor", 100),
         raising=record["raising"],

@@ -105,14 +105,15 @@ def matches(document, query):
 
     def holds(name, wanted):
         if name == "q":
-            words = json.dumps(document.texts).lower().replace("-", " ")
+            words = json.dumps([*document.texts, document.search.themes]).lower().replace("-", " ")
             return all(word in words for word in wanted.split())
         if name == "updated_since":
             return document.updated_at >= wanted
         if name == "ids":
             return document.key in wanted
         text = {True: "true", False: "false"}.get(wanted, wanted)
-        return text in document.facets[{"has_token": "hasToken"}.get(name, name)]
+        values = document.facets[{"has_token": "hasToken"}.get(name, name)]
+        return text.lower() in [value.lower() for value in values]
 
     return all(holds(name, wanted) for name, wanted in query.items())
 

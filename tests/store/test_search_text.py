@@ -103,7 +103,9 @@ def test_no_query_makes_a_syntax_error(publisher, reader, query):
 
 
 def test_only_the_last_word_is_a_prefix(publisher, reader):
-    publisher.publish(company(1, name="Bluewater Trust"))
+    publisher.publish(company(1, name="Bluewater Trust"), company(2, name="Reservoir"))
     reader.refresh()
-    assert companies(reader, q="trust blue") == ["company-1"]
-    assert companies(reader, q="blue trust") == []
+    assert reader.companies(CompanyQuery(q="trust blue")).closest == ()
+    begun = reader.companies(CompanyQuery(q="blue trust"))  # every word but one
+    assert [each.id for each in begun.closest] == ids(begun) == ["company-1"]
+    assert companies(reader, q="reservo trusty x") == []

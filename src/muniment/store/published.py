@@ -141,6 +141,14 @@ def check(connection: sqlite3.Connection) -> None:
     _require(connection, {SCHEMA_VERSION})
 
 
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Return whether this version can write the tables, not only read them."""
+    with contextlib.suppress(SchemaMismatch):
+        check(connection)
+        return True
+    return False
+
+
 def check_readable(connection: sqlite3.Connection) -> None:
     """Raise SchemaMismatch if this version cannot even read the tables."""
     _require(connection, READABLE_SCHEMAS)

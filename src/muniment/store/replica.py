@@ -67,7 +67,7 @@ class _Join(Enum):
 
     SAME = "the feed continues the file"
     DIVERGED = "the feed has another history under the same numbers"
-    UNKNOWN = "another feed, or one that does not reach back to the file"
+    UNKNOWN = "another feed or schema, or a feed that does not reach back to the file"
 
 
 class Gap(Exception):  # noqa: N818 - a state, not an error
@@ -234,7 +234,7 @@ class Replica:
         here = self._head()
         if here.is_at(there):
             return False  # another process of this node was faster
-        join = _join(source, here, there)
+        join = _join(source, here, there) if published.is_current(self._file) else _Join.UNKNOWN
         if not (join is _Join.SAME and self._apply_missed(source, here, there.edition)):
             self._rebuild(source, there, here, is_diverged=join is _Join.DIVERGED)
         return True

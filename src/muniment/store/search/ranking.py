@@ -18,6 +18,8 @@ from muniment.store.search_text import match_expression, pieces
 
 POOR: Final = 5
 """Fewer matches without an exact one ask for what is close."""
+FACTS: Final = "{name label themes place}"
+"""The columns that say what a document is; in the others, any word may be by chance."""
 MAX_EXACT: Final = 100
 MAX_BEGUN: Final = 60
 MAX_CLOSE: Final = 60
@@ -47,24 +49,24 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     if words is None:
         return Plan(None)
     key = keys.asked(q)
-    exact = _exact(connection, kind, key)
+    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if keys.host_of(q) else keys.MARKS
+    exact = _exact(connection, kind, key, marks)
     begun = _begun(connection, kind, key)
     parts = [f"({words})", *(_quoted(mark + key) for mark in keys.MARKS)]
     if len(key) > 1:
         parts.append(f"{_quoted(keys.NAME + key)}*")
     split = pieces(q)
-    without = {} if exact or len(split) < 2 else _without_one_word(connection, kind, split)
     first = dict.fromkeys((*exact, *begun))
     close: tuple[int, ...] = ()
-    if not exact and _is_poor(connection, kind, " OR ".join(parts)):
-        near, corrected = _close(connection, kind, key, split)
+    if not exact and _is_poor(connection, kind, words if len(split) > 1 else "", " OR ".join(parts)):
+        without = _without_one_word(connection, kind, split) if len(split) > 1 else {}
+        near, corrected = _close(connection, kind, key, [] if without else split)
         alike = [position for position, similarity in near.items() if similarity >= ALIKE]
         # What begins with the query is no slip; a name that differs by a letter comes before a text.
-        first = dict.fromkeys((*first, *alike, *without, *_matching(connection, kind, f"({words})"), *near))
-        close = tuple(each for each in near if each not in begun)[:POOR]
-        parts += corrected
-    first.update(dict.fromkeys(without))
-    parts += without.values()
+        plain = _matching(connection, kind, f"({words})")
+        first = dict.fromkeys((*first, *alike, *without, *plain, *near))
+        close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*begun, *plain})[:POOR]
+        parts += [*without.values(), *corrected]
     return Plan(" OR ".join(dict.fromkeys(parts)), tuple(first), close)
 
 
@@ -72,12 +74,12 @@ def _quoted(token: str) -> str:
     return f'"{token}"'
 
 
-def _exact(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
-    """Return the positions of what *key* names: by name or slug, by symbol, by domain; fuller documents first."""
+def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> list[int]:
+    """Return the positions of what *key* names: in the order of *marks*, fuller documents first."""
     if not key:
         return []
     found: list[int] = []
-    for mark in keys.MARKS:
+    for mark in marks:
         rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT)
         found += _fullest(connection, kind, rows) if len(rows) > 1 else rows
     return list(dict.fromkeys(found))
@@ -111,8 +113,11 @@ def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str
     return found
 
 
-def _is_poor(connection: sqlite3.Connection, kind: str, match: str) -> bool:
-    return len(_matching(connection, kind, match, POOR)) < POOR
+def _is_poor(connection: sqlite3.Connection, kind: str, words: str, match: str) -> bool:
+    """Return whether there are few matches, of which none has all words in its facts."""
+    if len(_matching(connection, kind, match)) >= POOR:
+        return False
+    return not (words and _matching(connection, kind, f"{FACTS} : ({words})", 1))
 
 
 def positions_of(connection: sqlite3.Connection, kind: str, match: str | None, limit: int) -> list[int]:
@@ -143,7 +148,9 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
     """Return similar documents, the most similar first, and the expressions that find them."""
     try:
         names = names_like(connection, kind, key)
-        words = [(word, words_like(connection, kind, word)) for word in split[:MAX_WORDS]] if len(split) > 1 else []
+        is_known = bool(names) and names[0].similarity >= ALIKE
+        by_words = [] if is_known else split[:MAX_WORDS]
+        words = [(word, _like(connection, kind, word)) for word in by_words]
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
         return {}, []
     found: dict[int, float] = {}
@@ -163,12 +170,17 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
     return dict(sorted(found.items(), key=lambda pair: -pair[1])), taken
 
 
+def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:
+    """Return words like *word*; none if some document has it."""
+    return [] if _matching(connection, kind, _quoted(word), 1) else words_like(connection, kind, word)
+
+
 def _corrected(words: list[tuple[str, list[Near]]]) -> Iterator[str]:
     """Yield expressions: every word or one like it, then all but one word."""
     terms = [
         " OR ".join(dict.fromkeys((_quoted(word), *(_quoted(each.word) for each in near)))) for word, near in words
     ]
     yield " AND ".join(f"({term})" for term in terms)
-    for place in range(len(terms) - 1, -1, -1):
+    for place in range(len(terms) - 1, -1, -1) if len(terms) > 1 else ():
         kept = terms[:place] + terms[place + 1 :]
         yield "(" + " AND ".join(f"({term})" for term in kept) + ")"

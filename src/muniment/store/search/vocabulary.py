@@ -21,7 +21,8 @@ def tables(kind: str) -> tuple[str, ...]:
         f"""CREATE TABLE IF NOT EXISTS published_word_{kind} (
         id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)""",
         f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_gram_{kind} USING fts5 (
-        word, content = '', tokenize = 'trigram', detail = none, columnsize = 0)""",
+        word, content = 'published_word_{kind}', content_rowid = 'id',
+        tokenize = 'trigram', detail = none, columnsize = 0)""",
     )
 
 
@@ -73,7 +74,7 @@ class Words:
         elif row[1] + n > 0:
             execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
         else:
-            # An index without content is told what it held.
+            # An index without content of its own is told what it held.
             forget = f"INSERT INTO published_gram_{kind} (published_gram_{kind}, rowid, word) VALUES ('delete', ?, ?)"
             execute(forget, (row[0], word))
             execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))

@@ -1,0 +1,105 @@
+"""Filters know a value in any case, accent and number, and name what exists."""
+
+import json
+
+import pytest
+
+from make.published import Publisher, company
+from muniment.store.queries import CompanyQuery
+from muniment.store.reader import Reader
+from muniment.store.search.keys import handle_of, host_of, squeeze
+from muniment.store.search.values import singular
+
+
+@pytest.fixture
+def reader(tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(
+        company(1, type="DAO", industry="Énergie", themes=["public-goods", "DAOs"]),
+        company(2, type="non-profit", industry="Energy", themes=["public goods", "dao", "DAO"]),
+        company(3, type="DAO", industry="Fisheries", themes=["glass, old"]),
+    )
+    made = Reader(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+    publisher.close()
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"type": "dao"}, {1, 3}),
+        ({"type": "DAOs"}, {1, 3}),
+        ({"type": "Non profit"}, {2}),
+        ({"type": "non-profits"}, {2}),
+        ({"industry": "energie"}, {1}),
+        ({"industry": "energies"}, {2}),
+        ({"industry": "fishery"}, {3}),
+        ({"theme": "public good"}, {1, 2}),
+        ({"theme": "DAO"}, {1, 2}),
+        ({"theme": "Dao", "type": "dao"}, {1}),
+        ({"theme": "glass, old"}, {3}),
+        ({"theme": "glass"}, set()),
+        ({"theme": "DAO", "sort": "name"}, {1, 2}),
+        ({"theme": "DAO", "ids": ("company-1", "company-3")}, {1}),
+    ],
+)
+def test_a_value_is_known_in_any_form(reader, filters, found):
+    page = reader.companies(CompanyQuery(**filters))
+    assert {json.loads(item)["id"] for item in page.items} == {f"company-{number}" for number in found}
+    assert page.total == len(found)
+
+
+def test_an_unknown_value_is_named_with_what_exists_the_most_similar_first(reader):
+    hint = reader.companies(CompanyQuery(type="DOA", industry="Energy")).hint
+    assert hint == 'No company has the type "DOA". Values in use: DAO (2), non-profit (1).'
+
+
+def test_filters_that_exclude_one_another_are_named(reader):
+    hint = reader.companies(CompanyQuery(type="DAO", industry="Energy")).hint
+    assert hint == "No company matches everything. Leave out one of industry, type."
+
+
+def test_words_without_a_match_are_answered_with_values_in_use(reader):
+    page = reader.companies(CompanyQuery(q="zzyzx"))
+    assert page.closest == ()
+    assert "type: DAO (2), non-profit (1)" in page.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DAOs", "dao"),
+        ("Non-Profits", "non profit"),
+        ("cities", "city"),
+        ("glass", "glass"),
+        ("boxes", "box"),
+        ("", ""),
+    ],
+)
+def test_the_singular(text, expected):
+    assert singular(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("https://www.a-b.example/x?y", "a-b.example"),
+        ("A.example", "a.example"),
+        ("www.a.example/about", "a.example"),
+        ("no address", ""),
+        ("http://[", ""),
+        ("1.5", ""),
+    ],
+)
+def test_the_host_of_an_address(text, host):
+    assert host_of(text) == host
+
+
+def test_handles_and_keys():
+    assert [handle_of(text) for text in ("https://x.example/some_one/", "@some_one", "http://[")] == [
+        "some_one",
+        "some_one",
+        "",
+    ]
+    assert squeeze("North-Haven, Mutual") == "northhavenmutual"

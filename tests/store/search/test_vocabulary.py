@@ -1,0 +1,70 @@
+"""The vocabulary holds the words of published documents, and no others."""
+
+import random
+
+import pytest
+
+from make.published import Publisher, company, person
+from muniment.store.database.erasure import PURGE_INDEX
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    made = Publisher(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+
+
+def words(publisher, kind="company"):
+    return dict(publisher.connection.execute(f"SELECT word, n FROM published_word_{kind}"))
+
+
+def test_words_are_counted_by_document(publisher):
+    publisher.publish(
+        company(1, "quern", name="Quern Stone", themes=[], type="", industry=""),
+        company(2, "stone", name="Stone", themes=[], type="", industry=""),
+    )
+    assert words(publisher) == {"≡quern": 1, "≡quernstone": 1, "stone": 1, "≡stone": 1}
+
+
+def test_any_order_of_changes_leaves_what_the_documents_have(publisher, tmp_path):
+    chance = random.Random(20)
+    names = ["Blue River", "Green River", "Mill", "River Mill", "Old Weir"]
+    present = {}
+    for _ in range(120):
+        key = f"company-{chance.randint(1, 12)}"
+        if chance.random() < 0.3 and key in present:
+            publisher.unlist("company", key)
+            del present[key]
+        else:
+            number = int(key.rpartition("-")[2])
+            present[key] = company(number, day=chance.randint(0, 3), name=chance.choice(names))
+            publisher.publish(present[key])
+    fresh = Publisher(tmp_path / "fresh.sqlite3")
+    fresh.publish(*present.values())
+    assert words(publisher) == words(fresh)
+    fresh.close()
+
+
+def test_nothing_of_an_unlisted_person_remains_in_the_file(publisher, tmp_path):
+    publisher.publish(person(1, "ada-quernstone", name="Ada Quernstone"), person(2, name="Bo Linden"))
+    publisher.unlist("person", "ada-quernstone")
+    assert not [word for word in words(publisher, "person") if "quern" in word]
+    connection = publisher.connection
+    for statement in PURGE_INDEX:
+        connection.execute(statement)
+    tables = ("text_person_data", "text_person_content", "gram_person_data", "word_person")
+    held = b"".join(
+        bytes(str(row), "utf-8") for name in tables for row in connection.execute(f"SELECT * FROM published_{name}")
+    )
+    assert b"linden" in held
+    assert b"quern" not in held
+
+
+def test_grams_find_only_words_that_are_held(publisher):
+    publisher.publish(company(1, name="Quernstone"))
+    publisher.publish(company(1, name="Millrace"))
+    found = publisher.connection.execute(
+        "SELECT rowid FROM published_gram_company WHERE published_gram_company MATCH '\"uer\"'"
+    )
+    assert found.fetchall() == []
