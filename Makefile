@@ -9,10 +9,10 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench reference pictures screenshots lock audit wheel
+.PHONY: mutate help install serve services test check prove bench bench-search reference pictures screenshots lock audit wheel
 
 help: ## list these commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 # The environment is up to date when its stamp is newer than its sources. Everything in it is pinned by hash, including
 # uv and the build backend; only pip and the standard library must exist before. It includes bytecode, because with
@@ -66,6 +66,9 @@ mutate: install ## check that the tests notice 300 broken rules
 
 bench: install ## compare the product with the reference systems
 	$(BIN)/python bench/run.py $(BENCH_FLAGS)
+
+bench-search: install ## ask a real registry thousands of questions with slips
+	$(BIN)/python bench/search.py $(BENCH_FLAGS)
 
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py

@@ -65,6 +65,7 @@ def test_the_document_is_the_one_that_the_command_prints(document, tmp_path):
         ("/api/v1/companies", "/api/v1/companies"),
         ("/api/v1/companies", "/api/v1/companies?page=9"),
         ("/api/v1/companies", "/api/v1/companies?q=company&fields=status&pageSize=2"),
+        ("/api/v1/companies", "/api/v1/companies?q=compnay&type=nothing"),
         ("/api/v1/companies/{slug}", "/api/v1/companies/company-1"),
         ("/api/v1/companies/{slug}", "/api/v1/companies/%E4%B8%AD%E5%9B%BD"),
         ("/api/v1/companies/{slug}/cap-table", "/api/v1/companies/company-1/cap-table"),

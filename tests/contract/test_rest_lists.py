@@ -327,3 +327,21 @@ def test_following_the_changes_from_the_start_finds_everything_that_is_published
     assert {change["change"] for change in told} <= {"published", "updated", "unlisted"}
     published = {change["id"] for change in told if change["kind"] == "company"}
     assert published == {row["company"]["id"] for row in ROWS}
+
+
+def test_a_slip_is_forgiven_and_said(demo):
+    answer = listed(demo, q="quillmree")
+    assert ids(answer)[0] == "quillmere"
+    assert answer["closest"][0]["id"] == "quillmere"
+    assert "quillmree" in answer["closest"][0]["why"]
+    assert set(listed(demo, q="quillmere")) == {"data", "pagination"}
+
+
+def test_an_unknown_value_is_answered_with_what_exists(demo):
+    answer = listed(demo, type="no such type")
+    assert (answer["data"], answer["closest"]) == ([], [])
+    assert 'No company has the type "no such type". Values in use: ' in answer["hint"]
+
+
+def test_filters_know_case(demo):
+    assert ids(listed(demo, type="daos")) == ids(listed(demo, type="DAO")) != []

@@ -108,7 +108,9 @@ def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: 
     pagination: dict[str, int | str] = {**page.to_wire()}
     if page.next_cursor is not None:
         pagination["nextCursor"] = page.next_cursor
-    body = b'{"data":[%s],"pagination":%s}' % (b",".join(items), msgspec.json.encode(pagination))
+    guidance = page.guidance()
+    rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
+    body = b'{"data":[%s],"pagination":%s%s' % (b",".join(items), msgspec.json.encode(pagination), rest)
     lines = _page_links(path, values, page) + headers
     return _result(body, page.updated_at, lines, page.version, (kind, "*"))
 

@@ -46,8 +46,15 @@ def _enum(*values: str) -> JsonSchema:
     return {"type": "string", "enum": list(values)}
 
 
-def _list_of(name: str, **others: JsonSchema) -> JsonSchema:
-    return _open_object({"data": {"type": "array", "items": ref(name)}, **others})
+def _list_of(name: str, *optional: str, **others: JsonSchema) -> JsonSchema:
+    return _open_object({"data": {"type": "array", "items": ref(name)}, **others}, *optional)
+
+
+def _searched(name: str) -> JsonSchema:
+    """Return the schema of a list that says what is close, if nothing or little is found."""
+    closest = _described({"type": "array", "items": ref("Closest")}, "What is close, if little or nothing is found.")
+    hint = _described(TEXT, "Why nothing is found, with values in use.")
+    return _list_of(name, "closest", "hint", pagination=ref("Pagination"), closest=closest, hint=hint)
 
 
 def _one(name: str) -> JsonSchema:
@@ -69,6 +76,7 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
     return {
         **{record.name: record.definition(CONTRACT) for record in records},
         "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
+        "Closest": _open_object({"id": TEXT, "name": TEXT, "why": TEXT}),
         **ENVELOPES,
     }
 
@@ -128,10 +136,10 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "at": MOMENT,
         }
     ),
-    "CompanyList": _list_of("Company", pagination=ref("Pagination")),
+    "CompanyList": _searched("Company"),
     "CompanyDetail": _one("CompanyBundle"),
     "CapTablePage": _list_of("CapTableEntry", total=COUNT, nextPage={"type": ["integer", "null"]}),
-    "PersonList": _list_of("Person", pagination=ref("Pagination")),
+    "PersonList": _searched("Person"),
     "PersonDetail": _one("Person"),
     "FrameworkList": _list_of("Framework"),
     "FrameworkOne": _one("FrameworkDetail"),

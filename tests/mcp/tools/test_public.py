@@ -460,3 +460,15 @@ def test_an_update_is_seen_by_the_next_call(tmp_path):
         reader.refresh()
         assert answer(asker, "get_company", slug="company-1")["data"]["company"]["name"] == "Renamed"
         assert answer(asker, "list_companies", pageSize=100)["pagination"]["total"] == before + 1
+
+
+def test_an_empty_or_forgiven_list_says_what_is_close(server, listed):
+    slipped = answer(server, "list_companies", q="compnay 5")
+    assert slipped["data"]
+    assert slipped["closest"][0].keys() == {"id", "name", "why"}
+    empty = answer(server, "list_companies", type="no such type")
+    assert empty["data"] == empty["closest"] == []
+    assert "Values in use: " in empty["hint"]
+    schema = next(tool["outputSchema"] for tool in listed["tools"] if tool["name"] == "list_companies")
+    for found in (slipped, empty):
+        jsonschema.validate(found, schema)

@@ -77,7 +77,13 @@ DIFF: JsonSchema = {
 """Before and after, by field. Of a long list: ``{changed, total, truncated}``, with the rows that differ."""
 PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER))
 NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
-HINT: JsonSchema = {"type": "string", "description": "how to continue if fewer items fit than requested"}
+HINT: JsonSchema = {
+    "type": "string",
+    "description": "how to continue if fewer items fit than requested, or nothing is found",
+}
+
+
+CLOSEST = list_of(object_of(strings("id", "name", "why")))
 
 
 def single(data: JsonSchema) -> JSONObject:
@@ -86,6 +92,10 @@ def single(data: JsonSchema) -> JSONObject:
 
 def paged(item: JsonSchema) -> JSONObject:
     return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
+
+
+def searched(item: JsonSchema) -> JSONObject:
+    return {**paged(item), "closest": CLOSEST}
 
 
 def listed(item: JsonSchema) -> JSONObject:

@@ -16,7 +16,7 @@ from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.form_options import form_options_tool
-from muniment.mcp.tools.output_schemas import INTEGER, STATS_SCHEMA, STRING, bundle, listed, paged, record_of, single
+from muniment.mcp.tools.output_schemas import INTEGER, STATS_SCHEMA, STRING, bundle, listed, record_of, searched, single
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.schema.kinds import ANSWER, Boolean, Items, Text
 from muniment.schema.objects import Schema
@@ -82,7 +82,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "List companies",
             "Search and list companies, DAOs, nonprofits and funds, newest first. "
             "Items are summaries; open one with get_company.",
-            paged(record_of(schema.company)),
+            searched(record_of(schema.company)),
             tools.list_companies,
             **_PAGE,
             q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
@@ -111,7 +111,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "list_people",
             "List people",
             "Search and list people, newest first, with the number of companies where each has a position.",
-            paged(record_of(schema.person, without=("positions",))),
+            searched(record_of(schema.person, without=("positions",))),
             tools.list_people,
             **_PAGE,
             q={**_WORDS, "description": "search words in names and bios"},

@@ -63,7 +63,9 @@ class PublicTools:
         def make() -> Marked:
             found = self._reader.companies(query)
             drop = () if full else ("body",)
-            made = truncation.items(found.items, truncation.paging(found), self._company_url, drop=drop)
+            made = truncation.items(
+                found.items, {**truncation.paging(found), **found.guidance()}, self._company_url, drop=drop
+            )
             return provenance.of_list(made, "company", found.provenance)
 
         return self._cached(("mcp", query, full), "company", make, quick=self._reader.is_quick(query))
@@ -73,7 +75,7 @@ class PublicTools:
 
         def make() -> Marked:
             found = self._reader.people(query)
-            made = truncation.items(found.items, truncation.paging(found), self._person_url)
+            made = truncation.items(found.items, {**truncation.paging(found), **found.guidance()}, self._person_url)
             return provenance.of_list(made, "person", found.provenance)
 
         return self._cached(("mcp", query), "person", make, quick=self._reader.is_quick(query))

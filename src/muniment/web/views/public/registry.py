@@ -231,6 +231,7 @@ def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: L
         "hide_search": True,
         room: [_decode(item) for item in found.items],
         "total": found.total,
+        "closest": [(each.name, f"/{room}/{quote(each.id)}") for each in found.closest],
         "pager": pagination.pager(request, parameters, found),
         "sorts": _select("sort", gettext("Sort by"), SORTS, sort, sorts),
     }
