@@ -469,6 +469,6 @@ def test_an_empty_or_forgiven_list_says_what_is_close(server, listed):
     empty = answer(server, "list_companies", type="no such type")
     assert empty["data"] == empty["closest"] == []
     assert "Values in use: " in empty["hint"]
-    schema = next(tool["outputSchema"] for tool in listed["tools"] if tool["name"] == "list_companies")
+    schema = next(tool["outputSchema"] for tool in listed.result["tools"] if tool["name"] == "list_companies")
     for found in (slipped, empty):
         jsonschema.validate(found, schema)

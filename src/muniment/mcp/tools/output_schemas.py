@@ -79,11 +79,12 @@ PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"),
 NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
 HINT: JsonSchema = {
     "type": "string",
-    "description": "how to continue if fewer items fit than requested, or nothing is found",
+    "description": "how to continue if fewer items fit than requested",
 }
 
 
-CLOSEST = list_of(object_of(strings("id", "name", "why")))
+CLOSEST = list_of({"type": "object"})
+"""Each with ``id``, ``name`` and ``why``."""
 
 
 def single(data: JsonSchema) -> JSONObject:
