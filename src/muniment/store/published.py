@@ -352,10 +352,6 @@ def columns_of(document: PublishedDocument) -> Columns:
     return text_index.columns(document.name, document.key, document.texts, document.search)
 
 
-def texts_digest_of(document: PublishedDocument) -> str:
-    return columns_of(document).digest
-
-
 def provenance_member(document: PublishedDocument) -> str:
     """Return a document's key and mark as a member of a JSON object; empty without a mark."""
     return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""

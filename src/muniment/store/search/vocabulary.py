@@ -66,6 +66,8 @@ class Words:
     def _count(self, kind: str, word: str, n: int) -> None:
         execute = self._connection.execute
         row = execute(f"SELECT id, n FROM published_word_{kind} WHERE word = ?", (word,)).fetchone()
+        if row is None and n < 0:  # its document was damaged in the index
+            return
         if row is None:
             (number,) = execute(
                 f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)

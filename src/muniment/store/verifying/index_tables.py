@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Final
 
-from muniment.store.published import KINDS, SEARCHED
+from muniment.store.published import KINDS
 
 _PLACE: Final = "SELECT position FROM published_document WHERE kind = '{kind}'"
 
@@ -28,9 +28,10 @@ def faults_of_indexes(connection: sqlite3.Connection) -> list[str]:
 def _of_kind(connection: sqlite3.Connection, kind: str) -> list[str]:
     found = []
     documents = connection.execute(f"SELECT count(*) FROM ({_PLACE.format(kind=kind)})").fetchone()[0]
-    tables = [("items of lists", f"published_item_{kind}", "position")]
-    if kind in SEARCHED:
-        tables.append(("search texts", f"published_text_{kind}_content", "id"))
+    tables = (
+        ("items of lists", f"published_item_{kind}", "position"),
+        ("search texts", f"published_text_{kind}_content", "id"),
+    )
     for words, table, column in tables:
         rows, strays = connection.execute(
             f"SELECT count(*), count(*) FILTER (WHERE {column} NOT IN ({_PLACE.format(kind=kind)})) FROM {table}"

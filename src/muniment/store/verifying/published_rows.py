@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.published import SEARCHED, PublishedDocument, provenance_member, texts_digest_of
-from muniment.store.search_text import fold, indexed
+from muniment.store.published import PublishedDocument, columns_of, provenance_member
+from muniment.store.search.text_index import Columns
+from muniment.store.search_text import fold
 
 _COLUMNS: Final = (
     *("position", "sort_name", "updated_at", "raising", "treasury_minor", "provenance", "texts_digest", "etag", "body"),
@@ -51,7 +52,7 @@ def faults_of(connection: sqlite3.Connection, document: PublishedDocument) -> Ro
         "raising": int(document.raising),
         "treasury_minor": document.treasury_minor,
         "provenance": provenance_member(document),
-        "texts_digest": texts_digest_of(document),
+        "texts_digest": columns_of(document).digest,
         "etag": digest(document.body),
         "body": document.body,
     }
@@ -60,7 +61,7 @@ def faults_of(connection: sqlite3.Connection, document: PublishedDocument) -> Ro
     facets = _numbers(stored["facets"])
     if not _has_filters(connection, document, facets):
         names.append("filters")
-    has_words = document.kind not in SEARCHED or _has_words(connection, document)
+    has_words = _has_words(connection, document)
     if not has_words:
         names.append("search text")
     body = stored["body"]
@@ -109,6 +110,6 @@ def _numbers(stored: Any) -> list[int]:
 
 def _has_words(connection: sqlite3.Connection, document: PublishedDocument) -> bool:
     row = connection.execute(
-        f"SELECT name, label, summary, body FROM published_text_{document.kind} WHERE rowid = ?", (document.position,)
+        f"SELECT {', '.join(Columns._fields)} FROM published_text_{document.kind} WHERE rowid = ?", (document.position,)
     ).fetchone()
-    return bool(row == (indexed(document.name), *map(indexed, document.texts)))
+    return bool(row == columns_of(document))

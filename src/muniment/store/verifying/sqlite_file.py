@@ -7,6 +7,7 @@ words of a search index. Published values are compared with their source in addi
 """
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final
 WHOLE: Final = "the whole file"
 _MOST: Final = 20
 """How many messages of SQLite are read: a damaged tree has thousands."""
+_CONTENT: Final = re.compile(r"content = '(\w+)'")
 _FULL_TEXT: Final = "USING fts5"
 _SHADOWS: Final = ("data", "idx", "content", "docsize", "config")
 
@@ -83,7 +85,12 @@ def _faults_of_words(connection: sqlite3.Connection, name: str, statement: str) 
     try:
         connection.execute("BEGIN")
         connection.execute(statement.replace(name, f"copy.{name}", 1))
-        for shadow in (f"{name}_{suffix}" for suffix in _SHADOWS):
+        elsewhere = _CONTENT.search(statement)
+        if elsewhere:  # the texts are rows of another table
+            table = _quoted(elsewhere[1])
+            connection.execute(f"CREATE TABLE copy.{table} AS SELECT * FROM main.{table}")
+        held = {table for table, _ in _tables(connection)}
+        for shadow in held & {f"{name}_{suffix}" for suffix in _SHADOWS}:
             connection.execute(f"DELETE FROM copy.{_quoted(shadow)}")
             connection.execute(f"INSERT INTO copy.{_quoted(shadow)} SELECT * FROM main.{_quoted(shadow)}")
         connection.execute(f"INSERT INTO copy.{_quoted(name)} ({_quoted(name)}) VALUES ('integrity-check')")
