@@ -128,7 +128,9 @@ def _to_place(*, scheduled: bool) -> None:
 
 def _end_with_parent() -> None:
     """End this process when the process that started it closes the input, or dies."""
-    sys.stdin.buffer.read()
+    # Not sys.stdin: the interpreter could not end while this thread holds the lock of its buffer.
+    while os.read(0, 1024):
+        continue
     os._exit(1)
 
 

@@ -134,3 +134,12 @@ def test_an_overdue_backup_and_a_failed_run_need_attention(earlier):
     failed.failed("No space left", for_good=False)
     says, ill = described("/backups-of-tests")
     assert (says.startswith("the last run failed: No space left; the last 60 s"), ill) == (True, True)
+
+
+def test_the_command_ends_well_while_its_input_is_still_open():
+    script = (
+        "import threading; from muniment.cli.backup import _end_with_parent;"
+        " threading.Thread(target=_end_with_parent, daemon=True).start(); threading.Event().wait(0.05)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE) as process:
+        assert process.wait(30) == 0
