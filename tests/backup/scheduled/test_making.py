@@ -101,11 +101,12 @@ def test_an_interrupted_run_leaves_nothing_that_looks_whole_and_the_next_one_cle
     assert backups.names(place) == []
     (place / ".muniment-20261122T000000Z.backup.partial").write_bytes(b"half")
     (place / "files" / "documents" / "half#1").write_bytes(b"half")
+    (place / ".backup-draft-1").mkdir()
     (place / "own.backup").write_bytes(b"not ours")
     monkeypatch.undo()
     made = backups.made(place)
     assert sorted(file.name for file in place.glob("*.backup")) == [f"{made.name}.backup", "own.backup"]
-    assert not list(place.rglob("*#1")) + list(place.glob(".*.partial"))
+    assert not [*place.rglob("*#1"), *place.glob(".*.partial"), *place.glob(".backup-draft-*")]
 
 
 def test_a_full_disk_leaves_the_older_backups_as_they_were(place, monkeypatch):

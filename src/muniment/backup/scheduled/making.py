@@ -1,5 +1,6 @@
 """Make one scheduled backup: written, read back, recorded; then remove what the retention rule does not keep."""
 
+import shutil
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ from muniment.registry.people import suppression
 
 VOLATILE: Final = rows.CACHES | {"jobs_job", "jobs_step", "django_session", "usersessions_usersession"}
 """Tables that change without a change of the registry or an account."""
+
+SCRATCH: Final = ".backup-draft-"
 
 
 @dataclass(slots=True)
@@ -70,7 +73,14 @@ def make_backup(config: Config, *, pace: Pace | None = None) -> Outcome:
     if not config.on_postgresql and not config.database_file.exists():
         raise no_instance()
     place = open_place(config.backup_place, config.data)
-    with place.locked(), tempfile.TemporaryDirectory(dir=_scratch(config, place)) as scratch:
+    with place.locked():
+        for left in _scratch(config, place).glob(f"{SCRATCH}*"):  # by a killed run
+            shutil.rmtree(left, ignore_errors=True)
+        return _with_scratch(config, place, pace)
+
+
+def _with_scratch(config: Config, place: Place, pace: Pace | None) -> Outcome:
+    with tempfile.TemporaryDirectory(dir=_scratch(config, place), prefix=SCRATCH) as scratch:
         return _Run(config, place, Path(scratch), pace or Pace(1)).make()
 
 
