@@ -225,7 +225,6 @@ def _search(query: QueryDict) -> str:
 
 
 def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: ListPage, sort: str) -> JSONObject:
-    sorts = {"newest": gettext("Newest first"), "name": gettext("Name")}
     return {
         "room": room,
         "hide_search": True,
@@ -233,8 +232,17 @@ def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: L
         "total": found.total,
         "closest": [(each.name, f"/{room}/{quote(each.id)}") for each in found.closest],
         "pager": pagination.pager(request, parameters, found),
-        "sorts": _select("sort", gettext("Sort by"), SORTS, sort, sorts),
+        "sorts": _sorts(sort, is_search=bool(_search(request.GET))),
     }
+
+
+def _sorts(sort: str, *, is_search: bool) -> JSONObject:
+    """Return the field of the order; the default has no value, so that a search from any page is by relevance."""
+    if is_search:
+        words = {"": gettext("Best match first"), "newest": gettext("Newest first"), "name": gettext("Name")}
+        return _select("sort", gettext("Sort by"), tuple(words), sort if sort != "relevance" else "", words)
+    words = {"": gettext("Newest first"), "name": gettext("Name")}
+    return _select("sort", gettext("Sort by"), tuple(words), "name" if sort == "name" else "", words)
 
 
 def _values(name: str) -> tuple[str, ...]:
