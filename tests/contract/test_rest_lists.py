@@ -331,6 +331,7 @@ def test_following_the_changes_from_the_start_finds_everything_that_is_published
     assert published == {row["company"]["id"] for row in ROWS}
 
 
+@pytest.mark.requirement("search.q")
 def test_a_slip_is_forgiven_and_said(demo):
     answer = listed(demo, q="quillmree")
     assert ids(answer)[0] == "quillmere"
@@ -339,11 +340,13 @@ def test_a_slip_is_forgiven_and_said(demo):
     assert set(listed(demo, q="quillmere")) == {"data", "pagination"}
 
 
+@pytest.mark.requirement("search.filters")
 def test_an_unknown_value_is_answered_with_what_exists(demo):
     answer = listed(demo, type="no such type")
     assert (answer["data"], answer["closest"]) == ([], [])
     assert 'No company has the type "no such type". Values in use: ' in answer["hint"]
 
 
+@pytest.mark.requirement("search.filters")
 def test_filters_know_case(demo):
     assert ids(listed(demo, type="daos")) == ids(listed(demo, type="DAO")) != []

@@ -1,9 +1,12 @@
 """What is remembered of tokens: cheap when warm, empty as soon as a credential lost power anywhere."""
 
 import asyncio
+import sqlite3
 from datetime import timedelta
 
 import pytest
+from django.db import DatabaseError
+from django.db.models import QuerySet
 
 from make.accounts import account
 from muniment.accounts import revocation, tokens
@@ -127,6 +130,20 @@ def test_a_new_day_is_noted_once_and_each_client_of_its_own(door, minted):
     door.keeper._cache[key] = known._replace(day=known.day - timedelta(days=1))
     assert door(minted.text, key[1])
     assert door.asked == ["_resolve"]
+
+
+def test_an_owner_reads_on_while_the_disk_takes_no_note_of_the_use(door, minted, monkeypatch):
+    def update(*_, **__):
+        raise DatabaseError from fault
+
+    fault = sqlite3.OperationalError("database or disk is full")
+    fault.sqlite_errorcode = sqlite3.SQLITE_FULL
+    monkeypatch.setattr(QuerySet, "update", update)
+    assert door(minted.text)
+    fault = sqlite3.OperationalError("no such column")
+    fault.sqlite_errorcode = sqlite3.SQLITE_ERROR
+    with pytest.raises(DatabaseError):
+        door(minted.text, "another/1")
 
 
 def test_the_token_cache_is_bounded(door, minted, monkeypatch):

@@ -10,6 +10,7 @@ from muniment.accounts import jobs_admin  # noqa: F401 - registers the page of a
 from muniment.accounts.models import (
     Account,
     CredentialEdition,
+    DatabaseForm,
     KeptSecret,
     KeyHolder,
     PersonalToken,
@@ -85,6 +86,14 @@ class SecretKeyAdmin(ReadOnly):
 
     list_display = ("fingerprint", "state", "since")
     search_fields = ("fingerprint",)
+
+
+@admin.register(DatabaseForm)
+class DatabaseFormAdmin(ReadOnly):
+    """The oldest version that may open the database."""
+
+    list_display = ("form", "version")
+    search_fields = ("version",)
 
 
 @admin.register(KeptSecret)
