@@ -47,11 +47,12 @@ def connections_within(max_connections: int, files: int) -> int:
     return min(max_connections, max(FEWEST, files - reserved))
 
 
-def backlog_within(connections: int) -> int:
+def backlog_within(connections: int, files: int) -> int:
     """
-    Return how many clients may wait to be accepted.
+    Return how many clients may wait to be accepted while *connections* of *files* open files may be in use.
 
     All of them may be accepted in one turn of the event loop, so with few files only a few may wait; the system lets
-    the others try again.
+    the others try again, a second or more later.
     """
-    return BACKLOG if connections >= RESERVED_FILES else max(FEWEST // 2, connections // 16)
+    has_room = connections >= RESERVED_FILES or files >= connections + RESERVED_FILES + BACKLOG
+    return BACKLOG if has_room else max(FEWEST // 2, connections // 16)

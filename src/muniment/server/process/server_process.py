@@ -26,7 +26,7 @@ from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
-from muniment.server.process.file_limit import backlog_within, raise_file_limit
+from muniment.server.process.file_limit import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.poller import poll
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 
@@ -150,7 +150,7 @@ class Process:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            backlog=backlog_within(self.front.holders.max_connections),
+            backlog=backlog_within(self.front.holders.max_connections, reachable_file_limit(self.config)),
             timeout_graceful_shutdown=GRACE_S,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
