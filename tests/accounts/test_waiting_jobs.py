@@ -1,4 +1,4 @@
-"""Operators see jobs and messages without their text, try them again and drop them; nobody else does."""
+"""Only operators see jobs and messages, without their text; they try them again or drop them."""
 
 from datetime import timedelta
 

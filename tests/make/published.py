@@ -7,6 +7,7 @@ from pathlib import Path
 
 from muniment.store import published
 from muniment.store.published import PublishedDocument, PublishedEntry
+from muniment.store.reader import ListPage
 from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
 from muniment.store.search.text_index import SearchTexts
 
@@ -157,3 +158,8 @@ class Publisher:
 
     def close(self) -> None:
         self.connection.close()
+
+
+def ids(page: ListPage) -> list[str]:
+    """Return the slugs or ids of the items on *page*."""
+    return [json.loads(item).get("id") or json.loads(item)["slug"] for item in page.items]

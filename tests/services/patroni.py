@@ -86,7 +86,7 @@ class Node:
         return psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
 
     def kill(self) -> None:
-        """Kill PostgreSQL and all its processes at once; Patroni goes on."""
+        """Kill PostgreSQL and all its processes at once; Patroni keeps running."""
         postmaster = self.postmaster
         doomed = [postmaster, *postmaster.children(recursive=True)]
         for each in doomed:

@@ -5,17 +5,10 @@ import random
 
 import pytest
 
-from make.published import MARK, Publisher, company, person
+from make.published import MARK, company, person
 from muniment.store import published, published_index
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
-
-
-@pytest.fixture
-def publisher(tmp_path):
-    made = Publisher(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
 
 
 def rows(publisher, sql, *parameters):

@@ -7,29 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from make.published import AT, Publisher, company, framework, person
+from make.published import AT, company, framework, ids, person
 from muniment.store import published, published_index
 from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
-
-
-@pytest.fixture
-def publisher(tmp_path):
-    made = Publisher(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def reader(publisher, tmp_path):
-    made = Reader(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
-
-
-def ids(page):
-    return [json.loads(item).get("id") or json.loads(item)["slug"] for item in page.items]
 
 
 def companies(reader, **query):

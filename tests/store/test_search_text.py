@@ -1,30 +1,9 @@
 """Search: ranking, scripts and prefixes."""
 
-import json
-
 import pytest
 
-from make.published import Publisher, company, person
+from make.published import company, ids, person
 from muniment.store.queries import CompanyQuery, PeopleQuery
-from muniment.store.reader import Reader
-
-
-@pytest.fixture
-def publisher(tmp_path):
-    made = Publisher(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def reader(publisher, tmp_path):
-    made = Reader(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
-
-
-def ids(page):
-    return [json.loads(item).get("id") or json.loads(item)["slug"] for item in page.items]
 
 
 def companies(reader, **query):

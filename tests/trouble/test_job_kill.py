@@ -1,4 +1,4 @@
-"""A worker is killed as a power cut would: its job goes on elsewhere, from its last step."""
+"""A worker is killed as a power cut would: another worker continues its job, from its last step."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The real server runs a report, and is killed while it does: the run goes on, and is paid once."""
+"""The real server runs a report, and is killed while it does: the run continues, and is paid once."""
 
 import json
 import subprocess

@@ -136,7 +136,7 @@ def test_without_the_store_a_file_of_another_node_is_unavailable_and_own_ones_ar
     reader.close()
 
 
-def test_names_that_nobody_lists_reach_the_store_once_a_second(node, store):
+def test_names_that_no_node_lists_reach_the_store_once_a_second(node, store):
     exports = node("first")
     exports.make()
     store.asked = 0

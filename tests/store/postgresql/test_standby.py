@@ -33,8 +33,8 @@ def silence(postgres, monkeypatch):
     connection.close()
     postgres.execute(f'ALTER DATABASE "{name}" SET synchronous_commit = on')
     with connection.cursor() as cursor:
-        name_standbys("nobody")
-        wait_until(lambda: _names(cursor) == "nobody", within_s=5, what="the reload")
+        name_standbys("absent")
+        wait_until(lambda: _names(cursor) == "absent", within_s=5, what="the reload")
     yield lambda: name_standbys("")
     name_standbys("")
     wait_until(lambda: not commits.status()[0], within_s=10, what="the probe")

@@ -2,17 +2,8 @@
 
 import random
 
-import pytest
-
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
-
-
-@pytest.fixture
-def publisher(tmp_path):
-    made = Publisher(tmp_path / "published.sqlite3")
-    yield made
-    made.close()
 
 
 def words(publisher, kind="company"):
