@@ -1,0 +1,51 @@
+"""Read a question in plain words: whether a text is one, and which filters it means."""
+
+import sqlite3
+from datetime import UTC, date, datetime
+
+from muniment.store.published import KINDS
+from muniment.store.reader import Reader
+from muniment.store.search.questions.grammar import Grammar, UnreadError
+from muniment.store.search.questions.language import understood
+from muniment.store.search.questions.phrases import mark_texts, parts_of, translated
+from muniment.store.search.questions.reading import Reading
+from muniment.store.search.questions.registry_words import begins_a_name, is_name, values_of
+from muniment.store.search.questions.sentence import Sentence
+from muniment.store.search.questions.tokens import split
+
+
+def question(reader: Reader, text: str, today: date | None = None) -> Reading | None:
+    """Return the filters that *text* means, as of :func:`read`; *today* in UTC by default."""
+    with reader.snapshot() as (connection, _):
+        return read(connection, text, today or datetime.now(UTC).date())
+
+
+def read(connection: sqlite3.Connection, text: str, today: date) -> Reading | None:
+    """
+    Return the filters that *text* means, or None if it is no question but words to search for.
+
+    A text that names a document is never a question, nor one that begins a name unless it begins like a question.
+    A text with words that no filter has is a question only if something marks it as one: a word such as "which", a
+    plural, a comparison.
+
+    Args:
+        today: the day that "last 30 days" counts from.
+    """
+    tokens = split(text)
+    if not tokens:
+        return None
+    language, phrases = understood(tokens)
+    values = values_of(connection, tokens, translated(phrases), language.code)
+    parts = parts_of(tokens, language, phrases, values)
+    mark_texts(parts, tokens)
+    grammar = Grammar(connection, Sentence(text, tokens, parts, language), today)
+    try:
+        reading = grammar.read()
+    except UnreadError:
+        return None
+    is_marked = grammar.is_marked or grammar.is_asked
+    if not reading.chips or not (is_marked or (len(reading.chips) > 1 and not reading.q)):
+        return None
+    if is_name(connection, KINDS, text) or (not grammar.is_asked and begins_a_name(connection, KINDS, text)):
+        return None
+    return reading

@@ -1,0 +1,295 @@
+"""The grammar of questions: which filters the parts of a question are, in any language."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import date
+from operator import itemgetter
+from typing import Final
+
+from muniment.store.search.questions.periods import Calendar
+from muniment.store.search.questions.phrases import TOPICS
+from muniment.store.search.questions.quantities import BOUNDS, quantity_at, subject_at
+from muniment.store.search.questions.reading import SORTS, TAKEN, Chip, Reading
+from muniment.store.search.questions.registry_words import MAX_WORDS, Value, company_named, company_nearly_named
+from muniment.store.search.questions.sentence import Sentence
+
+PLACES: Final = frozenset({"city", "country"})
+_HELD: Final = frozenset({"hasToken", "hasCapTable"})
+"""Flags of what a company has: its words are a filter only beside a word such as "with"."""
+_PASSED: Final = frozenset(
+    {"skip", "having", "of", "ask", "join", "place", "topic", "listed", "to", "one", "works", "during", "until"}
+)
+"""Lists whose words are left out where they mean nothing else."""
+
+
+class UnreadError(Exception):
+    """The question says what no filter can, such as the opposite of a value."""
+
+
+class Grammar:
+    """
+    Reads one question; use it once.
+
+    Args:
+        today: the day that "last month" counts from.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, sentence: Sentence, today: date) -> None:
+        self._connection = connection
+        self._sentence, self._parts = sentence, sentence.parts
+        self._calendar = Calendar(sentence, today)
+        self._chips: list[tuple[int, Chip]] = []
+        self._claimed: set[int] = set()
+        self._texts: set[int] = set()
+        self._last: dict[str, int] = {}
+        self._kind = "framework" if sentence.any_noun("framework", "score", "program") else ""
+        self._is_most: tuple[int, int] | None = None
+        self.is_marked = False
+
+    def read(self) -> Reading:
+        """Return the reading; raise UnreadError if there is none."""
+        at = 0
+        while at < len(self._parts):
+            at = at + 1 if at in self._claimed else max(at + 1, self._step(at))
+        if self._is_most is not None:
+            self._sort_by_size(*self._is_most)
+        kind = self._kind or "company"
+        chips = list({(chip.name, chip.value): chip for _, chip in sorted(self._chips, key=itemgetter(0))}.values())
+        names = [chip.name for chip in chips if chip.name not in self._last]
+        if not TAKEN[kind].issuperset(chip.name for chip in chips) or len(set(names)) < len(names):
+            raise UnreadError
+        if any(chip.name == "sort" and chip.value not in SORTS[kind] for chip in chips):
+            raise UnreadError
+        return Reading(kind, tuple(chips), self._q(), self._sentence.language.code)
+
+    @property
+    def is_asked(self) -> bool:
+        return any(part.has("ask") for part in self._parts)
+
+    def _q(self) -> str:
+        spans = dict.fromkeys(
+            (token.start, token.end)
+            for number in sorted(self._texts - self._claimed)
+            for token in self._sentence.tokens[self._parts[number].start : self._parts[number].end]
+        )
+        return " ".join(self._sentence.text[start:end] for start, end in spans)
+
+    def _step(self, at: int) -> int:
+        """Read what begins at a part; return the place after it, or *at* if it means nothing here."""
+        part = self._parts[at]
+        for rule in (self._denied, self._period, self._quantity, self._flag, self._order, self._role, self._noun):
+            end = rule(at)
+            if end:
+                return end
+        if part.values and self._value(at):
+            return at + 1
+        if part.is_text or not part.roles:
+            self._texts.add(at)
+        elif not part.has(*_PASSED):
+            if part.has(*BOUNDS, "since", "after", "before", "between", "or_more", "or_less"):
+                raise UnreadError
+            self._texts.add(at)
+        return at + 1
+
+    # ------------------------------------------------------------------ rules: each returns the place after it, or 0
+
+    def _denied(self, at: int) -> int:
+        part = self._parts[at]
+        if not part.has("deny", "without"):
+            return 0
+        there = self._sentence.after(at + 1, "skip", "having")
+        flag = self._sentence.entry(there, "flag")
+        if not flag or (part.has("without") and flag == "isOpen"):
+            raise UnreadError
+        return self._add(flag, "false", at, there + 1, marks=True)
+
+    def _period(self, at: int) -> int:
+        period = self._calendar.period_at(at)
+        if period is None:
+            return 0
+        if self._kind == "framework" or any(part.has("begun") for part in self._parts):
+            raise UnreadError
+        verb = next((n for n, part in enumerate(self._parts) if part.has("updated") and n not in self._claimed), None)
+        if verb is not None:
+            if period.first is None or (period.last is not None and period.last < self._calendar.today):
+                raise UnreadError
+            self._claimed.add(verb)
+            begin, end = (verb, period.end) if verb == at - 1 else (at, period.end + (verb == period.end))
+            return self._add("updatedSince", f"{period.first}T00:00:00Z", begin, end, marks=True)
+        if period.first is not None:
+            self._add("listedFrom", str(period.first), at, period.end, marks=True)
+        if period.last is not None:
+            self._add("listedTo", str(period.last), at, period.end, marks=True)
+        return period.end
+
+    def _quantity(self, at: int) -> int:
+        found = quantity_at(self._sentence, at, self._claimed)
+        if found is None:
+            return 0
+        if found.subject == "companies":
+            self._kind = self._kind or "person"
+        for name, value in found.parameters:
+            self._add(name, value, found.begin, found.end, marks=True)
+        return found.end
+
+    def _flag(self, at: int) -> int:
+        flag = self._parts[at].roles.get("flag")
+        if flag is None or (flag == "isOpen" and self._kind != "framework"):
+            return 0
+        begin, end = at, at + 1
+        if flag in _HELD:
+            before, there = self._sentence.before(at, "skip"), self._sentence.after(at + 1, "skip")
+            if self._sentence.has(before, "having"):
+                begin = before
+            elif self._sentence.has(there, "having"):
+                end = there + 1
+            else:
+                return 0
+            self.is_marked = True
+        return self._add(flag, "true", begin, end)
+
+    def _order(self, at: int) -> int:
+        part = self._parts[at]
+        if part.has("sort"):
+            return self._add("sort", part.roles["sort"], at, at + 1)
+        if not part.has("most") or self._is_most is not None:
+            return 0
+        end = at + 1
+        if (
+            end < len(self._parts)
+            and self._parts[end].amount is not None
+            and subject_at(self._sentence, end + 1) != "treasury"
+        ):
+            self._claimed.add(end)
+            end += 1
+        self._is_most = at, end
+        self._claimed.add(at)
+        return end
+
+    def _sort_by_size(self, at: int, end: int) -> None:
+        """Add the order that "largest" means: by what is named with it, else by treasury."""
+        subject = next(
+            (n for n in range(len(self._parts)) if n not in self._claimed and self._parts[n].has("treasury", "team")),
+            None,
+        )
+        value = {"person": "companies"}.get(self._kind, "treasury")
+        if subject is not None:
+            value = "treasury" if self._parts[subject].has("treasury") else "team"
+            self._claimed.add(subject)
+            if subject == self._sentence.after(end, "skip", "of"):
+                end, self.is_marked = subject + 1, True
+        if all(chip.name != "sort" for _, chip in self._chips):
+            self._add("sort", value, at, end)
+
+    def _role(self, at: int) -> int:
+        """Read a title or where people work: "who founded", "founders of", "works at", "people at"."""
+        part = self._parts[at]
+        title = part.roles.get("title")
+        is_person = part.roles.get("noun") == "person"
+        if not (title or is_person or part.has("works", "team")):
+            return 0
+        there = self._sentence.after(at + 1, "skip")
+        leads = part.has("works") or title or self._sentence.has(there, "of", "place")
+        start = self._sentence.after(at + 1, "skip", "of", "place", "one", "works") if leads else len(self._parts)
+        company, end = self._company(start, near=bool(title) or part.has("works"))
+        if title and not company and (begin := self._begin_of_company(at)) is not None:
+            return self._titled(title, at, begin)
+        if title and not company and not (self._sentence.any_noun("person") or self._parts[0].has("ask", "title")):
+            return 0
+        if not company and not title and not is_person:
+            return 0
+        self._kind = self._kind or "person"
+        is_led = bool(company) and (part.has("works") or self._sentence.has(there, "of", "place"))
+        self.is_marked = self.is_marked or is_led or is_person
+        if title:
+            self._add("title", title, at, at + 1)
+        if company:
+            self._add("company", company, start, end)
+        self._claimed.update(range(at, start if company else at + 1))
+        return end if company else at + 1
+
+    def _begin_of_company(self, at: int) -> int | None:
+        """Return where the name of a company before a part begins, for languages with the verb behind."""
+        begins = range(max(0, at - MAX_WORDS), at)
+        return next((each for each in begins if company_named(self._connection, self._sentence.words(each, at))), None)
+
+    def _titled(self, title: str, at: int, begin: int) -> int:
+        self._chips = [each for each in self._chips if each[0] < begin]
+        self._add(
+            "company", company_named(self._connection, self._sentence.words(begin, at)) or "", begin, at, marks=True
+        )
+        self._kind = self._kind or "person"
+        return self._add("title", title, at, at + 1)
+
+    def _noun(self, at: int) -> int:
+        part = self._parts[at]
+        noun = part.roles.get("noun") or part.roles.get("one")
+        if noun is None:
+            return 0
+        if noun == "company" and part.has("noun") and self._kind:
+            raise UnreadError
+        self.is_marked = self.is_marked or part.has("noun")
+        self._claimed.add(at)
+        if noun in {"score", "program"}:
+            self._add("kind", noun, at, at + 1)
+        if self._kind == "framework" and noun != "company":
+            start = self._sentence.after(at + 1, "skip", "of", "one")
+            if self._sentence.has(start - 1, "of") and start > at + 1:
+                company, end = self._company(start)
+                if company:
+                    return self._add("company", company, start, end, marks=True)
+        return at + 1
+
+    def _value(self, at: int) -> bool:
+        """Add a value as a filter; return whether it is one."""
+        part, before = self._parts[at], self._sentence.before(at, "skip")
+        is_place = self._sentence.has(before, "place")
+        value = _chosen(part.values, place=is_place, topic=self._sentence.has(before, "topic"))
+        if (part.roles and not (is_place and value.name in PLACES)) or part.is_text:
+            return False
+        if self._kind and self._kind != "company":
+            if value.name not in TOPICS:
+                raise UnreadError
+            self._texts.add(at)
+            return True
+        former = self._last.get(value.name)
+        if former is not None and not self._is_joined(former, at):
+            if value.name not in TOPICS:
+                raise UnreadError
+            self._texts.add(at)
+            return True
+        self._last[value.name] = at
+        is_plural = value.name == "type" and any(t.word != t.one for t in self._sentence.tokens[part.start : part.end])
+        self._add(value.name, value.value, at, at + 1, marks=is_plural or (is_place and value.name in PLACES))
+        return True
+
+    # ------------------------------------------------------------------ parts of rules
+
+    def _add(self, name: str, value: str, begin: int, end: int, *, marks: bool = False) -> int:
+        self._chips.append((begin, Chip(name, value, self._sentence.words(begin, end))))
+        self._claimed.update(range(begin, end))
+        self.is_marked = self.is_marked or marks
+        return end
+
+    def _is_joined(self, former: int, at: int) -> bool:
+        places = range(former, at)
+        return any(self._sentence.closes(each) or (each > former and self._parts[each].has("join")) for each in places)
+
+    def _company(self, at: int, *, near: bool = False) -> tuple[str, int]:
+        """Return the company that is named, or *near*ly named, from a part on, and the place after its name."""
+        if at >= len(self._parts):
+            return "", at
+        for end in range(min(len(self._parts), at + MAX_WORDS), at, -1):
+            found = company_named(self._connection, self._sentence.words(at, end))
+            if found:
+                return found, end
+        end = len(self._parts)
+        found = company_nearly_named(self._connection, self._sentence.words(at, end)) if near else None
+        return (found, end) if found else ("", at)
+
+
+def _chosen(values: Sequence[Value], *, place: bool, topic: bool) -> Value:
+    """Return the value that is meant: after "in" rather a place, after "on" rather none, else the most frequent."""
+    if place or topic:
+        return next((each for each in values if (each.name in PLACES) == place), values[0])
+    return values[0]
