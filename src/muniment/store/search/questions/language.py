@@ -12,7 +12,7 @@ from muniment.store.search.questions.tokens import Token, split
 FOLDER: Final = Path(__file__).parent / "languages"
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
+class LanguageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="camel"):
     """
     A language's file. A word may be in several lists; where they differ in length, the longer wins.
 
@@ -115,13 +115,13 @@ class Language(msgspec.Struct, frozen=True):
 
 def parse(code: str, raw: bytes) -> Language:
     """Return the language of a file; raises msgspec.ValidationError naming a list that is missing or unknown."""
-    words = msgspec.toml.decode(raw, type=Words)
+    words = msgspec.toml.decode(raw, type=LanguageFile)
     phrases: dict[tuple[str, ...], set[Meaning]] = {}
 
     def add(phrase: str, role: str, entry: str) -> None:
         phrases.setdefault(tuple(token.word for token in split(phrase)), set()).add((role, entry))
 
-    for role in Words.__struct_fields__:
+    for role in LanguageFile.__struct_fields__:
         given = getattr(words, role)
         if isinstance(given, list) and role != "ordinal":
             for phrase in given:
