@@ -91,13 +91,15 @@ def person(number: int, key: str = "", *, name: str = "", bio: str | None = None
     )
 
 
-def framework(number: int, key: str = "", *, kind: str = "score") -> PublishedDocument:
+def framework(
+    number: int, key: str = "", *, kind: str = "score", name: str = "", description: str = ""
+) -> PublishedDocument:
     """Make framework *number* without a specification."""
     key = key or f"framework-{number}"
     record = {
         "frameworkId": key,
-        "frameworkName": f"Framework {number}",
-        "description": "",
+        "frameworkName": name or f"Framework {number}",
+        "description": description,
         "kind": kind,
         "isOpen": False,
         "company": None,
@@ -112,6 +114,7 @@ def framework(number: int, key: str = "", *, kind: str = "score") -> PublishedDo
         provenance=MARK,
         name=record["frameworkName"],
         facets={"kind": (kind,)},
+        texts=(key, description, ""),
     )
 
 

@@ -16,12 +16,14 @@ from cachetools import LRUCache
 
 from muniment.store.cache import size_of
 from muniment.store.search.closest import Closest, closest_of, hint_of
-from muniment.store.search.ranking import Plan, plan
+from muniment.store.search.ranking import Plan, Tier, plan
 from muniment.store.search.text_index import WEIGHTS
 from muniment.store.search.values import meant
 
 Sort = Literal["newest", "name", "relevance", "treasury"]
 SORTS: Final[tuple[Sort, ...]] = ("newest", "name", "relevance", "treasury")
+MAX_TIERS: Final = 100
+"""More results are never mixed with those of other kinds."""
 
 
 class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,11 +134,13 @@ class Matches(NamedTuple):
     Args:
         closest: what is close, if nothing or little is found.
         hint: what to do if nothing is found.
+        tiers: those of the first positions, in the order of relevance.
     """
 
     positions: "array[int]"
     closest: tuple[Closest, ...] = ()
     hint: str = ""
+    tiers: bytes = b""
 
 
 class Positions:
@@ -168,11 +172,12 @@ class Positions:
 def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
     positions = _find(connection, chosen, planned)
+    tiers = bytes(planned.first.get(position, Tier.TEXT) for position in positions[:MAX_TIERS])
     if len(positions) and not planned.close:
-        return Matches(positions)
+        return Matches(positions, tiers=tiers)
     closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
     hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.facets)
-    return Matches(positions, closest, hint)
+    return Matches(positions, closest, hint, tiers)
 
 
 def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> "array[int]":

@@ -5,7 +5,6 @@ Uses no Django. Thread-safe: each thread has its own read-only connection. Each 
 file and carries its edition.
 """
 
-import difflib
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, slug_from_name
+from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
@@ -29,19 +28,15 @@ from muniment.store.queries import (
     Mark,
     PeopleQuery,
     Positions,
-    Selection,
     index_after,
     name_at,
     parse_cursor,
     selection,
 )
-from muniment.store.search.closest import Closest
-from muniment.store.search_text import single_edits
+from muniment.store.search.closest import Closest, keys_from, nearest_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
 
 POOL_THREADS: Final = 2
-TYPO_MAX_CHARACTERS: Final = 24
-"""Longer keys usually share a prefix with the intended one, and have too many single edits."""
 BATCH: Final = 32
 """Documents per look-up statement."""
 
@@ -73,6 +68,7 @@ class ListPage(Page[bytes]):
         provenance: of each item, its key and its mark, as a member of a JSON object.
         closest: what is close, if nothing or little is found.
         hint: what to do if nothing is found.
+        tiers: of each item, how well it answers the search words; in the order of relevance only.
     """
 
     version: int
@@ -81,6 +77,7 @@ class ListPage(Page[bytes]):
     provenance: Sequence[str] = ()
     closest: tuple[Closest, ...] = ()
     hint: str = ""
+    tiers: bytes = b""
 
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, if nothing or little is found."""
@@ -168,11 +165,11 @@ class Reader(PublishedFile):
 
     def companies(self, query: CompanyQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
-        return self._page(selection("company", query), query)
+        return self.page("company", query)
 
     def people(self, query: PeopleQuery) -> ListPage:
         """Return a page of people; raise CursorError if the cursor belongs to another order."""
-        return self._page(selection("person", query), query)
+        return self.page("person", query)
 
     def is_quick(self, query: PeopleQuery) -> bool:
         """Return whether the query takes microseconds, so that an event loop may run it directly."""
@@ -266,11 +263,7 @@ class Reader(PublishedFile):
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
-        rows = self._connection().execute(
-            "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ? OFFSET ?",
-            (kind, prefix, prefix + "\U0010ffff", limit, skip),
-        )
-        return [row[0] for row in rows]
+        return keys_from(self._connection(), kind, prefix, limit, skip=skip)
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
         rows = self._connection().execute(
@@ -284,33 +277,22 @@ class Reader(PublishedFile):
         return self._state.totals[kind][0]
 
     def nearest(self, kind: str, key: str) -> list[str]:
-        wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
-        whole = len(wanted)
-        lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
-        near: list[str] = []
-        for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
-            near += self.keys(kind, wanted[:length], 20)
-        if whole <= TYPO_MAX_CHARACTERS:
-            rows = self._connection().execute(
-                "SELECT key FROM published_document WHERE kind = ?"
-                " AND key IN (SELECT value FROM json_each(?)) LIMIT 20",
-                (kind, msgspec.json.encode(single_edits(wanted)).decode()),
-            )
-            near += [row[0] for row in rows]
-        return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
+        return nearest_keys(self._connection(), kind, key)
 
-    def _page(self, chosen: Selection, query: PeopleQuery) -> ListPage:
+    def page(self, kind: str, query: PeopleQuery) -> ListPage:
+        """Return a page of one *kind*; raise CursorError if the cursor belongs to another order."""
+        chosen = selection(kind, query)
         size = query.page_size
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
         with self.snapshot() as (connection, state):
             positions: Sequence[int] | None = None
             closest: tuple[Closest, ...] = ()
-            hint = ""
+            hint, tiers = "", b""
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
             else:
                 matches = self._positions.get(connection, chosen, state.versions[chosen.kind])
-                positions, closest, hint = matches
+                positions, closest, hint, tiers = matches
                 total = len(positions)
             if mark is None:
                 start = (query.page - 1) * size
@@ -343,6 +325,7 @@ class Reader(PublishedFile):
             provenance=marks,
             closest=closest,
             hint=hint,
+            tiers=tiers[start : start + size],
         )
 
     def _items_from(

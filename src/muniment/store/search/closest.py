@@ -1,19 +1,24 @@
-"""Never a bare nothing: what is close to a query, with why, and the values that its filters could have."""
+"""Never a bare nothing: what is close to a query or a key, with why, and the values that its filters could have."""
 
+import difflib
 import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.json import JSONObject
-from muniment.store.search.ranking import Plan, positions_of
+from muniment.store.search.ranking import Plan, in_part, positions_of
 from muniment.store.search.values import in_use, listed, meant
+from muniment.store.search_text import single_edits
 
 MAX_CLOSEST: Final = 5
 MAX_SHOWN: Final = 60
 """Characters of a query or value in a hint."""
 PLURALS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+TYPO_MAX_CHARACTERS: Final = 24
+"""Longer keys usually share a prefix with the intended one, and have too many single edits."""
 _GUIDES: Final = ("type", "industry", "theme")
 
 
@@ -40,6 +45,8 @@ def closest_of(
         left_out = f"Matches {_shown(q)}, but not the filters."
         near = (*planned.first, *positions_of(connection, kind, planned.match, MAX_CLOSEST))
         why = {**{position: left_out for position in near if position not in why}, **why}
+    if not why and not held:
+        why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Matches a part of {_shown(q)}.")
     rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
     return tuple(Closest(key, name, why[position]) for position, key, name in rows)
 
@@ -61,6 +68,32 @@ def hint_of(connection: sqlite3.Connection, kind: str, q: str, facets: Sequence[
     guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
     known = f" Or filter; values in use by {'; '.join(guides)}." if kind == "company" else ""
     return f"No {kind} matches {_shown(q)}. Use fewer or other words.{known}"
+
+
+def keys_from(connection: sqlite3.Connection, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
+    """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
+    rows = connection.execute(
+        "SELECT key FROM published_document WHERE kind = ? AND key >= ? AND key < ? ORDER BY key LIMIT ? OFFSET ?",
+        (kind, prefix, prefix + "\U0010ffff", limit, skip),
+    )
+    return [row[0] for row in rows]
+
+
+def nearest_keys(connection: sqlite3.Connection, kind: str, key: str) -> list[str]:
+    """Return at most three keys similar to *key*."""
+    wanted = slug_from_name(key[:MAX_SLUG_CHARACTERS])
+    whole = len(wanted)
+    lengths = {whole, whole - 1, whole - 2, whole * 3 // 4, whole // 2}
+    near: list[str] = []
+    for length in sorted((length for length in lengths if length >= min(3, whole) > 0), reverse=True):
+        near += keys_from(connection, kind, wanted[:length], 20)
+    if whole <= TYPO_MAX_CHARACTERS:
+        rows = connection.execute(
+            "SELECT key FROM published_document WHERE kind = ? AND key IN (SELECT value FROM json_each(?)) LIMIT 20",
+            (kind, msgspec.json.encode(single_edits(wanted)).decode()),
+        )
+        near += [row[0] for row in rows]
+    return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
 
 
 def _shown(text: str) -> str:

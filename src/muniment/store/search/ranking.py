@@ -6,7 +6,9 @@ and the positions that come first by relevance.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from rapidfuzz.distance import OSA
@@ -23,10 +25,31 @@ FACTS: Final = "{name label themes place}"
 MAX_EXACT: Final = 100
 MAX_BEGUN: Final = 60
 MAX_CLOSE: Final = 60
+COMMON: Final = 2_000
+"""A word that more documents have does not tell them apart."""
+MAX_NAME_WORDS: Final = 5
+RAREST: Final = 3
 MAX_WORDS: Final = 8
 """Words of a query that are left out one at a time, or corrected."""
 ALIKE: Final = 0.8
 """A name this similar to the query comes before texts that have its words."""
+
+
+class Tier(IntEnum):
+    """How well a document answers a query, the best first."""
+
+    EXACT = 0
+    """The query is its name, slug, symbol, domain, handle or identifier."""
+    BEGUN = 1
+    """Its name begins with the query."""
+    NAMED = 2
+    """Its name has all words of the query. Only told where kinds are mixed."""
+    ALIKE = 3
+    """Its name differs by a slip or a word."""
+    TEXT = 4
+    """It has all words of the query."""
+    NEAR = 5
+    """It has words like those of the query, or a name less similar."""
 
 
 class Plan(NamedTuple):
@@ -35,12 +58,12 @@ class Plan(NamedTuple):
 
     Args:
         match: the expression of the full-text index; None if nothing is searchable.
-        first: the positions that come first by relevance.
+        first: the positions that come first by relevance, in order, with their tiers; those that follow are TEXT.
         close: those of similar names, the most similar first.
     """
 
     match: str | None
-    first: tuple[int, ...] = ()
+    first: Mapping[int, Tier] = MappingProxyType({})
     close: tuple[int, ...] = ()
 
 
@@ -56,7 +79,7 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     if len(key) > 1:
         parts.append(f"{_quoted(keys.NAME + key)}*")
     split = pieces(q)
-    first = dict.fromkeys((*exact, *begun))
+    first = _tiers((Tier.EXACT, exact), (Tier.BEGUN, begun))
     close: tuple[int, ...] = ()
     if not exact and _is_poor(connection, kind, words if len(split) > 1 else "", " OR ".join(parts)):
         without = _without_one_word(connection, kind, split) if len(split) > 1 else {}
@@ -64,10 +87,21 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
         alike = [position for position, similarity in near.items() if similarity >= ALIKE]
         # What begins with the query is no slip; a name that differs by a letter comes before a text.
         plain = _matching(connection, kind, f"({words})")
-        first = dict.fromkeys((*first, *alike, *without, *plain, *near))
+        first = _tiers(
+            (Tier.BEGUN, begun), (Tier.ALIKE, alike), (Tier.ALIKE, without), (Tier.TEXT, plain), (Tier.NEAR, near)
+        )
         close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*begun, *plain})[:POOR]
         parts += [*without.values(), *corrected]
-    return Plan(" OR ".join(dict.fromkeys(parts)), tuple(first), close)
+    return Plan(" OR ".join(dict.fromkeys(parts)), first, close)
+
+
+def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
+    """Return positions in the order of *groups*, each with the tier of the first one that has it."""
+    found: dict[int, Tier] = {}
+    for tier, positions in groups:
+        for position in positions:
+            found.setdefault(position, tier)
+    return found
 
 
 def _quoted(token: str) -> str:
@@ -124,6 +158,31 @@ def positions_of(connection: sqlite3.Connection, kind: str, match: str | None, l
     return [] if match is None else _matching(connection, kind, match, limit)
 
 
+def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> list[int]:
+    """
+    Return what a part of the words of *q* finds, for a query that finds nothing as a whole.
+
+    Names that the query contains come first, those of more words before others, then documents whose facts have the
+    rarest of the words.
+    """
+    split = pieces(q)[: 2 * MAX_WORDS]
+    found: dict[int, None] = {}
+    for length in range(min(len(split), MAX_NAME_WORDS), 1, -1):
+        spans = ("".join(split[start : start + length]) for start in range(len(split) - length + 1))
+        names = " OR ".join(_quoted(keys.NAME + span) for span in spans)
+        found.update(dict.fromkeys(_matching(connection, kind, names, limit)))
+    (total,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
+    common = min(COMMON, max(total // 4, 2))
+    counts = {word: len(_matching(connection, kind, _quoted(word), common)) for word in split if len(word) > 2}
+    rare = sorted((word for word, count in counts.items() if 0 < count < common), key=lambda word: counts[word])
+    for word in rare:
+        found.update(dict.fromkeys(_matching(connection, kind, _quoted(keys.NAME + word), limit)))
+    if rare and len(found) < limit:
+        text = " OR ".join(map(_quoted, rare[:RAREST]))
+        found.update(dict.fromkeys(_best(connection, kind, f"{FACTS} : ({text})", limit)))
+    return list(found)[:limit]
+
+
 def _matching(connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR) -> list[int]:
     table = f"published_text_{kind}"
     return [
@@ -131,9 +190,9 @@ def _matching(connection: sqlite3.Connection, kind: str, match: str, limit: int 
     ]
 
 
-def _best(connection: sqlite3.Connection, kind: str, match: str) -> list[int]:
+def _best(connection: sqlite3.Connection, kind: str, match: str, limit: int = MAX_CLOSE) -> list[int]:
     table = f"published_text_{kind}"
-    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}, {WEIGHTS}) LIMIT {MAX_CLOSE}"
+    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}, {WEIGHTS}) LIMIT {limit}"
     return [row[0] for row in connection.execute(statement, (match,))]
 
 

@@ -1,0 +1,155 @@
+"""One search over companies, people and frameworks: each kind as its list finds it, and all in one order."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from muniment.kernel.json import JSONObject
+from muniment.store.published import KINDS
+from muniment.store.queries import PeopleQuery
+from muniment.store.reader import ListPage, Reader
+from muniment.store.search.closest import MAX_CLOSEST, MAX_SHOWN, Closest
+from muniment.store.search.ranking import Tier
+from muniment.store.search_text import pieces
+
+COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+MAX_QUERY_CHARACTERS: Final = 200
+MAX_SUMMARY_CHARACTERS: Final = 160
+_MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)|[*`#>|~]+|(?<!\w)_+|_+(?!\w)")
+"""Links of Markdown, of which the words stay, and its signs."""
+
+
+class Result(NamedTuple):
+    """
+    One result.
+
+    Args:
+        item: the object as in the list of its kind.
+        provenance: its key and its mark, as a member of a JSON object.
+    """
+
+    kind: str
+    key: str
+    name: str
+    summary: str
+    item: JSONObject
+    provenance: str
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """Return the two parts of the address of its page: the collection and the key."""
+        return COLLECTIONS[self.kind], self.key
+
+
+class Everything(NamedTuple):
+    """
+    What a search finds.
+
+    Args:
+        results: of all kinds, the best first; those of one kind are in the order of its list.
+        totals: the number of matches by kind.
+        closest: what is close, with its kind, if no name is or begins with the query.
+        hint: what to do if nothing is found.
+        version: of the file, the lowest if it changed meanwhile.
+    """
+
+    results: Sequence[Result]
+    totals: dict[str, int]
+    closest: tuple[tuple[str, Closest], ...]
+    hint: str
+    version: int
+    updated_at: str
+
+
+def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
+    """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
+    pages = {kind: reader.page(kind, PeopleQuery(q=q, page_size=limit)) for kind in kinds}
+    words = pieces(q)
+    found: list[tuple[tuple[int, int, int], Result]] = []
+    for number, (kind, page) in enumerate(pages.items()):
+        worst, since = int(Tier.EXACT), 0
+        for rank, (item, mark) in enumerate(zip(page.items, page.provenance, strict=True)):
+            result = _result(kind, item, mark)
+            tier = Tier(page.tiers[rank]) if rank < len(page.tiers) else Tier.TEXT
+            if tier == Tier.TEXT and _has_words(result.name, words):
+                tier = Tier.NAMED
+            if tier > worst:  # a kind keeps its own order
+                worst, since = int(tier), rank
+            found.append(((worst, rank - since, number), result))
+    found.sort(key=lambda each: each[0])
+    is_named = bool(found) and found[0][0][0] <= Tier.NAMED
+    return Everything(
+        results=[result for _, result in found],
+        totals={kind: page.total for kind, page in pages.items()},
+        closest=() if is_named else _closest(pages),
+        hint="" if found else _hint(q, pages),
+        version=min(page.version for page in pages.values()),
+        updated_at=max(page.updated_at for page in pages.values()),
+    )
+
+
+def trimmed(text: str) -> str:
+    """Return *text* as a query: without line breaks and repeated spaces, cut after a whole word."""
+    words = " ".join(text.replace("\0", " ").split())
+    if len(words) <= MAX_QUERY_CHARACTERS:
+        return words
+    cut = words[: MAX_QUERY_CHARACTERS + 1]
+    return cut.rpartition(" ")[0] or cut[:MAX_QUERY_CHARACTERS]
+
+
+def _closest(pages: dict[str, ListPage]) -> tuple[tuple[str, Closest], ...]:
+    """Return the nearest of each kind first."""
+    ranked = sorted(
+        (
+            (rank, number, kind, each)
+            for number, (kind, page) in enumerate(pages.items())
+            for rank, each in enumerate(page.closest)
+        ),
+        key=lambda each: each[:2],
+    )
+    return tuple((kind, each) for _, _, kind, each in ranked[:MAX_CLOSEST])
+
+
+def _hint(q: str, pages: dict[str, ListPage]) -> str:
+    """Return the hint of the only kind; of several, what is common to them, with the values of companies."""
+    if len(pages) == 1:
+        return next(iter(pages.values())).hint
+    _, _, guide = pages["company"].hint.partition("words.") if "company" in pages else ("", "", "")
+    *first, last = pages
+    return f'No {", ".join(first)} or {last} matches "{q[:MAX_SHOWN]}". Use fewer or other words.{guide}'
+
+
+def _has_words(name: str, words: list[str]) -> bool:
+    """Return whether *name* has all *words*, the last one also as a beginning."""
+    held = set(pieces(name))
+    return bool(words) and held.issuperset(words[:-1]) and any(each.startswith(words[-1]) for each in held)
+
+
+class _Names(msgspec.Struct, rename="camel"):
+    id: str = ""
+    slug: str = ""
+    framework_id: str = ""
+    name: str = ""
+    framework_name: str = ""
+
+
+def _result(kind: str, raw: bytes, mark: str) -> Result:
+    item: JSONObject = msgspec.json.decode(raw)
+    names = msgspec.convert(item, _Names)
+    about = item.get("description") or item.get("bio") or ""
+    return Result(
+        kind,
+        names.framework_id or names.id or names.slug,
+        names.name or names.framework_name,
+        summary_of(about if isinstance(about, str) else ""),
+        item,
+        mark,
+    )
+
+
+def summary_of(text: str, limit: int = MAX_SUMMARY_CHARACTERS) -> str:
+    """Return the beginning of a Markdown text, on one line and without its commonest signs."""
+    words = " ".join(_MARKUP.sub(r"\1", text[: 3 * limit]).split())
+    return words if len(words) <= limit else f"{words[: limit - 1].rstrip()}…"

@@ -1,0 +1,121 @@
+"""One search over all kinds: their order together, their totals, and what is close."""
+
+import pytest
+
+from make.published import Publisher, company, framework, person
+from muniment.store.queries import CompanyQuery, PeopleQuery
+from muniment.store.reader import Reader
+from muniment.store.search.everything import search, summary_of, trimmed
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    made = Publisher(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def reader(publisher, tmp_path):
+    publisher.publish(
+        company(1, "tide", name="Tide", symbol="TIDE", description="Keeps **boats** at [sea](https://sea.example)."),
+        company(2, "tide-works", name="Tide Works", website="https://works.example"),
+        company(3, "harbour", name="Harbour", body="They look after the tide gauge."),
+        company(4, "elsewhere", name="Elsewhere"),
+        person(1, "ada-tide", name="Ada Tide", bio="Measures water."),
+        person(2, "ben-storm", name="Ben Storm", bio="Rowed against the tide."),
+        framework(1, "tide-score", name="Tide score", description="How well a harbour is kept."),
+        framework(2, "other", name="Other"),
+    )
+    made = Reader(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+
+
+def found(reader, q, **options):
+    return [(each.kind, each.key) for each in search(reader, q, limit=5, **options).results]
+
+
+def test_kinds_are_ranked_together_exact_then_begun_then_names_then_texts(reader):
+    assert found(reader, "tide") == [
+        ("company", "tide"),
+        ("company", "tide-works"),
+        ("framework", "tide-score"),
+        ("person", "ada-tide"),
+        ("company", "harbour"),
+        ("person", "ben-storm"),
+    ]
+    assert search(reader, "tide", limit=5).totals == {"company": 3, "person": 2, "framework": 1}
+
+
+@pytest.mark.parametrize(
+    ("q", "first"),
+    [
+        ("ada tide", ("person", "ada-tide")),
+        ("works.example", ("company", "tide-works")),
+        ("TIDE", ("company", "tide")),
+        ("tide score", ("framework", "tide-score")),
+        ("tide-score", ("framework", "tide-score")),
+        ("tidescore", ("framework", "tide-score")),
+        ("tide scor", ("framework", "tide-score")),
+        ("tiide score", ("framework", "tide-score")),
+        ("ben strom", ("person", "ben-storm")),
+        ("harbour is kept", ("framework", "tide-score")),
+    ],
+)
+def test_the_best_of_any_kind_is_first(reader, q, first):
+    assert found(reader, q)[0] == first
+
+
+def test_a_kind_keeps_the_order_and_the_total_of_its_list(reader):
+    everything = search(reader, "tide", limit=2)
+    for kind, page in (
+        ("company", reader.companies(CompanyQuery(q="tide", page_size=2))),
+        ("person", reader.people(PeopleQuery(q="tide", page_size=2))),
+        ("framework", reader.page("framework", PeopleQuery(q="tide", page_size=2))),
+    ):
+        own = [each for each in everything.results if each.kind == kind]
+        assert [each.provenance for each in own] == list(page.provenance)
+        assert everything.totals[kind] == page.total
+
+
+def test_only_the_kinds_that_are_asked_for_are_searched(reader):
+    assert found(reader, "tide", kinds=("person",)) == [("person", "ada-tide"), ("person", "ben-storm")]
+    assert (
+        search(reader, "zzyzx", limit=5, kinds=("person",)).hint
+        == 'No person matches "zzyzx". Use fewer or other words.'
+    )
+
+
+def test_what_is_close_is_named_unless_a_name_matches(reader):
+    close = search(reader, "ben strom", limit=5).closest
+    assert [(kind, each.id) for kind, each in close] == [("person", "ben-storm")]
+    assert search(reader, "ben storm", limit=5).closest == ()
+
+
+def test_a_question_that_matches_nothing_names_what_its_words_name(reader):
+    everything = search(reader, "who runs the Tide Works in the harbour", limit=5)
+    assert everything.results == []
+    assert [(kind, each.id) for kind, each in everything.closest][0] == ("company", "tide-works")
+    assert everything.closest[0][1].why == 'Matches a part of "who runs the Tide Works in the harbour".'
+    assert everything.hint.startswith('No company, person or framework matches "who runs')
+    assert "type: corporation (4)" in everything.hint
+
+
+def test_nothing_at_all_has_a_hint(reader):
+    everything = search(reader, "!!!", limit=5)
+    assert (everything.results, everything.closest) == ([], ())
+    assert everything.hint.startswith('No company, person or framework matches "!!!". Use fewer or other words.')
+
+
+def test_a_summary_is_one_line_without_markup(reader):
+    assert search(reader, "tide", limit=1).results[0].summary == "Keeps boats at sea."
+    assert summary_of("# A *title*\n\n- `code` and snake_case_words") == "A title - code and snake_case_words"
+    assert summary_of("word " * 100).endswith("word…")
+    assert len(summary_of("word " * 100)) <= 160
+
+
+def test_a_long_query_is_cut_after_a_whole_word():
+    assert trimmed("  two\n words\0 ") == "two words"
+    assert trimmed("ab " * 400) == " ".join(["ab"] * 67)
+    assert trimmed("x" * 500) == "x" * 200
