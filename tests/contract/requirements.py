@@ -55,7 +55,7 @@ SERVICE: dict[str, str] = {
     "pagination.two-lists-only": "The pagination object is on companies and people only.",
     "limits.page-size": "pageSize is from 1 to 100 on both lists, page at least 1.",
     # Tool servers
-    "tools.public-names": "The public server has exactly the twelve tools of the document.",
+    "tools.public-names": "The public server has the twelve tools of the document, and search and fetch.",
     "tools.manage-names": "The owner-scoped server has exactly the sixteen tools of the document.",
     "upload.three-steps": "A large file goes by a one-time link, one command and a confirmation.",
     # Authentication
@@ -113,6 +113,10 @@ DECISIONS: dict[str, str] = {
     "request-id": "X-Request-Id is echoed, or made.",
     "request-id.internal-error": "A 500's message carries the request id and nothing internal.",
     "search.q": "q searches, ranked, with a prefix on the last word; native scripts are found too.",
+    "search.rest": "GET /api/v1/search?q= gives companies, people and frameworks in one order, with totals by kind.",
+    "search.tools": "search and fetch take one text and give results, or a document, in the shape ChatGPT expects.",
+    "search.header": "Every page has the search box: / and Ctrl-K focus it, results come while typing.",
+    "search.page": "/search shows all kinds side by side, without JavaScript; /opensearch.xml describes it.",
     "search.filters": "Filters: closed sets refuse unknown values, open ones give an empty list for them.",
     "search.sort": "sort is newest, name, or relevance with q.",
     "list.fields": "fields gives a sparse list; required members stay.",

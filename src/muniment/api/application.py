@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from muniment.api import reference_pages
 from muniment.api.export_files import find_export, send_export, until_made
-from muniment.api.handlers import COLLECTIONS, V1, Context, Result, Values, list_exports
+from muniment.api.handlers import V1, Context, Result, Values, list_exports
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
 from muniment.api.routes import ROUTES, Route
@@ -28,6 +28,7 @@ from muniment.store.exports.files import FoundFile
 from muniment.store.exports.shared import SharedExports
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
+from muniment.store.search.everything import COLLECTIONS
 
 log = logging.getLogger(__name__)
 MAX_WAITING: Final = 64

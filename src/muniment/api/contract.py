@@ -174,6 +174,8 @@ def _segment(route: Route) -> list[Part]:
 
 def _parameter(parameter: Parameter) -> Part:
     described: Part = {"name": parameter.name, "in": "query", "description": parameter.description}
+    if parameter.required:
+        described["required"] = True
     described["schema"] = dict(parameter.schema)
     if parameter.example:
         kind, example = parameter.schema["type"], parameter.example

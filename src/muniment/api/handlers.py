@@ -17,12 +17,16 @@ from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
+from muniment.store.published import KINDS
 from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
 from muniment.store.reader import Found, ListPage, Reader
+from muniment.store.search import everything
+from muniment.store.search.everything import COLLECTIONS
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100
-COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+SEARCH_LIMIT: Final = 8
+"""Results of each kind, unless the request says how many."""
 
 
 class Context(NamedTuple):
@@ -151,6 +155,32 @@ def _query_text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(part.replace(",", "\\,") for part in value)
     return str(value)
+
+
+def search(context: Context, _path: str, values: Values, headers: bytes) -> Result:
+    """Return what a search finds among all kinds, or one."""
+    kinds = KINDS if values["kind"] is None else (values["kind"],)
+    found = everything.search(context.reader, values["q"], limit=values["limit"] or SEARCH_LIMIT, kinds=kinds)
+    totals = {COLLECTIONS[kind]: total for kind, total in found.totals.items()}
+    data = [_search_result(context, each) for each in found.results]
+    body = msgspec.json.encode({"data": data, "totals": totals, **found.guidance()})
+    return _result(body, found.updated_at, headers, found.version, *((kind, "*") for kind in kinds))
+
+
+def _search_result(context: Context, result: everything.Result) -> JSONObject:
+    collection, key = result.path
+    item = result.item
+    shown = {name: item[name] for name in ("symbol", "type") if item.get(name)} if result.kind == "company" else {}
+    picture = item.get("icon") or item.get("picture")
+    return {
+        "kind": result.kind,
+        "id": key,
+        "name": result.name,
+        "url": f"{context.base_url}/{collection}/{quote(key, safe='')}",
+        "summary": result.summary,
+        **shown,
+        **({"picture": picture} if picture else {}),
+    }
 
 
 def _detail(kind: str, context: Context, key: str, _values: Values, headers: bytes) -> Result:

@@ -34,6 +34,7 @@ class Parameter:
         rule: completes the sentence "it takes …".
         parse: returns the value, or raises ValueError.
         example: a value that always works; empty if there is none.
+        required: whether a request without it is an error.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Parameter:
     rule: str
     parse: Callable[[str], Any]
     example: str
+    required: bool = False
 
 
 def whole_number(name: str, description: str, *, minimum: int, maximum: int | None = None, default: int) -> Parameter:
@@ -180,7 +182,7 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
         The values by name in the order of declaration, None if absent; and whether the query has no other parameters.
 
     Raises:
-        BadRequest: an invalid value; names the parameter and the value.
+        BadRequest: an invalid value, or a required one that is missing; names the parameter and the value.
     """
     found: JSONObject = {}
     plain = True
@@ -199,6 +201,9 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
             except ValueError:
                 what = f'is "{truncated(value)}"' if value else "is empty"
                 raise invalid_value(parameter, path, what) from None
+    for name, parameter in parameters.items():
+        if parameter.required and name not in found:
+            raise invalid_value(parameter, path, "is missing")
     return {name: found.get(name) for name in parameters}, plain
 
 

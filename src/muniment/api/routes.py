@@ -1,13 +1,14 @@
 """The REST routes: their parameters and descriptions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from muniment.api.deprecation import Deprecation, deprecation_of
 from muniment.api.handlers import (
     MAX_IDS,
+    SEARCH_LIMIT,
     V1,
     Context,
     Handler,
@@ -25,9 +26,11 @@ from muniment.api.handlers import (
     list_frameworks,
     list_people,
     people_quick,
+    search,
 )
 from muniment.api.parameters import Parameter, filters_of, hexadecimal, moment, one_of, text, whole_number, words
 from muniment.schema.objects import registry_schema
+from muniment.store.published import KINDS
 
 MAX_FIELDS: Final = 50
 MAX_PAGE_SIZE: Final = 100
@@ -121,6 +124,17 @@ CHAIN: Final = hexadecimal(
     "failover, the response is an error instead of changes that do not continue yours.",
     digits=64,
 )
+SEARCH: Final = (
+    replace(Q, required=True),
+    one_of("kind", "Only results of this kind.", KINDS),
+    whole_number(
+        "limit",
+        "The maximum number of results of each kind.",
+        minimum=1,
+        maximum=MAX_PAGE_SIZE,
+        default=SEARCH_LIMIT,
+    ),
+)
 ROUTES: Final = (
     Route(
         path=f"{V1}/companies",
@@ -195,6 +209,20 @@ ROUTES: Final = (
         schema="FrameworkOne",
         answer=get_framework,
         missing="framework",
+    ),
+    Route(
+        path=f"{V1}/search",
+        operation_id="search",
+        tag="Registry",
+        summary="Search everything",
+        description="Companies, people and frameworks in one list, the best match first; those of one kind are in the "
+        "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
+        "`q`, and frameworks come with `kind=framework` and a larger `limit`. A little misspelled is found too, and "
+        "`closest` says why.",
+        schema="SearchResults",
+        answer=search,
+        parameters=SEARCH,
+        quick=lambda _context, _values: False,
     ),
     Route(
         path=f"{V1}/stats",

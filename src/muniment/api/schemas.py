@@ -20,6 +20,7 @@ from muniment.schema.company_parts import (
 from muniment.schema.framework import COMPANY_OF_FRAMEWORK
 from muniment.schema.kinds import CONTRACT, JsonSchema
 from muniment.schema.objects import STATS, Schema
+from muniment.store.search.everything import COLLECTIONS
 
 TEXT: Final[JsonSchema] = {"type": "string"}
 COUNT: Final[JsonSchema] = {"type": "integer", "minimum": 0}
@@ -77,6 +78,20 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
         **{record.name: record.definition(CONTRACT) for record in records},
         "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
         "Closest": _open_object({"id": TEXT, "name": TEXT, "why": TEXT}),
+        "ClosestOfAll": _open_object({"kind": _enum(*COLLECTIONS), "id": TEXT, "name": TEXT, "why": TEXT}),
+        "SearchResult": _open_object(
+            {
+                "kind": _enum(*COLLECTIONS),
+                "id": _described(TEXT, "The slug or frameworkId."),
+                "name": TEXT,
+                "url": _described({"type": "string", "format": "uri-reference"}, "Its page."),
+                "summary": _described(TEXT, "The beginning of its description, without Markdown; may be empty."),
+                "symbol": _described(TEXT, "Of a company's token."),
+                "type": _described(TEXT, "Of a company."),
+                "picture": _described(TEXT, "The address of its logo or picture."),
+            },
+            *("symbol", "type", "picture"),
+        ),
         **ENVELOPES,
     }
 
@@ -144,6 +159,19 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "FrameworkList": _list_of("Framework"),
     "FrameworkOne": _one("FrameworkDetail"),
     "StatsOne": _one("Stats"),
+    "SearchResults": _list_of(
+        "SearchResult",
+        "closest",
+        "hint",
+        totals=_described(
+            _open_object(dict.fromkeys(COLLECTIONS.values(), COUNT), *COLLECTIONS.values()),
+            "The number of matches of each kind that was searched.",
+        ),
+        closest=_described(
+            {"type": "array", "items": ref("ClosestOfAll")}, "What is close, if no name is or begins with the words."
+        ),
+        hint=_described(TEXT, "Why nothing is found, with values in use."),
+    ),
     "ChangeList": _open_object(
         {
             "data": {"type": "array", "items": ref("Change")},
@@ -174,6 +202,7 @@ def examples(schema: Schema) -> JSONObject:
         "FrameworkList": {"data": [framework]},
         "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
         "StatsOne": {"data": STATS.sample()},
+        "SearchResults": {"data": [_RESULT], "totals": {"companies": 1, "people": 0, "frameworks": 0}},
         "ChangeList": {
             "data": [_CHANGE],
             "nextAfter": 7,
@@ -186,6 +215,14 @@ def examples(schema: Schema) -> JSONObject:
 
 
 _PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}
+_RESULT: Final = {
+    "kind": "company",
+    "id": "blue-river-trust",
+    "name": "Blue River Trust",
+    "url": "https://registry.example/companies/blue-river-trust",
+    "summary": "Looks after a river.",
+    "type": "nonprofit",
+}
 _CHANGE: Final = {
     "sequence": 7,
     "kind": "company",

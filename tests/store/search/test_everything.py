@@ -96,7 +96,7 @@ def test_what_is_close_is_named_unless_a_name_matches(reader):
 def test_a_question_that_matches_nothing_names_what_its_words_name(reader):
     everything = search(reader, "who runs the Tide Works in the harbour", limit=5)
     assert everything.results == []
-    assert [(kind, each.id) for kind, each in everything.closest][0] == ("company", "tide-works")
+    assert next((kind, each.id) for kind, each in everything.closest) == ("company", "tide-works")
     assert everything.closest[0][1].why == 'Matches a part of "who runs the Tide Works in the harbour".'
     assert everything.hint.startswith('No company, person or framework matches "who runs')
     assert "type: corporation (4)" in everything.hint

@@ -62,6 +62,11 @@ class Everything(NamedTuple):
     version: int
     updated_at: str
 
+    def guidance(self) -> JSONObject:
+        """Return the members of an answer that say what is close, as those of a list, with the kind of each."""
+        close = [{"kind": kind, **each.to_wire()} for kind, each in self.closest]
+        return {**({"closest": close} if close or self.hint else {}), **({"hint": self.hint} if self.hint else {})}
+
 
 def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
     """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
@@ -80,10 +85,11 @@ def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS
             found.append(((worst, rank - since, number), result))
     found.sort(key=lambda each: each[0])
     is_named = bool(found) and found[0][0][0] <= Tier.NAMED
+    results = [result for _, result in found]
     return Everything(
-        results=[result for _, result in found],
+        results=results,
         totals={kind: page.total for kind, page in pages.items()},
-        closest=() if is_named else _closest(pages),
+        closest=() if is_named else _closest(pages, results),
         hint="" if found else _hint(q, pages),
         version=min(page.version for page in pages.values()),
         updated_at=max(page.updated_at for page in pages.values()),
@@ -99,17 +105,15 @@ def trimmed(text: str) -> str:
     return cut.rpartition(" ")[0] or cut[:MAX_QUERY_CHARACTERS]
 
 
-def _closest(pages: dict[str, ListPage]) -> tuple[tuple[str, Closest], ...]:
-    """Return the nearest of each kind first."""
-    ranked = sorted(
-        (
-            (rank, number, kind, each)
-            for number, (kind, page) in enumerate(pages.items())
-            for rank, each in enumerate(page.closest)
-        ),
-        key=lambda each: each[:2],
-    )
-    return tuple((kind, each) for _, _, kind, each in ranked[:MAX_CLOSEST])
+def _closest(pages: dict[str, ListPage], results: Sequence[Result]) -> tuple[tuple[str, Closest], ...]:
+    """Return what is close in the order of the results; then what is none of them, the nearest of each kind first."""
+    places = {(each.kind, each.key): place for place, each in enumerate(results)}
+    close = [
+        (places.get((kind, each.id), len(places) + rank), kind, each)
+        for kind, page in pages.items()
+        for rank, each in enumerate(page.closest)
+    ]
+    return tuple((kind, each) for _, kind, each in sorted(close, key=lambda each: each[0])[:MAX_CLOSEST])
 
 
 def _hint(q: str, pages: dict[str, ListPage]) -> str:
