@@ -25,6 +25,8 @@ from services.mcp import legacy, modern, public_server
 
 pytestmark = pytest.mark.requirement("mcp.untrusted-text")
 PUBLIC = {
+    "search": {"query": "quay ada"},
+    "fetch": {"id": "company:quillmere"},
     "list_companies": {},
     "get_company": {"slug": "quillmere"},
     "list_people": {},
@@ -84,6 +86,9 @@ def server(published):
 
 def items_of(tool, data):
     """Return the items of an answer, by section and key."""
+    if tool in {"search", "fetch"}:
+        ids = (each["id"].split(":") for each in data)
+        return {({"company": "companies", "person": "people"}[kind], key) for kind, key in ids}
     if tool == "get_my_profile":
         shown = [*data["companies"], *(each["company"] for each in data["positions"])]
         return {("people", data["person"]["slug"]), *(("companies", each["id"]) for each in shown)}
@@ -101,7 +106,8 @@ def items_of(tool, data):
 def check(tool, result):
     """Fail unless exactly the items of a result have a mark."""
     marks = result["_meta"][PROVENANCE]
-    found = items_of(tool, result["structuredContent"]["data"])
+    content = result["structuredContent"]
+    found = items_of(tool, content.get("results") or content.get("data") or [content])
     assert found
     assert found == {(section, key) for section, keys in marks.items() for key in keys}
     every = [mark for keys in marks.values() for mark in keys.values()]

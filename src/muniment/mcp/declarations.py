@@ -75,7 +75,8 @@ class Tool:
     Args:
         arguments: properties of the inputSchema; see `arguments.compile_object` for the supported keywords.
         validated_later: objects among them that the handler's operation validates, to report all faults at once.
-        answer: properties of the outputSchema's object; `data` is required.
+        answer: properties of the outputSchema's object.
+        promised: those that every answer has.
         handler: gets validated arguments and the caller; raises Problem for errors. It runs on the event loop, so it
             must return an awaitable for slow work.
         scope: the scope that the caller needs; None if none.
@@ -90,6 +91,7 @@ class Tool:
     arguments: Mapping[str, JsonSchema]
     answer: Mapping[str, JsonSchema]
     handler: Callable[[Arguments, Caller], Answer | Awaitable[Answer]]
+    promised: tuple[str, ...] = ("data",)
     required: tuple[str, ...] = ()
     validated_later: tuple[str, ...] = ()
     scope: str | None = None
@@ -114,11 +116,11 @@ class Tool:
 
     @property
     def output_schema(self) -> JSONObject:
-        """Return the outputSchema: an answer has `data`, an error has `error`, because some clients validate both."""
+        """Return the outputSchema: an answer has what it promises, or `error`; some clients validate both."""
         return {
             "type": "object",
             "properties": {**self.answer, "error": ERROR_SCHEMA},
-            "anyOf": [{"required": ["data"]}, {"required": ["error"]}],
+            "anyOf": [{"required": list(self.promised)}, {"required": ["error"]}],
         }
 
     def to_wire(self) -> JSONObject:

@@ -44,6 +44,16 @@ def of_published(content: bytes, kind: str, members: Sequence[str]) -> Marked:
     return Marked(content, f'{{"{_SECTIONS[kind]}":{{{known}}}}}'.encode() if known else b"")
 
 
+def of_several(content: bytes, members: Sequence[tuple[str, str]]) -> Marked:
+    """Return an encoded answer with the marks of published items of several kinds: each its kind and its member."""
+    sections: dict[str, list[str]] = defaultdict(list)
+    for kind, member in members:
+        if member:
+            sections[_SECTIONS[kind]].append(member)
+    known = ",".join(f'"{section}":{{{",".join(each)}}}' for section, each in sections.items())
+    return Marked(content, f"{{{known}}}".encode() if known else b"")
+
+
 class _Items(msgspec.Struct):
     data: list[msgspec.Raw]
 

@@ -83,6 +83,11 @@ HINT: JsonSchema = {
 }
 
 
+SEARCH_RESULTS: JsonSchema = {
+    "results": list_of(object_of(strings("id", "title", "url", "text"))),
+    "hint": STRING,
+}
+FETCHED: JsonSchema = {**strings("id", "title", "text", "url"), "metadata": {"type": "object"}}
 CLOSEST = list_of({"type": "object"})
 """Each with ``id``, ``name`` and ``why``."""
 

@@ -1,5 +1,7 @@
 """
-The public tool server: twelve tools over the reader that the REST API uses, so both return the same data.
+The public tool server: fourteen tools over the reader that the REST API uses, so both return the same data.
+
+``search`` and ``fetch`` have exactly the arguments and results that ChatGPT expects of a server that it searches.
 
 Source: tools, Public server; decisions, section 3.
 """
@@ -16,7 +18,18 @@ from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.form_options import form_options_tool
-from muniment.mcp.tools.output_schemas import INTEGER, STATS_SCHEMA, STRING, bundle, listed, record_of, searched, single
+from muniment.mcp.tools.output_schemas import (
+    FETCHED,
+    INTEGER,
+    SEARCH_RESULTS,
+    STATS_SCHEMA,
+    STRING,
+    bundle,
+    listed,
+    record_of,
+    searched,
+    single,
+)
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.schema.kinds import ANSWER, Boolean, Items, Text
 from muniment.schema.objects import Schema
@@ -27,17 +40,17 @@ _INSTRUCTIONS = f"""\
 A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
 and assessment frameworks. Everything is public and read-only.
 
-- Search first, then open: list_companies and list_people take q (full text), filters and sort; their items have \
-the slug (a company's id, a person's slug) that get_company and get_person take. Slugs are case-sensitive.
+- search finds companies, people and frameworks by any words; fetch reads one as text. list_companies and list_people \
+take q, filters and sort; their items have the slug (a company's id, a person's slug) for get_company and get_person. \
+Slugs are case-sensitive.
 {INSTRUCTIONS}\
 - get_company returns the team (positions), token holders (capTable), proposals and token distribution; request only \
-the parts you need. Pass positions[].person.slug to get_person for all their positions.
+parts you need. Pass positions[].person.slug to get_person for all their positions.
 - For "the largest", sort list_companies by treasury with a small pageSize.
-- Lists have nextPage: call again with page = nextPage until it is null. pagination.total and get_registry_stats \
-have the counts.
+- Lists have nextPage: call again with page = nextPage until it is null. pagination.total counts.
 - Lists omit long texts (detail "full" includes them), and large answers are truncated: …Truncated marks it, …Url is \
 the full text.
-- A failure has error.code, message and hint; the hint says what to call instead.
+- A failure has error.code, message and hint: what to call instead.
 """
 
 _PAGE: dict[str, JSONMapping] = {
@@ -50,13 +63,14 @@ _WORDS = {"type": "string", "maxLength": 200}
 
 
 def _tool(name: str, title: str, description: str, answer: JSONMapping, handler: Any, **arguments: Any) -> Tool:
-    required = tuple(key for key in ("slug", "frameworkId") if key in arguments)
+    required = tuple(key for key in ("slug", "frameworkId", "query", "id") if key in arguments)
     return Tool(
         name=name,
         title=title,
         description=description,
         arguments=arguments,
         required=required,
+        promised=("data",) if "data" in answer else tuple(member for member in answer if member != "hint"),
         answer=answer,
         handler=handler,
         instant=name.startswith("get_"),  # reads one document by key; lists may wait for a search
@@ -77,6 +91,22 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
     frameworks = listed(record_of(schema.framework))
     framework = single(record_of(schema.framework, companyDescription=STRING))
     return (
+        _tool(
+            "search",
+            "Search everything",
+            "Companies, people and frameworks by name, symbol, domain, place or topic, best first. Forgives typos.",
+            SEARCH_RESULTS,
+            tools.search,
+            query={"type": "string", "maxLength": 2_000},
+        ),
+        _tool(
+            "fetch",
+            "Fetch a result",
+            "One company, person or framework as text, with its URL to cite.",
+            FETCHED,
+            tools.fetch,
+            id={"type": "string", "maxLength": 500, "description": "id of a search result, e.g. company:blue-river"},
+        ),
         _tool(
             "list_companies",
             "List companies",
@@ -247,7 +277,7 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
 
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """Return the declarations of the public server; *base_url* has no trailing slash."""
-    tools = PublicTools(reader, base_url)
+    tools = PublicTools(reader, base_url, schema)
     return Declarations(
         name="muniment",
         title=registry_name,

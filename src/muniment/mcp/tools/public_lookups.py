@@ -5,31 +5,38 @@ Source: tools, Public server; decisions, section 3.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.mcp import provenance
+from muniment.mcp import provenance, whole_texts
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
+from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
+from muniment.store.published import KINDS
 from muniment.store.queries import CompanyQuery, PeopleQuery
 from muniment.store.reader import Reader
+from muniment.store.search import everything
+from muniment.store.search.everything import COLLECTIONS
 
+MAX_RESULTS = 10
 Query = TypeVar("Query", CompanyQuery, PeopleQuery)
 
 
 class PublicTools:
     """The handlers. Their answers link to the full data in the REST API."""
 
-    def __init__(self, reader: Reader, base_url: str) -> None:
+    def __init__(self, reader: Reader, base_url: str, schema: Schema) -> None:
         self._reader = reader
+        self._base_url = base_url
         self._api_url = f"{base_url}/api/v1"
+        self._schema = schema
 
     def _url(self, path: str, key: object) -> str:
         return f"{self._api_url}/{path}/{quote(str(key), safe='')}"
@@ -42,6 +49,92 @@ class PublicTools:
 
     def _framework_url(self, item: JSONMapping) -> str:
         return self._url("frameworks", item.get("frameworkId", ""))
+
+    def _page_url(self, kind: str, key: str) -> str:
+        return f"{self._base_url}/{COLLECTIONS[kind]}/{quote(key, safe='')}"
+
+    # ------------------------------------------------------------------ search and fetch
+
+    def search(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+        """
+        Return the best matches of all kinds; of a question that matches nothing, what is close.
+
+        Raises:
+            BadRequest: the query is blank.
+        """
+        query = everything.trimmed(arguments["query"])
+        if not query:
+            raise BadRequest("The query is blank.", "Call again with words of a name, a symbol, a domain or a topic.")
+
+        def make() -> Marked:
+            found = everything.search(self._reader, query, limit=MAX_RESULTS)
+            results = found.results[:MAX_RESULTS]
+            known = {(each.kind, each.key) for each in results}
+            close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known][: MAX_RESULTS - len(results)]
+            listed = [
+                *(self._result(each.kind, each.key, each.title, each.about) for each in results),
+                *(self._result(kind, each.id, each.name, each.why) for kind, each in close),
+            ]
+            answer = {"results": listed, **({"hint": found.hint} if found.hint else {})}
+            near = self._reader.documents([(kind, each.id) for kind, each in close])
+            marks = [(each.kind, each.provenance) for each in results]
+            marks += [(kind, document.provenance[0]) for (kind, _), document in near.items()]
+            return provenance.of_several(msgspec.json.encode(answer), marks)
+
+        return self._cached(("mcp", "search", query), KINDS, make, quick=False)
+
+    def _result(self, kind: str, key: str, title: str, text: str) -> JSONMapping:
+        return {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key), "text": text}
+
+    def fetch(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+        """
+        Return a document as a text.
+
+        Raises:
+            NotFound: there is no such document; the hint names the nearest ids.
+        """
+        kind, key = self._named(arguments["id"])
+
+        def make() -> Marked:
+            found = self._reader.document(kind, key)
+            if found is None:
+                raise self._unknown_id(kind, key)
+            data = msgspec.json.decode(found.body)["data"]
+            text = whole_texts.text_of(kind, data, self._schema)
+            facts = data["company"] if kind == "company" else data
+            answer = {
+                "id": f"{kind}:{key}",
+                "title": everything.title_of(facts),
+                "text": text,
+                "url": self._page_url(kind, key),
+                "metadata": {"kind": kind, "updatedAt": found.updated_at, "json": self._url(COLLECTIONS[kind], key)},
+            }
+            content = msgspec.json.encode(answer)
+            while len(content) > truncation.BUDGET_BYTES:
+                text = whole_texts.cut(text, len(text) * 3 // 4)
+                content = msgspec.json.encode({**answer, "text": text})
+            return provenance.of_published(content, kind, found.provenance)
+
+        return self._cached(("mcp", "fetch", kind, key), (kind,), make, quick=False)
+
+    def _named(self, text: str) -> tuple[str, str]:
+        """Return the kind and the key that *text* names: as an id, the address of a page, or a slug alone."""
+        text = text.strip()
+        kind, mark, key = text.partition(":")
+        if mark and kind in COLLECTIONS:
+            return kind, key
+        *_, collection, last = ("", *text.partition("?")[0].split("/"))
+        for kind, name in COLLECTIONS.items():
+            if collection == name:
+                return kind, unquote(last)
+        return next((kind for kind in KINDS if self._reader.document(kind, text)), KINDS[0]), text
+
+    def _unknown_id(self, kind: str, key: str) -> NotFound:
+        kinds = dict.fromkeys((kind, *KINDS))
+        near = [f"{each}:{found}" for each in kinds for found in self._reader.nearest(each, key)][:3]
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        shown = f"{kind}:{key[:MAX_SLUG_CHARACTERS]}"
+        return NotFound(f"There is no document {shown!r}.", f"{meant}Call search for valid ids.")
 
     # ------------------------------------------------------------------ lists
 
@@ -68,7 +161,7 @@ class PublicTools:
             )
             return provenance.of_list(made, "company", found.provenance)
 
-        return self._cached(("mcp", query, full), "company", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query, full), ("company",), make, quick=self._reader.is_quick(query))
 
     def list_people(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         query = _query(arguments, PeopleQuery)
@@ -78,7 +171,7 @@ class PublicTools:
             made = truncation.items(found.items, {**truncation.paging(found), **found.guidance()}, self._person_url)
             return provenance.of_list(made, "person", found.provenance)
 
-        return self._cached(("mcp", query), "person", make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", query), ("person",), make, quick=self._reader.is_quick(query))
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         kind = arguments.get("kind")
@@ -88,7 +181,7 @@ class PublicTools:
             made = truncation.framework_items(found.body, self._framework_url, where=f"{self._api_url}/frameworks")
             return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", kind), "framework", make)
+        return self._cached(("mcp", "frameworks", kind), ("framework",), make)
 
     # ------------------------------------------------------------------ details
 
@@ -146,9 +239,9 @@ class PublicTools:
     # ------------------------------------------------------------------ shared
 
     def _cached(
-        self, key: tuple[object, ...], kind: str, make: Callable[[], Marked], *, quick: bool = True
+        self, key: tuple[object, ...], kinds: Iterable[str], make: Callable[[], Marked], *, quick: bool = True
     ) -> Marked | Awaitable[Marked]:
-        """Return the cached list, or create and cache it, off the event loop if that takes long."""
+        """Return the cached answer about *kinds*, or make and cache it, off the event loop if that takes long."""
         cached: Marked | None = self._reader.answers.ready.get(key)
         if cached is not None:
             return cached
@@ -156,7 +249,7 @@ class PublicTools:
         def make_and_cache() -> Marked:
             version = self._reader.version
             made = make()
-            self._cache(key, made, version, (kind, "*"))
+            self._cache(key, made, version, *((kind, "*") for kind in kinds))
             return made
 
         if quick:
@@ -179,9 +272,9 @@ class PublicTools:
         self._cache(("mcp", kind, key, form), made, found.version, (kind, key))
         return made
 
-    def _cache(self, key: tuple[object, ...], made: Marked, version: int, shows: Dependency) -> None:
+    def _cache(self, key: tuple[object, ...], made: Marked, version: int, *shows: Dependency) -> None:
         size_bytes = len(made.content) + len(made.marks)
-        self._reader.answers.put(key, made, size_bytes=size_bytes, version=version, depends=(shows,))
+        self._reader.answers.put(key, made, size_bytes=size_bytes, version=version, depends=shows)
 
 
 def _query(arguments: Arguments, kind: type[Query]) -> Query:

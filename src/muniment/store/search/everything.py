@@ -42,6 +42,16 @@ class Result(NamedTuple):
         """Return the two parts of the address of its page: the collection and the key."""
         return COLLECTIONS[self.kind], self.key
 
+    @property
+    def title(self) -> str:
+        return title_of(self.item)
+
+    @property
+    def about(self) -> str:
+        """Return its type and industry, if it is a company, and its summary."""
+        classes = [self.item.get(name) for name in ("type", "industry")] if self.kind == "company" else []
+        return ". ".join(filter(None, (", ".join(filter(None, classes)), self.summary)))
+
 
 class Everything(NamedTuple):
     """
@@ -50,7 +60,7 @@ class Everything(NamedTuple):
     Args:
         results: of all kinds, the best first; those of one kind are in the order of its list.
         totals: the number of matches by kind.
-        closest: what is close, with its kind, if no name is or begins with the query.
+        closest: what is close, with its kind, if no name has the words of the query.
         hint: what to do if nothing is found.
         version: of the file, the lowest if it changed meanwhile.
     """
@@ -79,17 +89,17 @@ def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS
             result = _result(kind, item, mark)
             tier = Tier(page.tiers[rank]) if rank < len(page.tiers) else Tier.TEXT
             if tier == Tier.TEXT and _has_words(result.name, words):
-                tier = Tier.NAMED
+                tier = Tier.BEGUN
             if tier > worst:  # a kind keeps its own order
                 worst, since = int(tier), rank
             found.append(((worst, rank - since, number), result))
     found.sort(key=lambda each: each[0])
-    is_named = bool(found) and found[0][0][0] <= Tier.NAMED
+    is_named = bool(found) and found[0][0][0] <= Tier.BEGUN
     results = [result for _, result in found]
     return Everything(
         results=results,
         totals={kind: page.total for kind, page in pages.items()},
-        closest=() if is_named else _closest(pages, results),
+        closest=() if is_named else _closest(pages, results, words),
         hint="" if found else _hint(q, pages),
         version=min(page.version for page in pages.values()),
         updated_at=max(page.updated_at for page in pages.values()),
@@ -105,13 +115,20 @@ def trimmed(text: str) -> str:
     return cut.rpartition(" ")[0] or cut[:MAX_QUERY_CHARACTERS]
 
 
-def _closest(pages: dict[str, ListPage], results: Sequence[Result]) -> tuple[tuple[str, Closest], ...]:
-    """Return what is close in the order of the results; then what is none of them, the nearest of each kind first."""
+def _closest(
+    pages: dict[str, ListPage], results: Sequence[Result], words: list[str]
+) -> tuple[tuple[str, Closest], ...]:
+    """Return what is close in the order of the results; then what is none of them, names within the query first."""
     places = {(each.kind, each.key): place for place, each in enumerate(results)}
+    asked = set(words)
+
+    def order(kind: str, rank: int, each: Closest) -> tuple[int, int, int]:
+        name = set(pieces(each.name))
+        within = len(name) if name <= asked else 0
+        return places.get((kind, each.id), len(places)), -within, rank
+
     close = [
-        (places.get((kind, each.id), len(places) + rank), kind, each)
-        for kind, page in pages.items()
-        for rank, each in enumerate(page.closest)
+        (order(kind, rank, each), kind, each) for kind, page in pages.items() for rank, each in enumerate(page.closest)
     ]
     return tuple((kind, each) for _, kind, each in sorted(close, key=lambda each: each[0])[:MAX_CLOSEST])
 
@@ -151,6 +168,12 @@ def _result(kind: str, raw: bytes, mark: str) -> Result:
         item,
         mark,
     )
+
+
+def title_of(item: JSONObject) -> str:
+    """Return the name of a published object, with the symbol of its token."""
+    name = str(item.get("name") or item.get("frameworkName"))
+    return f"{name} ({item['symbol']})" if item.get("symbol") else name
 
 
 def summary_of(text: str, limit: int = MAX_SUMMARY_CHARACTERS) -> str:

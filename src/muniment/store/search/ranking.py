@@ -42,13 +42,11 @@ class Tier(IntEnum):
     """The query is its name, slug, symbol, domain, handle or identifier."""
     BEGUN = 1
     """Its name begins with the query."""
-    NAMED = 2
-    """Its name has all words of the query. Only told where kinds are mixed."""
-    ALIKE = 3
+    ALIKE = 2
     """Its name differs by a slip or a word."""
-    TEXT = 4
+    TEXT = 3
     """It has all words of the query."""
-    NEAR = 5
+    NEAR = 4
     """It has words like those of the query, or a name less similar."""
 
 

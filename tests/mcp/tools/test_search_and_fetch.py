@@ -1,0 +1,181 @@
+"""search and fetch: the shape that ChatGPT expects, questions in words, and ids that are understood or refused."""
+
+import json
+
+import pytest
+
+from make.published import Publisher, company, framework, person
+from muniment.mcp import whole_texts
+from muniment.mcp.tools.truncation import BUDGET_BYTES
+from muniment.schema.objects import registry_schema
+from muniment.store.reader import Reader
+from services.mcp import BASE, public_server
+
+LONG = "\u0001夜" * 30_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    path = tmp_path_factory.mktemp("published") / "published.sqlite3"
+    publisher = Publisher(path)
+    tide = company(
+        1,
+        "tide",
+        name="Tide",
+        symbol="TIDE",
+        description="Keeps boats.",
+        body="Keeps boats.\n\nAnd harbours.",
+        capTable=[{"address": f"0x{n}", "tokens": str(n)} for n in range(300)],
+        theirField={"a": [1, 2], "b": True},
+    )
+    publisher.publish(
+        tide,
+        company(2, "a:b/c", name="Odd key"),
+        company(3, "long", name="Long", body=LONG),
+        *(company(n, name=f"Tide {n}") for n in range(4, 30)),
+        person(1, "ada-tide", name="Ada Tide", bio="Measures water."),
+        framework(1, "tide-score", name="Tide score", description="How well a harbour is kept."),
+    )
+    reader = Reader(path)
+    with public_server(reader) as asker:
+        yield asker
+    reader.close()
+    publisher.close()
+
+
+def answer(server, name, **arguments):
+    found = server.call(name, arguments)
+    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    assert len(found["content"]) == 1
+    return found
+
+
+@pytest.mark.requirement("search.tools")
+def test_both_take_one_text_and_are_read_only(server):
+    for name, argument in (("search", "query"), ("fetch", "id")):
+        tool = server.server.tools[name].tool
+        assert list(tool.input_schema["properties"]) == tool.input_schema["required"] == [argument]
+        assert tool.input_schema["properties"][argument]["type"] == "string"
+        assert tool.to_wire()["annotations"]["readOnlyHint"] is True
+
+
+@pytest.mark.requirement("search.tools")
+def test_a_search_gives_id_title_and_address_of_the_ten_best_of_all_kinds(server):
+    found = answer(server, "search", query="tide")
+    results = found["structuredContent"]["results"]
+    assert results[0] == {
+        "id": "company:tide",
+        "title": "Tide (TIDE)",
+        "url": f"{BASE}/companies/tide",
+        "text": "corporation, Software. Keeps boats.",
+    }
+    assert len(results) == 10
+    assert {"framework:tide-score", "person:ada-tide"} < {each["id"] for each in results}
+    marks = found["_meta"]["io.muniment/provenance"]
+    assert marks["companies"]["tide"] == marks["people"]["ada-tide"] == "imported 2026-01-01"
+
+
+def test_a_question_in_words_gives_what_its_words_name_with_a_hint(server):
+    found = answer(server, "search", query="what does the framework called Tide score say about boats?")
+    content = found["structuredContent"]
+    assert content["results"][0]["id"] == "framework:tide-score"
+    assert content["results"][0]["text"].startswith("Matches a part of")
+    assert content["hint"].startswith("No company, person or framework matches")
+    assert found["_meta"]["io.muniment/provenance"]["frameworks"] == {"tide-score": "imported 2026-01-01"}
+
+
+def test_a_search_longer_than_a_list_takes_is_cut(server):
+    assert answer(server, "search", query="tide " + "ab " * 500)["isError"] is False
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\u0000"])
+def test_a_blank_search_is_refused(server, query):
+    found = answer(server, "search", query=query)
+    assert found["isError"] is True
+    assert found["structuredContent"]["error"]["message"] == "The query is blank."
+
+
+@pytest.mark.requirement("search.tools")
+def test_a_fetch_gives_the_whole_text_with_its_address(server):
+    found = answer(server, "fetch", id="company:tide")
+    document = found["structuredContent"]
+    assert list(document) == ["id", "title", "text", "url", "metadata"]
+    assert (document["id"], document["title"]) == ("company:tide", "Tide (TIDE)")
+    assert document["url"] == f"{BASE}/companies/tide"
+    assert document["metadata"] == {
+        "kind": "company",
+        "updatedAt": "2026-01-01T00:00:00.000000Z",
+        "json": f"{BASE}/api/v1/companies/tide",
+    }
+    text = document["text"]
+    assert text.startswith("Keeps boats.\n\nStatus: active\nType: corporation\n")
+    assert text.count("Keeps boats.") == 1
+    assert "\n\nAnd harbours.\n\n" in text
+    assert "Themes: open\nRaising funds: no" in text
+    assert "theirField: a 1, 2, b yes" in text
+    assert "Token holders (300):\n- 0x0: Tokens: 0\n" in text
+    assert text.endswith("- and 200 more")
+    assert found["_meta"]["io.muniment/provenance"] == {"companies": {"tide": "imported 2026-01-01"}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("person:ada-tide", "person:ada-tide"),
+        ("framework:tide-score", "framework:tide-score"),
+        (f"{BASE}/people/ada-tide", "person:ada-tide"),
+        (f"{BASE}/api/v1/companies/tide", "company:tide"),
+        (f"{BASE}/companies/a%3Ab%2Fc", "company:a:b/c"),
+        ("company:a:b/c", "company:a:b/c"),
+        ("tide", "company:tide"),
+        (" ada-tide", "person:ada-tide"),
+    ],
+)
+def test_an_id_an_address_or_a_slug_is_understood(server, asked, found):
+    assert answer(server, "fetch", id=asked)["structuredContent"]["id"] == found
+
+
+@pytest.mark.requirement("search.tools")
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("company:tied", "Did you mean company:tide"),
+        ("person:ada-tied", "Did you mean person:ada-tide"),
+        ("company:ada-tide", "Did you mean person:ada-tide"),
+        ("zzyzx", "Call search for valid ids."),
+        ("", "Call search for valid ids."),
+        ("http://[", "Call search for valid ids."),
+    ],
+)
+def test_an_unknown_id_is_refused_with_the_nearest(server, asked, hint):
+    found = answer(server, "fetch", id=asked)
+    assert found["isError"] is True
+    assert found["structuredContent"]["error"]["code"] == "not_found"
+    assert found["structuredContent"]["error"]["hint"].startswith(hint)
+
+
+def test_the_longest_text_stays_within_an_answer(server):
+    found = answer(server, "fetch", id="company:long")["structuredContent"]
+    assert len(json.dumps(found, ensure_ascii=False).encode()) <= BUDGET_BYTES
+    assert len(found["text"]) <= whole_texts.MAX_CHARACTERS
+    assert "…" in found["text"]
+
+
+def test_people_and_frameworks_lead_on_to_those_that_they_name():
+    schema = registry_schema("USD")
+    data = {
+        "name": "Ada Tide",
+        "slug": "ada-tide",
+        "bio": "Measures water.",
+        "positions": [
+            {"title": "Keeper", "company": {"id": "tide", "name": "Tide", "slug": "tide"}},
+            {"company": {"id": "weir", "name": "Weir", "slug": "weir"}},
+        ],
+    }
+    text = whole_texts.text_of("person", data, schema)
+    assert text == "Measures water.\n\nPositions (2):\n- Keeper: Tide (company:tide)\n- Weir (company:weir)"
+    company = {"name": "Tide", "positions": [{"title": "Keeper", "person": {"name": "Ben"}}]}
+    assert "Team (1):\n- Keeper: Ben" in whole_texts.text_of("company", {"company": company, **company}, schema)
+    program = {"frameworkName": "Tide score", "isOpen": True, "company": {"name": "Tide", "slug": "tide"}}
+    text = whole_texts.text_of("framework", {**program, "companyDescription": "Keeps boats."}, schema)
+    assert text == "Open: yes\nCompany: Tide (company:tide)\n\nAbout the company: Keeps boats."
