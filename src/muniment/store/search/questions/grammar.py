@@ -228,7 +228,8 @@ class Grammar:
             return 0
         if noun == "company" and part.has("noun") and self._kind:
             raise UnreadError
-        self.is_marked = self.is_marked or part.has("noun")
+        # "Data Programs" may be a name.
+        self.is_marked = self.is_marked or (part.has("noun") and noun not in {"score", "program"})
         self._claimed.add(at)
         if noun in {"score", "program"}:
             self._add("kind", noun, at, at + 1)
@@ -243,9 +244,10 @@ class Grammar:
     def _value(self, at: int) -> bool:
         """Add a value as a filter; return whether it is one."""
         part, before = self._parts[at], self._sentence.before(at, "skip")
-        is_place = self._sentence.has(before, "place")
-        value = _chosen(part.values, place=is_place, topic=self._sentence.has(before, "topic"))
-        if (part.roles and not (is_place and value.name in PLACES)) or part.is_text:
+        is_place, is_topic = self._sentence.has(before, "place"), self._sentence.has(before, "topic")
+        value = _chosen(part.values, place=is_place, topic=is_topic)
+        is_meant = (is_place and value.name in PLACES) or ((is_place or is_topic) and not part.has(*_PASSED))
+        if (part.roles and not is_meant) or part.is_text:
             return False
         if self._kind and self._kind != "company":
             if value.name not in TOPICS:

@@ -18,7 +18,7 @@ from muniment.store.search_text import fold
 
 VALUES: Final = ("status", "type", "theme", "industry", "city", "country")
 """The filters of companies that take words of the registry."""
-MAX_WORDS: Final = 6
+MAX_WORDS: Final = 8
 """Words of a value or of a company's name."""
 NEAR_NAME: Final = 0.85
 """A name this similar to the words after "founders of" is meant by them."""
